@@ -18,7 +18,7 @@ struct Dataset::OpenShard {
         reader(directory, manifest, entry),
         check(reader.path(), reader.mapped(), entry, manifest.block_bytes) {}
 
-  std::int32_t number;  // of rank_status::name_shard
+  std::int32_t number;  // from rank_status::name_shard
   ShardReader reader;
   BlockCheck check;
 };
@@ -34,7 +34,7 @@ Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manife
   rank_status::end_reading();
 }
 
-// The youngest first: guards of mapped files are a list that begins with it.
+// Destroys shards in reverse order, because guards of mapped files form a linked list with the newest at its head.
 Dataset::~Dataset() {
   while (!shards_.empty()) shards_.pop_back();
 }
@@ -70,7 +70,7 @@ void Dataset::begin_reading(std::int64_t sample, std::int64_t epoch) const {
 }
 
 void Dataset::read_ahead(std::int64_t first, std::int64_t count, std::int64_t epoch) const {
-  constexpr std::size_t read_at_once = 64 << 10;  // what the system reads around a missing page, or more
+  constexpr std::size_t read_at_once = 64 << 10;  // at most what the system reads around a missing page
   while (count > 0) {
     const Place place = find(first);
     const ShardReader& reader = place.shard.reader;

@@ -1,4 +1,4 @@
-// One split of a data set, open for reading: a directory that holds a manifest and its shards.
+// One split of a data set, open for reading: a directory with a manifest and shards.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,35 @@
 
 namespace lockstep {
 
-// Samples are numbered through all shards, in the manifest's order. Thread-safe: the pixels are mapped, nothing is
-// copied.
+// Samples are numbered through all shards, in the manifest's order. Thread-safe. Pixels are memory-mapped, not copied.
 //
-// A shard that shrinks while it is open cannot be told from memory that went away: the first read of a missing page
-// ends the program with code 65 and the shard's name.
+// If a shard is truncated while it is open, the first read of a missing page terminates the program with exit code 65
+// and the shard's name.
 class Dataset {
  public:
-  // Throws Error(usage) if `directory` holds no data set, Error(bad_data) if a shard is missing, damaged, or other than
-  // the manifest says.
+  // Throws Error(usage) if `directory` contains no data set, Error(bad_data) if a shard is missing, damaged, or differs
+  // from the manifest.
   explicit Dataset(const std::filesystem::path& directory);
   ~Dataset();
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
 
   const Manifest& manifest() const { return manifest_; }
-  // Images are normalised by these from now on, one value a channel, and not by the data's own. Before there is a
-  // loader.
+  // Replaces the data set's own normalization by these values, one per channel. Call before loaders are created.
   void normalise_by(std::vector<float> mean, std::vector<float> deviation);
   std::int64_t samples() const { return first_sample_.back(); }
 
-  Picture picture(std::int64_t sample) const;                  // of a data set that stores pixels
-  std::span<const std::byte> jpeg(std::int64_t sample) const;  // of one that stores JPEG files
+  Picture picture(std::int64_t sample) const;                  // for data sets that store pixels
+  std::span<const std::byte> jpeg(std::int64_t sample) const;  // for data sets that store JPEG files
   PictureSize picture_size(std::int64_t sample) const;
   std::int32_t label(std::int64_t sample) const;
-  // Call before picture(), jpeg() and label() where a sample is used in `epoch` (counted from 0). Puts down that this
-  // thread reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a
-  // block compares it with the manifest: throws Error(bad_data) naming shard and block.
+  // Call before picture(), jpeg() and label() if a sample is used in `epoch` (counted from 0). Records that this thread
+  // is reading the sample's shard (see runtime/watch/rank_status). On the first access to a block in an epoch, compares
+  // it with the manifest. Throws Error(bad_data) naming shard and block.
   void begin_reading(std::int64_t sample, std::int64_t epoch) const;
-  // Asks the system to read samples [first, first + count), which lie one after another and are used in `epoch`, with
-  // all of the blocks that are to be compared first; waits for nothing. Small samples of blocks that are known to be
-  // whole are left to the system, which reads as much around whatever is missing.
+  // Asks the system to read samples [first, first + count), which are used in `epoch`, including all blocks that must
+  // be compared first. Does not block. Small samples in blocks that are already checked are left to the system's own
+  // read-ahead.
   void read_ahead(std::int64_t first, std::int64_t count, std::int64_t epoch) const;
 
  private:
@@ -55,7 +53,7 @@ class Dataset {
 
   Manifest manifest_;
   std::vector<std::unique_ptr<OpenShard>> shards_;
-  std::vector<std::int64_t> first_sample_;  // of each shard, and after them the number of all samples
+  std::vector<std::int64_t> first_sample_;  // of each shard, followed by the total number of samples
 };
 
 }  // namespace lockstep

@@ -28,7 +28,7 @@ std::string describe_size(std::int64_t bytes) {
   return bytes < 0 ? "cannot be found" : fmt::format("has {}", counted(bytes, "byte"));
 }
 
-// Of the files that this rank looks at, the first whose size is another one; empty if there is none.
+// The first of this rank's files with another size; empty if there is none.
 std::string first_difference(const Communicator& world, const std::vector<FileSize>& files) {
   const auto step = static_cast<std::size_t>(world.local_size());
   for (std::size_t at = static_cast<std::size_t>(world.local_rank()); at < files.size(); at += step) {

@@ -1,4 +1,4 @@
-// The splits of a data set, and the folders that hold them.
+// The splits of a data set, and their folders.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// A data set has `train` and `test`. `validation` is the source's own, or is split off the training samples if asked
-// for.
+// Every data set has `train` and `test`. `validation` is the source's own, or is split off the training samples on
+// request.
 enum class Split : std::uint8_t { train, validation, test };
 
 inline constexpr std::array<Choice<Split>, 3> splits{
@@ -21,14 +21,14 @@ inline std::filesystem::path split_folder(const std::filesystem::path& data, Spl
   return data / split_name(split);
 }
 
-// Where each split lies.
+// Folder of each split.
 struct SplitFolders {
   std::array<std::filesystem::path, splits.size()> by_split;
 
   std::filesystem::path& of(Split split) { return by_split.at(static_cast<std::size_t>(split)); }
   const std::filesystem::path& of(Split split) const { return by_split.at(static_cast<std::size_t>(split)); }
 };
-// Of a data set as make_shards writes it.
+// Folders of a data set in the layout that make_shards writes.
 inline SplitFolders split_folders(const std::filesystem::path& data) {
   SplitFolders folders;
   for (const Choice<Split>& split : splits) folders.of(split.value) = split_folder(data, split.value);

@@ -1,4 +1,4 @@
-// A network as a graph of ONNX (https://onnx.ai), operator set 13: maps are [n, c, h, w] there.
+// Writes a network as an ONNX graph (https://onnx.ai), operator set 13. ONNX maps are [n, c, h, w].
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -17,7 +17,7 @@ inline constexpr std::int64_t onnx_operator_set = 13;
 
 class OnnxGraph final : public GraphWriter {
  public:
-  // Nodes and weights go into `graph`. `entries`: the values of all parameters and statistics. Both outlive this.
+  // Adds nodes and weights to `graph`. `entries`: the values of all parameters and statistics. Both outlive this.
   OnnxGraph(onnx::GraphProto& graph, std::span<const ParameterStore::Entry> entries);
 
   GraphValue convolution(const GraphValue& x, const Conv2d& conv, const Parameter& weight,
@@ -33,16 +33,16 @@ class OnnxGraph final : public GraphWriter {
   GraphValue flatten(const GraphValue& x) override;
   GraphValue linear(const GraphValue& x, const Parameter& weight, const Parameter& bias) override;
 
-  // (x - mean) / deviation, for each channel.
+  // (x - mean) / deviation per channel.
   GraphValue normalise(const GraphValue& x, std::span<const float> mean, std::span<const float> deviation);
-  // x under another name.
+  // Makes x a graph output with this name.
   void give_out(const GraphValue& x, const std::string& name);
 
  private:
-  // A node with these inputs and one output, named after its kind and number.
+  // A new node with these inputs and one output, named after its kind and index.
   onnx::NodeProto& node(const char* kind, std::span<const std::string> inputs);
   GraphValue value_of(const onnx::NodeProto& node, std::int64_t channels) const { return {node.output(0), channels}; }
-  // The name of a constant.
+  // Adds a constant and returns its name.
   std::string weight(const std::string& name);
   std::string constant(const std::string& name, std::span<const std::int64_t> dims, std::span<const float> values);
   std::string numbers(std::span<const std::int64_t> values);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t format_version = 7;  // of ONNX 1.8, which brought operator set 13
 
-// Its first dimension is any number, `batch`.
+// The first dimension is dynamic, `batch`.
 void set_type(onnx::ValueInfoProto& value, const char* name, std::initializer_list<std::int64_t> dims) {
   value.set_name(name);
   onnx::TypeProto::Tensor& tensor = *value.mutable_type()->mutable_tensor_type();

@@ -1,10 +1,10 @@
-// A trained model as an ONNX file, which other programs run.
+// Exports a trained model as an ONNX file.
 //
-//   images  fp32 [batch, channels, height, width], pixel / 255: what torchvision's ToTensor gives. The graph itself
-//           subtracts the mean and divides by the deviation that the model was trained with.
+//   images  fp32 [batch, channels, height, width], pixel / 255, as from torchvision's ToTensor. The graph itself
+//           subtracts the mean and divides by the standard deviation of the training data.
 //   logits  fp32 [batch, classes]
 //
-// batch may be any number. Names of classes, mean and deviation stand in the file's metadata too.
+// batch is a dynamic dimension. The file's metadata also holds the class names, mean and deviation.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-// The bytes of the file. `network` is the model with its parameters registered, as `model` says, whose entries are
-// those of its store. Throws Error(usage) above 2 GiB, which no reader takes in one piece.
+// Returns the bytes of the file. `network` is the model that `model` describes, with its parameters registered. Its
+// entries are those of `model`. Throws Error(usage) above 2 GiB, the limit of a protobuf message.
 std::string onnx_model(const Layer& network, const ModelFile& model);
 
 }  // namespace lockstep

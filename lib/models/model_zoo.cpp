@@ -18,13 +18,13 @@ namespace lockstep {
 namespace {
 
 enum class Kind : std::uint8_t { plain, residual };
-// Samples of which sizes a model takes, once it is made.
+// Sample sizes that a model supports once it is built.
 enum class Sizes : std::uint8_t { its_own, any };
 
 struct Model {
   std::string_view name;
   Sizes sizes;
-  std::int64_t smallest_side;  // of a sample, in pixels
+  std::int64_t smallest_side;  // in pixels
   Kind kind;
   std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
 };
@@ -100,7 +100,7 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
   const Model& model = find_model(options.name);
   require(options.classes >= 1, Failure::usage, "model '{}' cannot tell {} classes apart. Is --data a data set?",
           options.name, options.classes);
-  // More would be features, which a device lays out otherwise than pictures.
+  // More channels would be features, which a device lays out differently from images.
   require(options.sample.channels >= 1 && options.sample.channels <= 3, Failure::usage,
           "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
           options.name, options.sample.channels);

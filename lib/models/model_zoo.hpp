@@ -1,13 +1,13 @@
-// The models by name: one table, no registry.
+// The models by name, in one table.
 //
 //   lenet     the LeNet-5 variant of PyTorch's CIFAR tutorial: two convolutions, three linear layers
 //   convnet   the MNIST net of PyTorch's distributed tutorial: two convolutions with batch norm, one linear layer
-//   resnet20  He et al. 2015, section 4.2: for small pictures, parameter-free shortcuts (option A)
+//   resnet20  He et al. 2015, section 4.2: for small images, with parameter-free shortcuts (option A)
 //   resnet18, resnet34, resnet50, resnet101
-//             torchvision's; up to 64 pixels with a stem for small pictures (3 x 3, no pooling)
+//             torchvision's; up to 64 pixels with a stem for small images (3 x 3, no pooling)
 //   resnet18-blur, ...
-//             each residual network also with maps that are blurred before strided convolutions of at least 16 input
-//             channels, the same weights under the same names (Zhang 2019; placed as FFCV's train_imagenet.py does)
+//             each residual network with a blur before strided convolutions of at least 16 input channels; the
+//             weights keep their names (Zhang 2019; placement as in FFCV's train_imagenet.py)
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,35 @@
 
 namespace lockstep {
 
-// What a residual block does at first: its whole arithmetic, or nothing, its last norm having a scale of 0 (Goyal et
-// al. 2017, section 5.1).
+// Initial state of residual blocks. `identity`: the scale of a block's last norm is 0 (zero-init residual, Goyal et al.
+// 2017, section 5.1).
 enum class BlockStart : std::uint8_t { whole, identity };
 
 struct ModelOptions {
   std::string name;
   SampleShape sample;
   std::int64_t classes = 0;
-  std::int64_t width_divisor = 1;  // of the residual networks' channels: small copies for tests
+  std::int64_t width_divisor = 1;  // divides the channels of residual networks: small copies for tests
   BlockStart block_start = BlockStart::whole;
 };
 
 // Registers the model's parameters with `context.store`. The layer maps images [n, height, width, channels] to logits
-// [n, classes], plain fp32. Throws Error(usage) for an unknown name or samples that the model cannot take.
+// [n, classes], plain fp32. Throws Error(usage) for an unknown name, or if the model does not support the sample shape.
 std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context);
 
-// What make_model() refuses whatever the samples: throws Error(usage) for an unknown name, and where the model has no
-// block that could begin so.
+// The checks of make_model() that do not depend on samples. Throws Error(usage) for an unknown name, or if the model
+// has no blocks that support `start`.
 void require_model(const std::string& name, BlockStart start);
 
-// The name of the same model with blurred maps; that of one with them already is left as it is. Not all have one:
-// make_model() says so.
+// Name of the model's variant with blur; unchanged if the name already has it. Some models have no such variant:
+// make_model() then throws.
 std::string with_blur(const std::string& name);
 
-// Throws Error(usage) unless the model that make_model() makes of `options` also takes images of such a size.
+// Throws Error(usage) unless the model that make_model() builds from `options` also supports this image size.
 void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width);
 
 std::vector<std::string> model_names();
-// "convnet, lenet, ...", both without those that only blur beside.
+// "convnet, lenet, ...". This and model_names() leave out the -blur variants.
 std::string known_models();
 
 }  // namespace lockstep

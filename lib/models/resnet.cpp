@@ -15,17 +15,17 @@
 namespace lockstep {
 namespace {
 
-// The largest sample that is treated as a small picture: CIFAR has 32 pixels, Tiny ImageNet 64.
+// Largest side, in pixels, for the small-image stem. CIFAR has 32 pixels, Tiny ImageNet 64.
 constexpr std::int64_t small_picture = 64;
 
-// FFCV's bound, which spares the stem.
+// FFCV's threshold, which excludes the stem.
 constexpr std::int64_t least_blurred_channels = 16;
 
-// A convolution, norm and ReLU of a block's main branch. The last one of a block adds the shortcut.
+// Convolution, norm and ReLU in a block's main branch. The last one of a block adds the shortcut.
 struct Unit {
   std::int64_t kernel;
-  std::int64_t widths = 1;                    // output channels, in multiples of the stage's width
-  enum Step { plain, strided } step = plain;  // whether the stride of a stage's first block sits here
+  std::int64_t widths = 1;                    // output channels, as a multiple of the stage's width
+  enum Step { plain, strided } step = plain;  // `strided`: has the stride of a stage's first block
 };
 using Block = std::vector<Unit>;
 
@@ -33,13 +33,13 @@ const Block& basic_block() {
   static const Block block = {{3, 1, Unit::strided}, {3}};
   return block;
 }
-// The stride sits in the 3x3, as in torchvision.
+// The 3x3 convolution has the stride, as in torchvision.
 const Block& bottleneck_block() {
   static const Block block = {{1}, {3, 1, Unit::strided}, {1, 4}};
   return block;
 }
 
-enum class Shortcut { projection, subsample };  // where a block changes the shape
+enum class Shortcut { projection, subsample };  // for blocks that change the shape
 
 struct Stage {
   std::int64_t width;
@@ -123,8 +123,8 @@ class Builder {
     return shortcut;
   }
 
-  // Adds the blur before `conv` to `chain`, if there is one, and returns the convolution of its result. Of 1 x 1 the
-  // blur makes only the pixels that are read.
+  // Adds the blur before `conv` to `chain` if the model has one, and returns the convolution of its result. Before a 1
+  // x 1 convolution the blur itself has the stride, so it computes only the pixels that are read.
   Conv2d after_blur(Conv2d conv, Sequential& chain) const {
     if (!is_blurred(options_.name) || conv.stride == 1 || conv.in_channels < least_blurred_channels) return conv;
     const std::int64_t stride = conv.kernel == 1 ? std::exchange(conv.stride, 1) : 1;
@@ -136,10 +136,10 @@ class Builder {
   const LayerContext& context_;
   Plan plan_;
   std::unique_ptr<Sequential> net_;
-  std::int64_t channels_ = 0;  // of the layer added last
+  std::int64_t channels_ = 0;  // output channels of the last layer
 };
 
-// Of torchvision's networks, which differ in their blocks.
+// The stages of torchvision's networks.
 std::vector<Stage> stages_of(const std::array<int, 4>& blocks) {
   return {{64, blocks[0]}, {128, blocks[1]}, {256, blocks[2]}, {512, blocks[3]}};
 }

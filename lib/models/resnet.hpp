@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// Of the name of a residual network that blurs.
+// Suffix of the names of residual networks with blur.
 inline constexpr std::string_view blur_ending = "-blur";
 inline bool is_blurred(std::string_view model) { return model.ends_with(blur_ending); }
 

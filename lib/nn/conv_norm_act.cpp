@@ -10,7 +10,8 @@
 namespace lockstep {
 namespace {
 
-// One value has no variance: its norm is the shift, whatever it was, and gradients grow by 1 / sqrt(epsilon) a layer.
+// A single value has no variance: its normalized value is the shift, whatever the input. Gradients would grow by 1 /
+// sqrt(epsilon) per layer.
 void require_variance(const Shape& y, const NormGroup* group, const std::string& norm) {
   const std::int64_t ranks = group == nullptr ? 1 : group->size();
   require(ranks * y[0] * y[1] * y[2] > 1, Failure::usage,
@@ -37,7 +38,7 @@ ConvNormAct::ConvNormAct(const LayerContext& context, const std::string& conv_na
 
 Shape ConvNormAct::output_shape(const Shape& x) const { return conv_.output_shape(x); }
 
-// A bias comes after the sums.
+// The fused statistics do not include the bias, so a convolution with a bias computes none.
 Tensor ConvNormAct::make_sums(Mode mode) const {
   const std::int64_t bytes = conv_.has_bias() ? 0 : device_.ops().sums_bytes(scale_.count());
   if (mode == Mode::evaluate || bytes == 0) return {};
@@ -109,7 +110,7 @@ PassedOn ConvNormAct::pass_on(const PassedOn& x, const Tensor& residual, Reads n
 }
 
 Tensor ConvNormAct::backward(const Tensor& dy, GradientSink& sink) {
-  assert(!y_ && !saved_.relu_mask);  // forward had a residual
+  assert(!y_ && !saved_.relu_mask);  // fails if forward had a residual
   return backward(dy, Tensor(), Tensor(), sink);
 }
 
@@ -122,7 +123,7 @@ Tensor ConvNormAct::pass_back(Tensor gradient, const Tensor& sum, GradientSink& 
 }
 
 Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink) {
-  // In place where dy is not needed for the residual's gradient.
+  // In place, unless dy is still needed for the residual's gradient.
   NormedGradient d_conv{d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy};
   if (normed_.is_deferred()) {
     d_conv.dz = dy;

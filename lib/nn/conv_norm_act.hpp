@@ -1,16 +1,17 @@
-// The unit of work of residual networks: convolution -> batch norm (+ residual) -> activation.
+// Convolution -> batch norm (+ residual) -> activation: the building block of residual networks.
 //
 //   x         [n, h, w, in]
-//   scale     [out]           "weight" of the norm, initially 1 unless told otherwise
-//   shift     [out]           "bias" of the norm, initially 0
+//   scale     [out]             "weight" of the norm, initially 1 by default
+//   shift     [out]             "bias" of the norm, initially 0
 //   residual  [n, h', w', out]  optional, added after the norm
 //   y         [n, h', w', out]
 //
-// forward under Mode::train throws Error(usage) where the norm sees one value per channel, which has no variance.
+// forward under Mode::train throws Error(usage) if the norm sees one value per channel, which has no variance.
 //
-// A unit leaves norm and activation to a unit that follows it. Where the device applies them while that one's
-// convolution reads, their result is never in memory. To a block that follows, which reads their result twice, it
-// leaves the sums of their gradient.
+// A ConvNormAct may defer its norm and activation to the ConvNormAct that follows it (deferred batch norm). If the
+// device can apply them while the next convolution reads its input, the normalized map is never stored. A residual
+// block reads its input twice, so the map is stored for it. The block's backward then computes only the reductions of
+// the norm's gradient.
 #pragma once
 
 #include <string>
@@ -22,8 +23,8 @@ namespace lockstep {
 
 class ConvNormAct final : public Layer {
  public:
-  // Registers the convolution's parameters under `conv_name`, scale, shift and running statistics under `norm_name`.
-  // The scale begins as `first_scale`.
+  // Registers the convolution's parameters under `conv_name`, and scale, shift and running statistics under
+  // `norm_name`. The scale is initialized to `first_scale`.
   ConvNormAct(const LayerContext& context, const std::string& conv_name, const std::string& norm_name,
               const Conv2d& conv, const ConvolutionOptions& options, Activation activation, float first_scale = 1.0F);
 
@@ -32,13 +33,13 @@ class ConvNormAct final : public Layer {
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
   GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return write(graph, x, nullptr); }
 
-  // With something to add after the norm. `residual` may be empty.
+  // Adds `residual` after the norm. `residual` may be empty.
   PassedOn pass_on(const PassedOn& x, const Tensor& residual, Reads next, Mode mode);
-  // For a forward with residual: `dy`, which is what the next layer returned, is overwritten with the residual's
-  // gradient. Returns what pass_back() of the layer before takes.
+  // Backward of a forward with residual. Overwrites `dy`, which the next layer returned, with the gradient of the
+  // residual. Returns the input of the previous layer's pass_back().
   Tensor backward_with_residual(const Tensor& dy, GradientSink& sink);
 
-  // With something to add after the norm, unless `residual` is null.
+  // Adds `residual` after the norm, unless it is null.
   GraphValue write(GraphWriter& graph, const GraphValue& x, const GraphValue* residual) const;
 
   Reads reads() const override { return Reads::pending_norms; }
@@ -63,10 +64,10 @@ class ConvNormAct final : public Layer {
   const Parameter& shift_;
   const Statistic& mean_;
   const Statistic& variance_;
-  // Kept for backward.
-  const ConvNormAct* front_ = nullptr;  // whose norm's gradient is to be found
-  NormedMap normed_;                    // x of the norm; with rows where the next layer finds the norm's gradient
-  Tensor y_;                            // with a residual, unless the device keeps a ReLU mask
+  // Saved for backward.
+  const ConvNormAct* front_ = nullptr;  // the unit whose norm's gradient this unit's backward computes; null if none
+  NormedMap normed_;                    // input of the norm; has rows if the next layer computes the norm's gradient
+  Tensor y_;                            // saved only with a residual, and only if the device keeps no ReLU mask
   NormSaved saved_;
 };
 

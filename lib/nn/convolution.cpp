@@ -51,7 +51,7 @@ Shape Convolution::y_shape(const Shape& x) const {
 }
 
 Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {
-  assert(bias_ == nullptr || !sums);  // the bias comes after the sums
+  assert(bias_ == nullptr || !sums);  // the fused sums do not include the bias
   Ops& ops = device_.ops();
   const Tensor y = device_.make(y_shape(x.x.shape()), device_.precision(), Layout::features);
   ops.conv_forward(conv_, x, weight_.value, y, sums);
@@ -77,7 +77,7 @@ Tensor Convolution::backward(NormedGradient normed_dy, const PreviousNorm& front
   sink.ready(weight_);
   const Shape x_shape = x_.x.shape();
   const Layout x_layout = x_.x.layout();
-  x_ = {};  // before dx, which may take their place
+  x_ = {};  // freed first, so that dx can reuse the memory
   normed_dy = {};
   if (x_layout == Layout::images) return {};
   const Tensor dx = sum ? sum : device_.make(x_shape, device_.precision(), Layout::features);

@@ -1,8 +1,8 @@
-// 2-D convolution, alone or followed by bias and activation (the unit of networks without batch norm).
+// 2-D convolution, alone or followed by bias and activation (for networks without batch norm).
 //
 //   x       [n, h, w, in]                features, or images in a network's first layer
 //   weight  [out, in, kernel, kernel]
-//   bias    [out]                        optional; needed for an activation
+//   bias    [out]                        optional; required with an activation
 //   y       [n, h', w', out]             features; h' = (h + 2*padding - kernel) / stride + 1, likewise w'
 #pragma once
 
@@ -14,18 +14,18 @@ namespace lockstep {
 
 enum class Bias { none, learned };
 
-// Initial weights: as torchvision's ResNets have them, or as PyTorch's layers do.
+// Initialization of weights: that of torchvision's ResNets, or PyTorch's default.
 enum class WeightScheme { he_normal_fan_out, uniform_fan_in };
 
 struct ConvolutionOptions {
-  Bias bias = Bias::none;  // superfluous where a batch norm follows, which absorbs it
+  Bias bias = Bias::none;  // a batch norm that follows would absorb it
   WeightScheme scheme = WeightScheme::he_normal_fan_out;
   Activation activation = Activation::none;
 };
 
 class Convolution final : public Layer {
  public:
-  // Registers `name`.weight and, with a bias, `name`.bias.
+  // Registers `name`.weight and, if there is a bias, `name`.bias.
   Convolution(const LayerContext& context, const std::string& name, const Conv2d& conv,
               const ConvolutionOptions& options);
 
@@ -34,10 +34,10 @@ class Convolution final : public Layer {
   Tensor backward(const Tensor& dy, GradientSink& sink) override { return backward({dy}, {}, Tensor(), sink); }
   GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
 
-  // Between norms. `sums`: see Ops::conv_forward; empty for a convolution with a bias.
+  // Forward between batch norms. `sums`: see Ops::conv_forward; empty if the convolution has a bias.
   Tensor forward(const NormedMap& x, const Tensor& sums, Mode mode);
-  // The gradient of x, added to `sum` unless that is empty; where `front` is not, after its activation. With a bias dy
-  // is not pending.
+  // Returns the gradient of x, added to `sum` unless `sum` is empty. If `front` is not empty, the result is the
+  // gradient after that norm's activation. With a bias, dy must not be deferred.
   Tensor backward(NormedGradient dy, const PreviousNorm& front, const Tensor& sum, GradientSink& sink);
   bool has_bias() const { return bias_ != nullptr; }
 
@@ -50,8 +50,8 @@ class Convolution final : public Layer {
   Activation activation_;
   const Parameter& weight_;
   const Parameter* bias_;
-  NormedMap x_;  // kept for backward
-  Tensor y_;     // with an activation
+  NormedMap x_;  // saved for backward
+  Tensor y_;     // saved for backward if there is an activation
 };
 
 }  // namespace lockstep

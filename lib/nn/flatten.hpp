@@ -1,4 +1,4 @@
-// From feature maps to vectors, in PyTorch's order: channel, row, column.
+// Flattens feature maps to vectors, in PyTorch's order: channel, row, column.
 //
 //   x  [n, h, w, c]
 //   y  [n, c*h*w]     plain fp32

@@ -11,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-// Counter of the Philox block that serves elements [2 * pair, 2 * pair + 2) of the named parameter: 64 bits of the
-// name's hash in the middle, so that two names share a block with probability 2^-64.
+// Philox counter for elements [2 * pair, 2 * pair + 2) of the named parameter. The middle 64 bits are the name's hash,
+// so two names share a block with probability 2^-64.
 std::array<std::uint32_t, 4> block(std::uint64_t seed, std::uint64_t name_hash, std::uint64_t pair) {
   const std::uint64_t high = static_cast<std::uint64_t>(Stream::weights) << 32 | name_hash >> 32;
   return philox(seed, high, name_hash << 32 | pair);

@@ -1,4 +1,4 @@
-// What weights start with: a pure function of (seed, parameter name, element index), the same on every rank and
+// Initialization of weights: a pure function of (seed, parameter name, element index), the same on every rank and
 // machine.
 #pragma once
 
@@ -8,15 +8,15 @@
 
 namespace lockstep {
 
-// He et al. 2015, "Delving deep into rectifiers": deviation sqrt(2 / (out * kernel^2)), torchvision's choice for
-// ResNets.
+// He et al. 2015, "Delving deep into rectifiers", as in torchvision's ResNets: standard deviation sqrt(2 / (out *
+// kernel^2)).
 Initial he_normal_fan_out(std::int64_t out_channels, std::int64_t kernel);
-// PyTorch's default for convolutions and linear layers, weights and biases alike: bound 1 / sqrt(fan_in).
+// PyTorch's default for weights and biases of convolutions and linear layers: uniform with bound 1 / sqrt(fan_in).
 Initial uniform_fan_in(std::int64_t fan_in);
 constexpr Initial constant(float value) { return {Initial::Kind::constant, value}; }
 
-// Writes every parameter's initial values. Elements count in PyTorch's order, so that the device's storage does not
-// matter.
+// Writes the initial values of every parameter. Elements are numbered in PyTorch's order, so the device's storage
+// layout does not affect them.
 void initialise(ParameterStore& store, std::uint64_t seed);
 
 }  // namespace lockstep

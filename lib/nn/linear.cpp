@@ -18,7 +18,7 @@ Linear::Linear(const LayerContext& context, const std::string& name, std::int64_
                               uniform_fan_in(in))) {}
 
 Shape Linear::output_shape(const Shape& x) const {
-  assert(x.ndim == 2 && x[1] == in_);  // the model that placed this layer counted its inputs
+  assert(x.ndim == 2 && x[1] == in_);  // the model builder computed `in`
   return {x[0], out_};
 }
 

@@ -31,8 +31,8 @@ class Linear final : public Layer {
   Activation activation_;
   const Parameter& weight_;
   const Parameter& bias_;
-  Tensor x_;  // kept for backward
-  Tensor y_;  // with an activation
+  Tensor x_;  // saved for backward
+  Tensor y_;  // saved for backward if there is an activation
 };
 
 }  // namespace lockstep

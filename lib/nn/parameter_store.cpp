@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-// Slices start on cache lines, so that a vector loop or a copy over one of them never shares a line with another.
+// Slices start on cache lines, so that vector loops and copies on different slices never share a line.
 constexpr std::int64_t slice_multiple = Arena::alignment / size_of(DType::f32);
 
 std::int64_t padded(std::int64_t count) { return (count + slice_multiple - 1) / slice_multiple * slice_multiple; }
@@ -29,7 +29,7 @@ std::int64_t padded_sum(const Items& items) {
   return sum;
 }
 
-// The place to write or read of one named entry.
+// Where a named entry is read or written.
 struct Slot {
   std::string_view name;
   std::vector<std::int64_t> dims;
@@ -41,12 +41,12 @@ std::int64_t count_of(std::span<const std::int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Of an array that is not allocated none: names and dims alone are known.
+// Empty if the array is not allocated: only names and dims are known then.
 Tensor part_of(const Tensor& array, std::int64_t offset, std::int64_t count) {
   return array ? array.slice(offset, count) : Tensor();
 }
 
-// Of arrays that are laid out as the store's values and running statistics.
+// For arrays in the layout of the store's values and running statistics.
 std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const Tensor& values,
                                 const std::deque<Statistic>& statistics, const Tensor& running) {
   std::vector<Slot> slots;
@@ -56,11 +56,11 @@ std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const T
     slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, part_of(running, s.offset, s.stored)});
   }
   std::ranges::sort(slots, {}, &Slot::name);
-  assert(std::ranges::adjacent_find(slots, {}, &Slot::name) == slots.end());  // two layers chose one name
+  assert(std::ranges::adjacent_find(slots, {}, &Slot::name) == slots.end());  // fails if two layers have the same name
   return slots;
 }
 
-// The parameters' places in an array that is laid out as the gradients are.
+// Slots in an array with the layout of the gradients.
 std::vector<Slot> slots_in(const Tensor& array, const std::deque<Parameter>& parameters) {
   return slots_by_name(parameters, array, {}, {});
 }
@@ -77,7 +77,7 @@ std::string first_few(const std::vector<std::string>& items) {
   return text;
 }
 
-// What keeps given entries from being a model's.
+// Why given entries do not fit a model.
 struct Misfit {
   std::vector<std::string> missing;
   std::vector<std::string> unknown;
@@ -93,7 +93,7 @@ struct Misfit {
   }
 };
 
-// Both in name order.
+// Both must be sorted by name.
 Misfit compare(const std::vector<Slot>& slots, const std::vector<const ParameterStore::Entry*>& given) {
   Misfit misfit;
   auto slot = slots.begin();
@@ -117,7 +117,7 @@ Misfit compare(const std::vector<Slot>& slots, const std::vector<const Parameter
   return misfit;
 }
 
-// Throws Error(bad_data) unless `given`, in name order, are the entries of `slots`.
+// Throws Error(bad_data) unless `given`, sorted by name, are the entries of `slots`.
 void check_entries(const std::vector<Slot>& slots, const std::vector<const ParameterStore::Entry*>& given) {
   const auto twice = std::ranges::adjacent_find(given, {}, &ParameterStore::Entry::name);
   require(twice == given.end(), Failure::bad_data,
@@ -143,7 +143,7 @@ std::vector<const ParameterStore::Entry*> by_name(std::span<const ParameterStore
   return given;
 }
 
-// All checks come before the first write: weights that do not fit leave the model as it was.
+// Runs all checks before the first write: weights that do not fit leave the model unchanged.
 void store_all(Device& device, const std::vector<Slot>& slots, std::span<const ParameterStore::Entry> entries) {
   const std::vector<const ParameterStore::Entry*> given = by_name(entries);
   check_entries(slots, given);
@@ -168,7 +168,7 @@ std::int64_t Parameter::count() const { return count_of(dims); }
 
 Parameter& ParameterStore::add(std::string name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role,
                                Initial initial) {
-  assert(!reduced_);  // the arrays are laid out already
+  assert(!reduced_);  // fails if the arrays are already laid out
   const int index = static_cast<int>(parameters_.size());
   const std::int64_t stored = device_.stored_count(kind, dims);
   parameters_.push_back({std::move(name), std::move(dims), kind, role, initial, index, 0, stored, {}, {}});
@@ -247,7 +247,7 @@ std::string weights_hash(std::span<const NamedValues> entries) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(state.get());
   for (const NamedValues& entry : entries) {
-    // The terminating zero keeps a name apart from the dims after it.
+    // The terminating zero separates a name from the dims after it.
     XXH3_64bits_update(state.get(), entry.name.c_str(), entry.name.size() + 1);
     XXH3_64bits_update(state.get(), entry.dims.data(), entry.dims.size() * sizeof(entry.dims[0]));
     XXH3_64bits_update(state.get(), entry.values.data(), entry.values.size() * sizeof(float));

@@ -1,12 +1,12 @@
-// Names on flat arrays: values, gradients and batch-norm statistics of a model.
+// Named parameters and statistics of a model, stored in flat arrays: values, gradients and batch-norm statistics.
 //
-// Gradients lie in the order backward produces them, so a bucket is a slice: no packing code exists, the optimizer is
-// one pass, and a model file is a few arrays. Layers register their parameters in the order of *forward*; allocate()
-// lays the arrays out in reverse. After the gradients, in the same array and so in the same reduction, lie the batch
-// statistics of every norm, the sums of loss and correct answers, and a few spare slots:
+// Gradients lie in the order in which backward produces them. So a bucket is a slice, and gradients need no packing.
+// The optimizer is one pass, and a model file is a few arrays. Layers register parameters in the order of *forward*;
+// allocate() lays the arrays out in reverse. The flat gradient buffer also holds the batch statistics and the metric
+// slots, so that one reduction covers all of them:
 //
-//   reduced   [ gradient of last layer ... gradient of first layer | batch mean and variance of each norm | metric
-//   slots ] values    [ weights, in the same order                         | running mean and variance            ]
+//   reduced  [ gradients, last layer ... first layer | batch mean and variance per norm   | metric slots ]
+//   values   [ weights, in the same order            | running mean and variance per norm ]
 #pragma once
 
 #include <cstdint>
@@ -21,56 +21,56 @@
 
 namespace lockstep {
 
-// What a parameter does: optimizers treat the roles differently (no weight decay on norms and biases, by option).
+// Role of a parameter. Optimizers may treat roles differently, for example no weight decay on norms and biases.
 enum class ParameterRole { weight, bias, norm_scale, norm_shift };
 
-// The values a parameter starts with; see initialise().
+// Initial values of a parameter; see initialise().
 struct Initial {
   enum class Kind { constant, normal, uniform };
   Kind kind;
-  float size;  // the value; the standard deviation around 0; or the bound: uniform in [-size, size)
+  float size;  // constant: the value; normal: the standard deviation, mean 0; uniform: the bound of [-size, size)
 };
 
 struct Parameter {
-  std::string name;                // PyTorch's: "layer1.0.conv1.weight"
-  std::vector<std::int64_t> dims;  // PyTorch's: [out, in, k, k], [out, in] or [c]
+  std::string name;                // PyTorch's name: "layer1.0.conv1.weight"
+  std::vector<std::int64_t> dims;  // PyTorch's shape: [out, in, k, k], [out, in] or [c]
   ParameterKind kind;
   ParameterRole role;
   Initial initial;
-  int index;            // position in the store, order of registration
-  std::int64_t offset;  // first element in the flat arrays, a multiple of 16
-  std::int64_t stored;  // elements there, padding included
-  Tensor value;         // stored form; valid after allocate()
+  int index;            // position in the store, in order of registration
+  std::int64_t offset;  // of the first element in the flat arrays, a multiple of 16
+  std::int64_t stored;  // number of stored elements, including padding
+  Tensor value;         // in the device's layout; valid after allocate()
   Tensor gradient;
 
-  std::int64_t count() const;  // elements in PyTorch's form
+  std::int64_t count() const;  // number of elements without padding
 };
 
-// Running mean or variance of a norm: a value that training reads off the batch, not off a gradient.
+// Running mean or variance of a batch norm. Training computes it from the batch, not from a gradient.
 struct Statistic {
   std::string name;  // "layer1.0.bn1.running_mean"
   std::int64_t channels;
   float initial;        // 0 for means, 1 for variances
-  std::int64_t offset;  // in the statistics arrays
+  std::int64_t offset;  // into the statistics arrays
   std::int64_t stored;
   Tensor running;  // valid after allocate()
-  Tensor batch;    // this step's, summed over parts and ranks
+  Tensor batch;    // this step's, summed over micro-batches and ranks
 };
 
-// A parameter or statistic by name, with PyTorch's dims and values (host). For files, hashes and tests.
+// A parameter or statistic as host values: its name, PyTorch's shape and the values. For files, hashes and tests.
 struct NamedValues {
   std::string name;
   std::vector<std::int64_t> dims;
   std::vector<float> values;
 };
 
-// The name of weights and running statistics: xxh3-64 over names, dims and fp32 bytes, as 16 hex digits. `entries` are
-// in the order of their names, as in files; summary.json and `inspect` print it.
+// Hash of weights and running statistics: xxh3-64 over names, dims and fp32 bytes, as 16 hex digits. `entries` must be
+// sorted by name, as in files. summary.json and `inspect` print it.
 std::string weights_hash(std::span<const NamedValues> entries);
 
 class ParameterStore {
  public:
-  // Elements after the statistics, for values that ride along with the last bucket.
+  // Elements after the statistics, reduced with the last bucket.
   enum MetricSlot : std::int64_t { loss_slot, correct_slot, overflow_slot, stop_slot, metric_slot_count = 16 };
 
   explicit ParameterStore(Device& device) : device_(device) {}
@@ -82,10 +82,10 @@ class ParameterStore {
                  Initial initial);
   Statistic& add_statistic(std::string name, std::int64_t channels, float initial);
 
-  // Elements of the flat gradient buffer; known once every layer is built.
+  // Elements of the flat gradient buffer; final once every layer is built.
   std::int64_t reduced_count() const;
-  // Lays everything out. `reduced` holds reduced_count() zeros (from AllReducer::allocate, or Device::make_lasting).
-  // Parameters are zero afterwards, running statistics have their initial values: see initialise().
+  // Lays out all arrays. `reduced` holds reduced_count() zeros (from AllReducer::allocate, or Device::make_lasting).
+  // Afterwards parameters are zero and running statistics have their initial values; see initialise().
   void allocate(const Tensor& reduced);
 
   std::deque<Parameter>& parameters() { return parameters_; }
@@ -95,35 +95,35 @@ class ParameterStore {
   Device& device() const { return device_; }
   const Tensor& values() const { return values_; }    // [gradient_count]
   const Tensor& running() const { return running_; }  // [statistics_count], the running statistics
-  const Tensor& reduced() const { return reduced_; }  // gradients, batch statistics, metric slots
-  std::int64_t gradient_count() const;                // elements of the gradients alone
+  const Tensor& reduced() const { return reduced_; }  // [reduced_count]: gradients, batch statistics, metric slots
+  std::int64_t gradient_count() const;                // elements of the gradients alone, including padding
   std::int64_t statistics_count() const;
   Tensor gradients() const { return reduced_.slice(0, gradient_count()); }
   Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }
   Tensor metric_slots() const { return reduced_.slice(gradient_count() + statistics_count(), metric_slot_count); }
   Tensor metric_slots(MetricSlot slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
 
-  // Moves the running statistics a tenth of the way to this step's, unless the verdict in `record` is another than
-  // `applied`. Stream-ordered.
+  // Updates the running statistics with momentum 0.1, unless the verdict in `record` differs from `applied`.
+  // Stream-ordered.
   void move_statistics(const StepRecord& record);
 
   using Entry = NamedValues;
-  std::vector<Entry> entries() const;  // in name order
-  // The same of arrays that are laid out as values() and running(). Reads nothing else.
+  std::vector<Entry> entries() const;  // sorted by name
+  // Entries of arrays in the layout of values() and running(). Reads nothing else.
   std::vector<Entry> entries_of(const Tensor& values, const Tensor& running) const;
-  // What keeps such entries from being this store's: the first few that are missing, unknown, or of another shape, and
-  // how many more there are; empty if nothing does.
+  // Why such entries do not fit this store: the first few that are missing, unknown, or of another shape, and how many
+  // more. Empty if they fit. May be called before allocate().
   std::string misfit(std::span<const Entry> entries) const;
-  // Of parameters and statistics, in name order. Both also before allocate().
+  // Names of parameters and statistics, sorted. May be called before allocate().
   std::vector<std::string> names() const;
   // Throws Error(bad_data) naming the first few entries that are missing, unknown, or of another shape, and how many
-  // more there are.
+  // more.
   void assign(std::span<const Entry> entries);
-  // The same of an optimizer's array [gradient_count], which has a value for each of every parameter.
+  // The same for an optimizer's state array [gradient_count], which has one value per parameter element.
   std::vector<Entry> entries_of(const Tensor& array) const;
   void assign_to(const Tensor& array, std::span<const Entry> entries);
   std::string weights_hash() const { return lockstep::weights_hash(entries()); }
-  std::int64_t parameter_count() const;  // elements of all parameters, in PyTorch's form
+  std::int64_t parameter_count() const;  // elements of all parameters, without padding
 
  private:
   Device& device_;

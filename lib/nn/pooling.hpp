@@ -1,4 +1,4 @@
-// Pooling: the largest value of each window, the mean of each channel, or the neighbourhood of each pixel blurred.
+// Pooling layers: max pooling, global mean pooling and anti-aliasing blur.
 #pragma once
 
 #include "nn/layer.hpp"
@@ -22,10 +22,10 @@ class MaxPool final : public Layer {
   Device& device_;
   Pool2d pool_;
   Shape x_shape_;
-  Tensor winner_;  // kept for backward in place of x: a byte an output
+  Tensor winner_;  // saved for backward instead of x: one byte per output
 };
 
-// The binomial blur of Zhang 2019, "Making convolutional networks shift-invariant again", about every stride-th pixel.
+// Binomial blur with a stride (Zhang 2019, "Making convolutional networks shift-invariant again").
 //
 //   x  [n, h, w, c]
 //   y  [n, ceil(h / stride), ceil(w / stride), c]

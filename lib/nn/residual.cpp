@@ -27,8 +27,8 @@ Residual::Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut,
 
 Shape Residual::output_shape(const Shape& x) const { return last_->output_shape(main_->output_shape(x)); }
 
-// In backward the shortcut comes last, or the main branch where there is none: that one finds the gradient of a norm in
-// front, if it is a unit of its own.
+// The shortcut is the last layer of backward, or the main branch if there is no shortcut. That layer computes the
+// gradient of the previous norm if it is a ConvNormAct.
 Reads Residual::reads() const {
   const Layer& last_backward = shortcut_ ? *shortcut_ : *main_;
   return last_backward.reads() == Reads::pending_norms ? Reads::normed_maps : Reads::maps;
@@ -42,7 +42,7 @@ PassedOn Residual::pass_on(const PassedOn& x, Reads next, Mode mode) {
 
 Tensor Residual::pass_back(Tensor gradient, const Tensor& /*sum*/, GradientSink& sink) {
   const Tensor dy = std::move(gradient);
-  Tensor of_main = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
+  Tensor of_main = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's gradient
   if (shortcut_) {
     const Tensor dx = main_->pass_back(std::move(of_main), Tensor(), sink);
     const Tensor of_shortcut = shortcut_->pass_back(dy, dx, sink);

@@ -1,8 +1,8 @@
 // A residual block: y = activation(norm(conv(main(x))) + shortcut(x)) (He et al. 2015).
 //
-// The main branch is any chain of layers, and a last unit that adds the shortcut's output itself, in the pass that
-// normalises. Backward goes through the main branch first, then through the shortcut; so the shortcut's parameters are
-// registered before those of the main branch.
+// The main branch is a chain of layers and a last ConvNormAct, which adds the shortcut's output while it normalizes.
+// Backward goes through the main branch first, then through the shortcut. So the shortcut's parameters are registered
+// before those of the main branch.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel, the new channels zero.
+// Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel; the new channels are zero.
 //
 //   x  [n, h, w, in]
 //   y  [n, ceil(h / stride), ceil(w / stride), out]
@@ -38,7 +38,7 @@ class Subsample final : public Layer {
 
 class Residual final : public Layer {
  public:
-  // `main`: what comes before `last`, at least one layer. `shortcut`: null for the identity.
+  // `main`: the layers before `last`, at least one. `shortcut`: null for the identity.
   Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::unique_ptr<Layer> main,
            std::unique_ptr<ConvNormAct> last);
 

@@ -1,4 +1,4 @@
-// The geometry of a data set's samples, which models and loaders agree on.
+// Shape of a data set's samples, shared by models and loaders.
 #pragma once
 
 #include <cstdint>

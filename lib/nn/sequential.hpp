@@ -1,4 +1,4 @@
-// A chain: layers one after another.
+// A chain of layers.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace lockstep {
 
 class Sequential final : public Layer {
  public:
-  // In the order of forward, which is also the order in which they must have been constructed (see ParameterStore).
+  // Add layers in the order of forward, which must also be the order of their construction (see ParameterStore).
   void add(std::unique_ptr<Layer> layer) { layers_.push_back(std::move(layer)); }
 
   Shape output_shape(const Shape& x) const override;

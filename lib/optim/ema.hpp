@@ -1,5 +1,5 @@
-// The exponential mean of weights and running statistics over steps (EMA), which often generalises better than the last
-// weights. It lies beside them, and they change places where it is to be tested or written.
+// Exponential moving average (EMA) of weights and running statistics over steps. It often generalizes better than the
+// last weights. The averages have their own memory, and are swapped with the weights for testing and writing.
 #pragma once
 
 #include <span>
@@ -15,15 +15,15 @@ class Ema {
   // `store` is allocated and outlives this.
   Ema(ParameterStore& store, const EmaRule& rule);
 
-  // It becomes the weights as they are. Blocking.
+  // Initializes the EMA with the current weights. Blocking.
   void begin();
-  // After the weights and statistics of a step have moved. Stream-ordered.
+  // Updates the EMA. Call after a step has updated weights and statistics. Stream-ordered.
   void follow(const StepRecord& record);
-  // Weights and mean change places, statistics too: until the next call the model is the mean. Stream-ordered.
+  // Swaps the weights and statistics with the EMA: until the next call the model holds the EMA. Stream-ordered.
   void exchange();
 
-  // Those of the mean and of the weights, wherever they lie now; nothing changes places. As those of the store: see
-  // there.
+  // Entries of the EMA and of the weights, in whichever memory they currently are; nothing is swapped. See
+  // ParameterStore for the format.
   std::vector<ParameterStore::Entry> entries() const;
   std::vector<ParameterStore::Entry> entries_of_weights() const;
   void assign(std::span<const ParameterStore::Entry> entries);

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// From `from` at progress 0 to `to` at progress 1 along half a cosine wave.
+// Half a cosine wave from `from` at progress 0 to `to` at progress 1.
 double half_cosine(double from, double to, double progress) {
   return to + (from - to) * (1.0 + std::cos(std::numbers::pi * progress)) / 2.0;
 }

@@ -1,4 +1,4 @@
-// The learning rate of each step, as a function of the step alone.
+// Learning-rate schedules: the rate of each step, a function of the step alone.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-// With rate the peak, s the step from 0, T the steps of the whole training and W the warm-up steps:
+// Symbols: rate is the peak rate, s the step from 0, T the total number of steps and W the number of warm-up steps.
 //
-// warm-up, for all but one_cycle, while s < W: rate * (s + 1) / W (Goyal et al. 2017, "Accurate, large minibatch SGD"),
-// or, from a stated share f of the rate, rate * (f + (1 - f) * s / W).
+// Warm-up, in all schedules except one_cycle, while s < W: rate * (s + 1) / W (Goyal et al. 2017, "Accurate, large
+// minibatch SGD"). If a starting fraction f is given: rate * (f + (1 - f) * s / W).
 //
 // constant: rate.
 //
@@ -18,9 +18,9 @@ namespace lockstep {
 //
 // cosine: end + (rate - end) * (1 + cos(pi * (s - W) / (T - W))) / 2 (Loshchilov and Hutter 2017, SGDR, one period).
 //
-// poly: end + (rate - end) * (1 - (s - W) / (T - W))^power: a straight line to `end` with power 1.
+// poly: end + (rate - end) * (1 - (s - W) / (T - W))^power. With power 1 this is linear decay to `end`.
 //
-// one_cycle: along a cosine from rate / 25 at s = 0 up to rate at s = W - 1, and down to rate / 250 000 at s = T - 1
+// one_cycle: cosine from rate / 25 at s = 0 up to rate at s = W - 1, then cosine down to rate / 250 000 at s = T - 1
 // (Smith and Topin 2018; torch.optim.lr_scheduler.OneCycleLR with pct_start = W / T).
 enum class Schedule { constant, step, cosine, poly, one_cycle };
 
@@ -29,17 +29,17 @@ struct ScheduleOptions {
   double rate = 0.1;
   std::int64_t total_steps = 0;
   std::int64_t warmup_steps = 0;
-  std::vector<std::int64_t> milestones;  // steps, rising; schedule `step` only
-  double factor = 0.1;                   // at each milestone
-  double power = 2;                      // of poly
-  double end = 0;                        // the last rate of cosine and poly
-  std::optional<double> warmup_from;     // share of the rate
+  std::vector<std::int64_t> milestones;  // ascending steps; `step` only
+  double factor = 0.1;                   // multiplier at each milestone; `step` only
+  double power = 2;                      // `poly` only
+  double end = 0;                        // final rate of `cosine` and `poly`
+  std::optional<double> warmup_from;     // starting fraction of the rate
 };
 
 class LrSchedule {
  public:
-  // Throws Error(usage) if the rate is not a number above zero, the warm-up fills the whole training, or the milestones
-  // do not rise.
+  // Throws Error(usage) if the rate is not positive and finite, if the warm-up is as long as the training, or if the
+  // milestones are not ascending.
   explicit LrSchedule(ScheduleOptions options);
   double at(std::int64_t step) const;
 
@@ -49,7 +49,7 @@ class LrSchedule {
   ScheduleOptions options_;
 };
 
-// The rate for `global_batch` when a recipe states `rate` for `base_batch`: it grows in proportion (Goyal et al. 2017).
+// Linear scaling rule (Goyal et al. 2017): `rate` for `base_batch`, scaled in proportion to `global_batch`.
 double scale_learning_rate(double rate, std::int64_t base_batch, std::int64_t global_batch);
 
 }  // namespace lockstep

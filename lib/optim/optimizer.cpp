@@ -18,7 +18,7 @@ std::string describe_names(const std::set<std::string>& names) {
   return fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
-// One pass over the flat arrays, by the rule of its plan.
+// One pass over the flat arrays with one update rule.
 class FlatOptimizer final : public Optimizer {
  public:
   FlatOptimizer(ParameterStore& store, UpdateSpec plan, std::optional<float> clip_norm) {
@@ -39,7 +39,7 @@ class FlatOptimizer final : public Optimizer {
 
  private:
   std::vector<StateArray> state_;
-  std::unique_ptr<FlatUpdate> clip_;  // null: gradients are taken as they are
+  std::unique_ptr<FlatUpdate> clip_;  // null: no gradient clipping
   std::unique_ptr<FlatUpdate> update_;
 };
 

@@ -1,4 +1,4 @@
-// What moves a model's weights by its gradients, and what of it a checkpoint keeps.
+// Optimizers: they update the weights from the gradients, and name the state that a checkpoint keeps.
 #pragma once
 
 #include <map>
@@ -13,32 +13,33 @@
 
 namespace lockstep {
 
-// What an optimizer remembers from step to step: one value for each of every parameter.
+// State that an optimizer keeps between steps: one value for each parameter element.
 struct StateArray {
-  std::string name;  // small letters and _; a checkpoint keeps it in a group of this name
-  Tensor values;     // [gradient_count], laid out as the gradients are; always the same memory
+  std::string name;  // lower-case letters and _; the name of its group in a checkpoint
+  Tensor values;     // [gradient_count], in the layout of the gradients; always the same memory
 };
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Updates all parameters by their gradients, as `record` says: its rate, its gradient scale, its verdict.
-  // Stream-ordered.
+  // Updates all parameters from their gradients. `record` holds the learning rate, the gradient scale and the verdict
+  // on the step. Stream-ordered.
   virtual void step(const StepRecord& record) = 0;
-  // All that is remembered: a training goes on from it and the weights.
+  // The complete state: with the weights, it is sufficient to resume.
   virtual std::vector<StateArray> state() const = 0;
 };
 
-// `store` is allocated and outlives the optimizer. With `clip_norm` the norm of all gradients is bounded by it first.
+// `store` is allocated and outlives the optimizer. With `clip_norm`, the global gradient norm is clipped first.
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
                                           std::optional<float> clip_norm = {});
 
-// An optimizer's state as a file holds it: the name of each array, and in it every parameter, in name order.
+// Optimizer state as stored in files: for each array, its name and the values of every parameter, sorted by parameter
+// name.
 using OptimizerState = std::map<std::string, std::vector<ParameterStore::Entry>>;
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer);
-// Throws Error(usage) where `state` is that of another optimizer, and what ParameterStore::assign_to() throws.
+// Throws Error(usage) if `state` belongs to another optimizer, and as ParameterStore::assign_to().
 void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state);
 
 }  // namespace lockstep

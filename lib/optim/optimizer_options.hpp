@@ -1,4 +1,4 @@
-// What is chosen of an optimizer; the arithmetic stands in device/flat/update_rule.hpp.
+// Optimizer options. device/flat/update_rule.hpp has the arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace lockstep {
 
-// What weight decay pulls towards zero. Norms and biases hardly overfit; leaving them out is common in large batches.
+// Parameters that weight decay applies to. Large-batch recipes often exclude norms and biases, which hardly overfit.
 enum class DecayScope : std::uint8_t { all, weights_only };
 
-// Its state is the array "velocity".
+// SGD with momentum. State array: "velocity".
 struct SgdOptions {
   float momentum = 0.9F;
   Momentum kind = Momentum::classic;
@@ -19,8 +19,8 @@ struct SgdOptions {
   DecayScope decay_scope = DecayScope::all;
 };
 
-// For large batches. Norms and biases neither adapt nor decay, as in MLPerf's reference. Its state is the array
-// "scaled_velocity", which has the rate in it.
+// LARS, for large batches. Norms and biases get neither adaptation nor decay, as in MLPerf's reference. State array:
+// "scaled_velocity", which includes the learning rate.
 struct LarsOptions {
   float momentum = 0.9F;
   Momentum kind = Momentum::classic;
@@ -28,7 +28,7 @@ struct LarsOptions {
   float trust = 0.001F;
 };
 
-// Its state are the arrays "first_moment" and "second_moment".
+// State arrays: "first_moment" and "second_moment".
 struct AdamWOptions {
   float beta1 = 0.9F;
   float beta2 = 0.999F;

@@ -9,7 +9,7 @@ bool decays(const Parameter& parameter, DecayScope scope) {
   return scope == DecayScope::all || parameter.role == ParameterRole::weight;
 }
 
-// Neighbours that are treated alike become one run; a parameter whose rate adapts is one by itself.
+// Adjacent parameters with equal treatment form one run. A parameter with an adaptive rate (LARS) forms its own run.
 std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_decay, DecayScope scope,
                                    Adaption of_weights) {
   std::vector<const Parameter*> parameters;

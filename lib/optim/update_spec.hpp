@@ -1,5 +1,5 @@
-// What an optimizer's options come to for the parameters of a model: a rule, the runs of elements that it treats alike,
-// and the names of the state arrays that it keeps.
+// An optimizer's options applied to the parameters of a model: the update rule, the runs of elements with equal
+// treatment, and the names of the state arrays.
 #pragma once
 
 #include <string>

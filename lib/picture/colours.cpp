@@ -13,7 +13,7 @@ inline std::int32_t gray_of(std::int32_t red, std::int32_t green, std::int32_t b
   return (red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16;
 }
 
-// Product and sum are rounded one after the other: this file is compiled without contractions.
+// Product and sum are rounded separately: this file is compiled without floating-point contraction.
 inline std::uint8_t blend(std::int32_t without, std::int32_t pixel, float factor) {
   const float mixed = static_cast<float>(without) + factor * static_cast<float>(pixel - without);
   return static_cast<std::uint8_t>(static_cast<std::int32_t>(std::clamp(mixed, 0.0F, 255.0F)));
@@ -25,7 +25,7 @@ inline std::uint8_t blend(std::int32_t without, std::int32_t pixel, float factor
   for (std::int64_t i = 0; i < count; ++i) bytes[i] = blend(without, bytes[i], factor);
 }
 
-// Of so few pixels at once that 32 bits hold it.
+// Most pixels summed at once: their sum fits into 32 bits.
 constexpr std::int64_t most_summed = 1 << 16;
 
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] std::int64_t sum_of_grays(

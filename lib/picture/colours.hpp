@@ -1,4 +1,4 @@
-// Brightness, contrast and saturation of a picture, changed as Pillow's ImageEnhance changes them: the same bits.
+// Brightness, contrast and saturation changes, bit-identical to Pillow's ImageEnhance.
 #pragma once
 
 #include <array>
@@ -9,18 +9,19 @@ namespace lockstep {
 
 enum class ColourProperty : std::uint8_t { brightness, contrast, saturation };
 
-// The distance of each pixel from what has nothing of the property (black, the mean gray of the picture, the gray of
-// the pixel) is multiplied by `factor`, which is not negative: 0 leaves nothing of it, 1 the pixels as they are.
+// A pixel p becomes g + factor * (p - g), with factor >= 0. The degenerate image g is black (brightness), the mean gray
+// of the picture (contrast) or the gray of the pixel (saturation). Factor 0 gives g, factor 1 leaves the pixels
+// unchanged.
 struct ColourStep {
   ColourProperty property = ColourProperty::brightness;
   float factor = 1;
   bool operator==(const ColourStep&) const = default;
 };
 
-// One after another.
+// Applied in this order.
 using ColourSteps = std::array<ColourStep, 3>;
 
-// `pixels` are RGB, of any number but none.
+// `pixels` are RGB. Any number of pixels except zero.
 void change_colours(std::span<std::uint8_t> pixels, const ColourSteps& steps);
 
 }  // namespace lockstep

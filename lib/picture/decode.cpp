@@ -19,7 +19,7 @@ bool begins_with(std::span<const std::byte> file, const std::array<std::uint8_t,
          std::equal(mark.begin(), mark.end(), file.begin(), [](auto a, std::byte b) { return std::byte{a} == b; });
 }
 
-// The first remark that is not empty, and what comes after it.
+// Appends a remark, separated by a comma; empty remarks are ignored.
 void add_remark(std::string& remarks, const std::string& remark) {
   remarks += (remarks.empty() || remark.empty() ? "" : ", ") + remark;
 }

@@ -1,4 +1,4 @@
-// A picture file of any kind that we read, as upright RGB.
+// Decodes a picture file of any supported format to upright RGB.
 #pragma once
 
 #include <cstddef>
@@ -11,41 +11,41 @@
 
 namespace lockstep {
 
-// By the first bytes: names lie (ImageNet has a PNG that is called .JPEG).
+// Decided by the first bytes, because file names can be wrong (ImageNet has a PNG named .JPEG).
 enum class PictureFormat : std::uint8_t { jpeg, png, unknown };
 PictureFormat picture_format(std::span<const std::byte> file);
 
-// What decoding needs no more memory for: as many pixels as Pillow takes without calling a file a decompression bomb.
+// Pictures with more pixels are refused. This is the limit above which Pillow reports a decompression bomb.
 inline constexpr std::int64_t most_pixels = 178'956'970;
 
-// Of a sample in a file of two bytes a sample.
+// Significant bits of a sample in a 16-bit PNG.
 inline constexpr int least_sample_bits = 8;
 inline constexpr int most_sample_bits = 16;
 
 enum class BitPlace : std::uint8_t { lowest, highest };
 
-// How samples of 16 bits are read where their file alone does not tell.
+// How to read 16-bit samples if the file alone does not determine it.
 struct SampleBits {
-  // The significant bits, the lowest ones, in a file that does not state them.
+  // Number of significant bits, in the lowest positions, if the file does not state it.
   int unstated = most_sample_bits;
-  // Where a file has the bits that its sBIT chunk states, if its values allow both. The PNG standard wants the highest.
+  // Position of the bits that the sBIT chunk states, if the values allow both. The PNG standard requires the highest.
   BitPlace stated = BitPlace::lowest;
   bool operator==(const SampleBits&) const = default;
 };
 
 struct DecodedPicture {
-  OwnedPicture picture;  // RGB, upright: turned as the camera's EXIF says
-  // Whether the file's own bytes may be stored in the place of the picture: a baseline JPEG of gray or YCbCr, upright.
+  OwnedPicture picture;  // RGB, turned upright by its EXIF orientation
+  // Whether the file's own bytes can be stored instead of pixels: an upright baseline JPEG in gray or YCbCr.
   bool is_plain_jpeg = false;
-  // The same, but progressive: sequential_jpeg() makes it plain without loss.
+  // Like is_plain_jpeg, but progressive: sequential_jpeg() converts it losslessly.
   bool is_progressive_jpeg = false;
-  // What is odd about the file, for the list of such files: "is CMYK"; empty for most.
+  // What is unusual about the file, for odd_files.csv, such as "is CMYK". Usually empty.
   std::string remark;
 };
 
-// `bits`: of PNG files. Throws PictureFault where the file is no JPEG or PNG, ends too early, is damaged
-// beyond reading, or larger than most_pixels. A JPEG with damage in its middle is decoded as far as libjpeg can, with a
-// remark. Thread-safe.
+// `bits` applies to PNG files. A JPEG with damage inside is decoded as far as libjpeg can, and gets a remark. Throws
+// PictureFault if the file is not a JPEG or PNG, is truncated, damaged beyond reading, or larger than most_pixels.
+// Thread-safe.
 DecodedPicture decode_picture(std::span<const std::byte> file, const SampleBits& bits = {});
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view segment_mark("Exif\0\0", 6);
 
-// The standard has a SHORT; some writers use another type of whole numbers.
+// The standard requires SHORT; some writers use other integer types.
 std::int64_t number_in(const ExifEntry& entry, ExifByteOrder order) {
   if (entry.data == nullptr || entry.components < 1 || entry.size < exif_format_get_size(entry.format)) return 0;
   switch (entry.format) {
@@ -39,7 +39,7 @@ int exif_orientation(std::span<const std::uint8_t> segment) {
   const auto release = [](ExifData* data) { exif_data_unref(data); };
   const std::unique_ptr<ExifData, decltype(release)> data(exif_data_new(), release);
   if (!data) return 1;
-  // Nothing is to be repaired or added: one tag is looked at.
+  // Only one tag is read, so libexif must not repair or add tags.
   exif_data_unset_option(data.get(), EXIF_DATA_OPTION_FOLLOW_SPECIFICATION);
   exif_data_load_data(data.get(), segment.data(), static_cast<unsigned int>(segment.size()));
   const ExifEntry* const entry = exif_content_get_entry(data->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
@@ -55,7 +55,7 @@ int tiff_orientation(std::span<const std::uint8_t> tiff) {
 }
 
 int profile_orientation(std::string_view text) {
-  // An empty line, the name and the length come first.
+  // The first lines are empty, the name and the length.
   for (int line = 0; line < 3; ++line) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) return 1;
@@ -75,7 +75,7 @@ int profile_orientation(std::string_view text) {
 
 void turn_upright(OwnedPicture& picture, int orientation) {
   if (orientation == 1) return;
-  // EXIF 2.3, tag 0x0112: where row 0 and column 0 of what is stored lie in what is seen.
+  // EXIF 2.3, tag 0x0112: where stored row 0 and column 0 belong in the upright picture.
   const bool swaps_axes = orientation >= 5;
   const bool from_the_bottom = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const bool from_the_right = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;

@@ -1,4 +1,4 @@
-// Which way up a picture was taken.
+// EXIF orientation of a picture.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace lockstep {
 
-// All three return 1 (upright) to 8; 1 where the orientation is not there or is damaged.
-// From the contents of a JPEG's APP1 segment: "Exif", two zero bytes, then a TIFF header.
+// The three functions return 1 (upright) to 8; 1 if the orientation is missing or damaged. This one reads a JPEG's APP1
+// segment: "Exif", two zero bytes, then a TIFF header.
 int exif_orientation(std::span<const std::uint8_t> segment);
-// From the contents of a PNG's eXIf chunk, which begins with the TIFF header.
+// Reads a PNG's eXIf chunk, which begins with the TIFF header.
 int tiff_orientation(std::span<const std::uint8_t> tiff);
-// From a PNG's text "Raw profile type exif", as ImageMagick and ExifTool write it: a name, a length, and an APP1
-// segment in hexadecimal digits, each on lines of their own.
+// Reads a PNG's text chunk "Raw profile type exif", as ImageMagick and ExifTool write it: a name, a length, and an APP1
+// segment in hexadecimal digits, on separate lines.
 int profile_orientation(std::string_view text);
 
-// The picture as EXIF's orientation wants it seen: mirrored, turned or both. 3 channels.
+// Mirrors or rotates the picture, or both, by its EXIF orientation. 3 channels.
 void turn_upright(OwnedPicture& picture, int orientation);
 
 }  // namespace lockstep

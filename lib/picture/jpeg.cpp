@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <jpeglib.h>
-// After jpeglib.h, which it needs.
+// jerror.h needs jpeglib.h first.
 #include <jerror.h>
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 namespace lockstep {
 namespace {
 
-// No encoder makes more scans of a progressive file; a small file with thousands keeps a decoder busy for minutes.
+// Encoders write fewer scans; a small progressive file with thousands of scans keeps a decoder busy for minutes.
 constexpr int most_scans = 100;
 
-// libjpeg reports through these. Errors leave its calls by longjmp, as its manual has it: a C++ exception must not pass
-// through C.
+// libjpeg reports errors through these functions. Errors leave libjpeg by longjmp, as its manual requires: a C++
+// exception must not pass through C frames.
 struct ErrorManager {
-  jpeg_error_mgr base;  // first: libjpeg knows no more
+  jpeg_error_mgr base;  // must be the first member: libjpeg sees only this type
   std::jmp_buf jump;
   std::array<char, JMSG_LENGTH_MAX> message;
   bool ends_early;
@@ -39,13 +39,13 @@ ErrorManager& manager_of(j_common_ptr info) { return *reinterpret_cast<ErrorMana
   std::longjmp(manager.jump, 1);
 }
 
-// Level -1 is a warning: damage that libjpeg goes on from. Its first message are kept.
+// Level -1 is a warning: damage that libjpeg skips. Only the first message is kept.
 void note(j_common_ptr info, int level) {
   if (level >= 0) return;
   ErrorManager& manager = manager_of(info);
   const int code = info->err->msg_code;
   if (code == JWRN_JPEG_EOF) manager.ends_early = true;
-  // Bytes between segments that belong to none hurt nothing.
+  // Extraneous bytes between segments are harmless.
   if (code == JWRN_EXTRANEOUS_DATA || manager.is_damaged) return;
   manager.is_damaged = true;
   info->err->format_message(info, manager.message.data());
@@ -70,7 +70,7 @@ void bound_scans(j_common_ptr info) {
   if (decoder->input_scan_number > most_scans) ERREXIT(info, JERR_BAD_PROGRESSION);
 }
 
-// Calls libjpeg; what it finds wrong becomes an exception here. `calls` must own nothing: its frame is jumped over.
+// Calls libjpeg and converts its errors into exceptions. `calls` must own nothing: longjmp skips its frame.
 template <typename Calls>
 void guarded(ErrorManager& manager, const Calls& calls) {
   if (setjmp(manager.jump) != 0) {  // NOLINT(cert-err52-cpp): libjpeg's way out
@@ -112,7 +112,7 @@ class Decoder {
   }
 
  private:
-  // Its destructor runs whatever the public one throws later on.
+  // A delegated constructor, so that the destructor runs if the public constructor throws.
   Decoder() {
     info_.err = set_up(errors_);
     guarded(errors_, [&] { jpeg_create_decompress(&info_); });
@@ -125,7 +125,7 @@ class Decoder {
   ErrorManager errors_{};
 };
 
-// Bytes that libjpeg writes; its memory is malloc's.
+// A JPEG that libjpeg writes into malloc memory.
 class Encoder {
  public:
   Encoder() {
@@ -153,7 +153,7 @@ class Encoder {
   unsigned long count_ = 0;  // NOLINT(google-runtime-int): libjpeg's type
 };
 
-// Adobe stores ink as its complement, and nobody else writes four colours.
+// Adobe stores inverted ink values; no other known writer uses four components.
 void rgb_of_inverted_cmyk(const std::uint8_t* cmyk, std::int64_t pixels, std::uint8_t* rgb) {
   for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
     const int black = cmyk[pixel * 4 + 3];
@@ -194,14 +194,14 @@ void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, 
   Decoder decoder(file);
   jpeg_decompress_struct& info = decoder.info();
   const auto reduced = [&](JDIMENSION side) { return (std::int64_t{side} + reduction - 1) / reduction; };
-  // What the header says is not what was promised of it where a shard was written wrongly.
+  // The header can differ from the stored size if the shard was written wrongly.
   if (box.top + box.size.height > reduced(info.image_height) || box.left + box.size.width > reduced(info.image_width)) {
     throw PictureFault(fmt::format("has {} x {} pixels, fewer than it should", info.image_width, info.image_height));
   }
   window.size = box.size;
   window.pixels.resize(static_cast<std::size_t>(box.size.height * box.size.width * 3));
-  // What libjpeg decodes begins with a whole block of all colours, and colours at its edges are spread without their
-  // neighbours outside: a block more on each side keeps that out of the box.
+  // libjpeg decodes whole iMCUs, and chroma upsampling at their edges lacks neighbors from outside. One extra block on
+  // each side keeps this error out of the box.
   constexpr std::int64_t margin = 2 * DCTSIZE;
   const std::int64_t right = std::min(box.left + box.size.width + margin, reduced(info.image_width));
   JDIMENSION first = static_cast<JDIMENSION>(std::max<std::int64_t>(box.left - margin, 0));
@@ -223,7 +223,7 @@ void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, 
       jpeg_read_scanlines(&info, &target, 1);
       std::copy_n(inside, box.size.width * 3, window.pixels.data() + line * box.size.width * 3);
     }
-    jpeg_abort_decompress(&info);  // what lies below is not looked at
+    jpeg_abort_decompress(&info);  // the rows below the box are not needed
   });
   if (decoder.errors().ends_early || decoder.errors().is_damaged) {
     throw PictureFault(fmt::format("is damaged ({})", decoder.errors().message.data()));
@@ -242,7 +242,7 @@ std::vector<std::uint8_t> encode_jpeg(const Picture& picture, int quality) {
     jpeg_set_quality(&info, quality, TRUE);
     jpeg_start_compress(&info, TRUE);
     while (info.next_scanline < info.image_height) {
-      // libjpeg reads what it is given, but its type does not say so.
+      // libjpeg only reads this memory, but its parameter is not const.
       auto* const row =
           const_cast<std::uint8_t*>(picture.pixels.data()) + std::int64_t{info.next_scanline} * picture.size.width * 3;
       JSAMPROW source = row;
@@ -262,7 +262,7 @@ std::vector<std::uint8_t> sequential_jpeg(std::span<const std::byte> file) {
     jpeg_copy_critical_parameters(&decoder.info(), &encoder.info());
     encoder.info().scan_info = nullptr;
     encoder.info().num_scans = 0;
-    // The tables of the standard have no code for some coefficients of progressive files.
+    // The standard Huffman tables lack codes for some coefficients of progressive files.
     encoder.info().optimize_coding = TRUE;
     jpeg_write_coefficients(&encoder.info(), coefficients);
     jpeg_finish_compress(&encoder.info());

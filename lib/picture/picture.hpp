@@ -1,4 +1,4 @@
-// A picture in memory: of its own size, which need not be that of a network's images.
+// A picture in memory. Its size may differ from the network's input size.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ struct PictureSize {
   bool operator==(const PictureSize&) const = default;
 };
 
-// Memory of others.
+// A non-owning view.
 struct Picture {
   std::span<const std::uint8_t> pixels;  // [height, width, channels]
   PictureSize size;
 };
 
-// With memory of its own, which is used again for the next one.
+// Owns its memory, which is reused for the next picture.
 struct OwnedPicture {
   std::vector<std::uint8_t> pixels;  // [height, width, channels]
   PictureSize size;

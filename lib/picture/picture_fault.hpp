@@ -1,4 +1,4 @@
-// Why a file is no picture, or none that can be used: words for a list of such files.
+// Why a file cannot be decoded or used, for the list of odd files.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// "ends too early". The words complete the sentence "it ...".
+// The message completes the sentence "it ...", such as "ends too early".
 class PictureFault : public std::runtime_error {
  public:
   explicit PictureFault(const std::string& message) : std::runtime_error(message) {}

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-// libpng reports through this. Errors leave its calls by longjmp: a C++ exception must not pass through C.
+// libpng reports errors through this. Errors leave libpng by longjmp: a C++ exception must not pass through C frames.
 struct Errors {
   std::jmp_buf jump;
   std::array<char, 128> message;
@@ -40,7 +40,7 @@ void read_from_span(png_structp png, png_bytep to, std::size_t bytes) {
   unread = unread.subspan(bytes);
 }
 
-// Calls libpng; what it finds wrong becomes an exception here. `calls` must own nothing: its frame is jumped over.
+// Calls libpng and converts its errors into exceptions. `calls` must own nothing: longjmp skips its frame.
 template <typename Calls>
 void guarded(Errors& errors, const Calls& calls) {
   if (setjmp(errors.jump) != 0) {  // NOLINT(cert-err52-cpp): libpng's way out
@@ -51,7 +51,7 @@ void guarded(Errors& errors, const Calls& calls) {
 
 // A PNG in memory whose header has been read.
 //
-// Samples are taken as they are stored: gAMA, cHRM, sRGB and iCCP chunks change nothing, as in Pillow, torchvision and
+// Samples are used as stored. The chunks gAMA, cHRM, sRGB and iCCP have no effect, as in Pillow, torchvision and
 // OpenCV.
 class Reader {
  public:
@@ -71,7 +71,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // As the file has them, before read_rgb().
+  // The stored format, before read_rgb().
   PictureSize size() const { return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)}; }
   bool is_wide() const { return png_get_bit_depth(png_, info_) == most_sample_bits; }
   bool is_transparent() const {
@@ -79,7 +79,7 @@ class Reader {
            png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
   }
 
-  // The significant bits of a sample, as the sBIT chunk states them; 0 without the chunk, whose values libpng checks.
+  // Significant bits of a sample from the sBIT chunk, which libpng validates; 0 without the chunk.
   int stated_bits() const {
     png_color_8p bits = nullptr;
     if (png_get_sBIT(png_, info_, &bits) == 0) return 0;
@@ -87,7 +87,7 @@ class Reader {
     return is_gray ? bits->gray : std::max({bits->red, bits->green, bits->blue});
   }
 
-  // Three samples for each pixel, of one byte, or of two in this machine's order.
+  // Three samples per pixel, of one byte each, or of two bytes in native byte order.
   void read_rgb(std::span<std::uint8_t> pixels) {
     const PictureSize whole = size();
     const std::size_t row_bytes = pixels.size() / static_cast<std::size_t>(whole.height);
@@ -96,7 +96,7 @@ class Reader {
       rows.push_back(pixels.data() + static_cast<std::size_t>(row) * row_bytes);
     }
     guarded(errors_, [&] {
-      png_set_expand(png_);  // palettes, gray of less than 8 bits
+      png_set_expand(png_);  // palettes, and gray with less than 8 bits
       png_set_gray_to_rgb(png_);
       png_set_strip_alpha(png_);
       if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
@@ -107,7 +107,7 @@ class Reader {
     });
   }
 
-  // Reads the chunks that follow the pixels. Returns what is wrong with them; empty where they are whole.
+  // Reads the chunks after the pixels. Returns what is wrong with them, or an empty string.
   std::string read_end() {
     try {
       guarded(errors_, [&] { png_read_end(png_, info_); });
@@ -117,7 +117,7 @@ class Reader {
     }
   }
 
-  // After read_end(): EXIF may follow the pixels.
+  // Call after read_end(): the EXIF chunk may follow the pixels.
   int orientation() const {
     png_uint_32 bytes = 0;
     png_bytep exif = nullptr;
@@ -133,7 +133,7 @@ class Reader {
   }
 
  private:
-  // Its destructor runs whatever the public one throws later on.
+  // A delegated constructor, so that the destructor runs if the public constructor throws.
   Reader() {
     guarded(errors_, [&] {
       png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, leave, ignore_warning);
@@ -155,8 +155,9 @@ std::vector<std::uint16_t> wide_samples(Reader& reader) {
   return samples;
 }
 
-// The PNG standard has the significant bits scaled up to all 16. Some writers leave them in the lowest ones, which then
-// mostly hold values that no scaling gives. Values that are small and could be scaled are dark, or were left there.
+// The PNG standard requires significant bits to be scaled up to all 16 bits. Some writers leave them in the lowest
+// bits, and most such values cannot result from scaling. Small values that could are ambiguous: a dark picture, or
+// unscaled bits. `place` decides.
 int used_bits(std::span<const std::uint16_t> samples, int stated_bits, BitPlace place) {
   const int unused = most_sample_bits - stated_bits;
   const bool fits = std::ranges::all_of(samples, [&](std::uint16_t value) { return value >> stated_bits == 0; });
@@ -165,7 +166,7 @@ int used_bits(std::span<const std::uint16_t> samples, int stated_bits, BitPlace 
   return !fits || (may_be_scaled && place == BitPlace::highest) ? most_sample_bits : stated_bits;
 }
 
-// Returns how many bits the samples have.
+// Returns the number of significant bits.
 int read_wide(Reader& reader, const SampleBits& how, std::span<std::uint8_t> pixels) {
   const int stated = reader.stated_bits();
   const std::vector<std::uint16_t> samples = wide_samples(reader);
@@ -180,7 +181,7 @@ int read_wide(Reader& reader, const SampleBits& how, std::span<std::uint8_t> pix
   return bits;
 }
 
-// libpng's simplified writer, released however its use ends.
+// libpng's simplified writer, freed on every exit path.
 struct PngImage {
   png_image image{};
   PngImage() { image.version = PNG_IMAGE_VERSION; }

@@ -1,4 +1,4 @@
-// PNG by libpng.
+// PNG through libpng.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@
 
 namespace lockstep {
 
-// The whole picture as upright RGB, samples as they are stored: no chunk on gamma or colours changes them. Gray and
-// palettes become RGB, 16 bits become 8, and transparent pixels keep their stored colour (as Pillow's convert("RGB")
-// has it). `remark` lists what was changed or is damaged. Thread-safe. Throws PictureFault.
+// The whole picture as upright RGB. Samples are used as stored: gamma and color chunks are ignored. Gray and palettes
+// become RGB, 16 bits become 8, and transparent pixels keep their stored color, as in Pillow's convert("RGB"). `remark`
+// lists conversions and damage. Throws PictureFault. Thread-safe.
 void decode_png(std::span<const std::byte> file, const SampleBits& bits, OwnedPicture& picture, std::string& remark);
 
-// The values of a 16-bit PNG.
+// What the values of a 16-bit PNG show.
 struct WideSamples {
-  int stated_bits = 0;  // by the sBIT chunk; 0: the file has none
+  int stated_bits = 0;  // from the sBIT chunk; 0 without one
   int largest = 0;
 };
-// Nothing for every other PNG file. Throws PictureFault.
+// std::nullopt for any other PNG. Throws PictureFault.
 std::optional<WideSamples> wide_samples_of(std::span<const std::byte> file);
 
-// The whole of a PNG file of RGB.
+// The bytes of an RGB PNG file.
 std::vector<std::uint8_t> encode_png(const Picture& picture);
 
 }  // namespace lockstep

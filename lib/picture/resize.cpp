@@ -11,12 +11,12 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t channels = 3;
-// Weights have 32 bits less 8 for the pixel and 2 for what a sum may overshoot.
+// 32 bits, less 8 for the pixel and 2 because sums can overshoot.
 constexpr int weight_bits = 32 - 8 - 2;
 constexpr std::int32_t half = 1 << (weight_bits - 1);
 
-// What one axis of a box asks for: `length` pixels of a source from `start` on become `result` pixels, of which those
-// of the window are wanted.
+// A request for one axis: `length` source pixels from `start` become `result` pixels, of which those in the window are
+// computed.
 struct AxisRequest {
   double start;
   double length;
@@ -28,7 +28,8 @@ struct AxisRequest {
 Resampler::Axis triangle_weights(const AxisRequest& request) {
   const double scale = request.length / static_cast<double>(request.result);
   const double support = std::max(scale, 1.0);
-  // Pixels are counted from the first one that the box touches: numbers are then those of a picture cut out first.
+  // Coordinates relative to the first pixel that the box touches, so that the arithmetic equals that of a cropped
+  // picture.
   const double origin = std::floor(request.start);
   const double start = request.start - origin;
   const auto end = static_cast<std::int64_t>(std::ceil(start + request.length));
@@ -57,7 +58,7 @@ Resampler::Axis triangle_weights(const AxisRequest& request) {
     axis.ranges[static_cast<std::size_t>(pixel)] = {first, count};
   }
   // NOLINTEND(bugprone-incorrect-roundings)
-  // Pixels without weight need not be there.
+  // Drops trailing source pixels whose weight is zero.
   for (std::int64_t pixel = 0; pixel < request.window_count; ++pixel) {
     std::int64_t& count = axis.ranges[static_cast<std::size_t>(pixel)].count;
     while (count > 1 && axis.weights[static_cast<std::size_t>(pixel * axis.stride + count - 1)] == 0) --count;
@@ -72,7 +73,7 @@ Resampler::Axis triangle_weights(const AxisRequest& request) {
   return axis;
 }
 
-// Bytes that are weighed at once: a vector or several of every instruction set.
+// Bytes weighted at once: a multiple of the vector size of every instruction set.
 constexpr std::int64_t block = 64;
 std::int64_t blocks_of(std::int64_t bytes) { return (bytes + block - 1) / block; }
 
@@ -81,10 +82,10 @@ struct Pixels {
   std::int64_t end;
 };
 
-// Weighted sums of byte columns. Of `from` lines of `blocks` blocks, a line for each source pixel of the axis; to `to`
-// likewise, a line for each of `pixels` of the result.
+// Weighted sums of columns of bytes. Input: `from` has one line of `blocks` blocks for each source pixel of the axis.
+// Output: `to` has one such line for each of the `pixels` output pixels.
 //
-// No sum leaves a byte: weights are positive, and their sum is 1 << 22 but for a rounding of each.
+// No sum exceeds a byte: weights are positive and sum to 1 << 22, except for rounding.
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void weigh_lines(const std::uint8_t* from,
                                                                                        const Resampler::Axis& axis,
                                                                                        const Pixels& pixels,
@@ -111,22 +112,22 @@ struct Pixels {
   }
 }
 
-constexpr std::int64_t pixel_room = 4;  // bytes of a pixel that is moved in one go, a byte of its neighbour with it
+constexpr std::int64_t pixel_room = 4;  // bytes moved per pixel; includes one byte of its neighbor
 constexpr std::int64_t rows_at_once = block / pixel_room;
 
-// Squares of four rows and four pixels are turned in registers.
+// Tiles of 4 rows x 4 pixels are transposed in registers.
 constexpr std::int64_t square_side = 4;
 constexpr std::int64_t vector_bytes = 16;
 using Bytes = std::uint8_t __attribute__((vector_size(vector_bytes)));
 using Words = std::uint32_t __attribute__((vector_size(vector_bytes)));
 
-// Of four pixels, to four words.
+// Spreads four pixels of 3 bytes to four 32-bit words.
 [[gnu::always_inline]] inline Words spread(Bytes pixels) {
   return reinterpret_cast<Words>(
       __builtin_shufflevector(pixels, pixels, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12));
 }
 
-// And back.
+// The inverse of spread().
 [[gnu::always_inline]] inline Bytes closed_up(Words words) {
   const auto bytes = reinterpret_cast<Bytes>(words);
   return __builtin_shufflevector(bytes, bytes, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
@@ -143,14 +144,14 @@ using Words = std::uint32_t __attribute__((vector_size(vector_bytes)));
   square[3] = __builtin_shufflevector(high_01, high_23, 2, 3, 6, 7);
 }
 
-// Up to rows_at_once rows of `pixels` pixels, `row_bytes` apart, to columns of a block each.
+// Transposes up to rows_at_once rows of `pixels` pixels, `row_bytes` apart, into columns of one block each.
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void turn_into_columns(
     const std::uint8_t* from, std::int64_t row_bytes, std::int64_t rows, std::int64_t pixels, std::uint8_t* columns) {
   for (std::int64_t row = 0; row < rows; row += square_side) {
     const std::uint8_t* const source = from + row * row_bytes;
     std::uint8_t* const column = columns + row * pixel_room;
     std::int64_t x = 0;
-    // No byte is read behind the last pixel: the file may end there.
+    // Reads no byte after the last pixel, because the file may end there.
     for (; row + square_side <= rows && x * channels + vector_bytes <= pixels * channels; x += square_side) {
       std::array<Words, square_side> square;
       for (std::int64_t i = 0; i < square_side; ++i) {
@@ -170,14 +171,14 @@ using Words = std::uint32_t __attribute__((vector_size(vector_bytes)));
   }
 }
 
-// The other way round. Rows are `line` bytes apart, at least a byte more than they have.
+// The inverse. Rows are `line` bytes apart, at least one byte more than their pixels need.
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void turn_into_rows(
     const std::uint8_t* columns, std::int64_t rows, std::int64_t pixels, std::uint8_t* to, std::int64_t line) {
   for (std::int64_t row = 0; row < rows; row += square_side) {
     const std::uint8_t* const column = columns + row * pixel_room;
     std::uint8_t* const target = to + row * line;
     std::int64_t x = 0;
-    // What is written too much of a pixel's row is written over by the next ones.
+    // Each pixel overwrites the excess byte of the one before it.
     for (; row + square_side <= rows && x + square_side <= pixels && x * channels + vector_bytes <= line;
          x += square_side) {
       std::array<Words, square_side> square;
@@ -196,8 +197,8 @@ using Words = std::uint32_t __attribute__((vector_size(vector_bytes)));
   }
 }
 
-// Rows to rows of axis.ranges.size() pixels, `line` bytes apart: at least a byte more than they have. So many rows at
-// once are turned into columns, which are what weigh_lines() takes, and back.
+// Resamples rows to axis.ranges.size() pixels each. Output rows are `line` bytes apart, at least one byte more than
+// their pixels need. Rows are transposed in groups into columns, the layout of weigh_lines(), and back.
 void resample_rows(const std::uint8_t* from, std::int64_t row_bytes, std::int64_t rows, const Resampler::Axis& axis,
                    std::uint8_t* to, std::int64_t line) {
   const auto width = static_cast<std::int64_t>(axis.ranges.size());

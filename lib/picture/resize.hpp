@@ -1,4 +1,4 @@
-// Pictures of another size, with antialiasing: Pillow's BILINEAR, to the bit.
+// Resizing with antialiasing, bit-identical to Pillow's BILINEAR.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// A rectangle of whole pixels, inside a picture.
+// A rectangle of whole pixels inside a picture.
 struct PictureBox {
   std::int64_t top = 0;
   std::int64_t left = 0;
@@ -16,41 +16,41 @@ struct PictureBox {
   bool operator==(const PictureBox&) const = default;
 };
 
-// The part of a picture under `box` is to become `size` pixels.
+// Resizes the part of a picture inside `box` to `size` pixels.
 struct Resampling {
   PictureBox box;
   PictureSize size;
   bool operator==(const Resampling&) const = default;
 };
 
-// A resampling made ready: which pixels make each pixel of the result, and with which weights.
+// A prepared resampling: the source pixels and weights of each output pixel.
 //
-// Each pixel of the result is the mean of the box's pixels below it, weighted by a triangle as wide as one pixel of the
-// result, and at least as one of the box; in fixed point with 22 bits, rows first, rounded to 8 bits in between, as
-// Pillow's ImagingResample does. What lies outside the box has no weight. 3 channels.
+// An output pixel is a weighted mean of the box's pixels. The filter is a triangle whose half-width is one output
+// pixel, but at least one source pixel. Arithmetic is fixed point with 22 fractional bits. Rows are filtered first and
+// rounded to 8 bits before columns, as in Pillow's ImagingResample. Pixels outside the box have no weight. 3 channels.
 class Resampler {
  public:
-  // Of the result only what lies in `window`. `reduction`: the picture is at hand at 1 / `reduction` of its size, each
-  // of its pixels the mean of so many in a square.
+  // Computes only the part of the result inside `window`. With `reduction` > 1 the source is the picture at 1 /
+  // `reduction` of its size, each pixel the mean of a square of reduction x reduction pixels.
   Resampler(const Resampling& resampling, const PictureBox& window, int reduction = 1);
 
-  // The pixels that it needs, of the reduced picture.
+  // The source pixels that it reads, in coordinates of the reduced picture.
   PictureBox source() const;
-  // `corner` is the first pixel of source(), with rows `row_bytes` apart. `result` takes the window's size.
+  // `corner` points to the first pixel of source(); rows are `row_bytes` apart. `result` gets the size of the window.
   void resample(const std::uint8_t* corner, std::int64_t row_bytes, OwnedPicture& result) const;
 
-  // Along one axis.
+  // Filter of one axis.
   struct Axis {
     struct Range {
-      std::int64_t first;  // from the first source pixel
+      std::int64_t first;  // relative to the first source pixel
       std::int64_t count;
     };
-    std::int64_t first = 0;             // source pixel
-    std::int64_t count = 0;             // source pixels
-    std::int64_t stride = 0;            // places for the weights of one pixel
-    std::vector<Range> ranges;          // of each pixel of the result
-    std::vector<std::int32_t> weights;  // [result, stride], each row's sum near 1 << 22
-    bool copies = false;                // each pixel is one of the source's, in order
+    std::int64_t first = 0;             // first source pixel
+    std::int64_t count = 0;             // number of source pixels
+    std::int64_t stride = 0;            // weights stored per output pixel
+    std::vector<Range> ranges;          // of each output pixel
+    std::vector<std::int32_t> weights;  // [output pixels, stride]; each row sums to about 1 << 22
+    bool copies = false;                // the axis copies source pixels unchanged, in order
   };
 
  private:
@@ -58,14 +58,14 @@ class Resampler {
   Axis columns_;
 };
 
-// Of a picture in memory; the whole of the result, or what lies in `window`.
+// Resizes a picture in memory: the whole result, or only the part inside `window`.
 void resize(const Picture& picture, const Resampling& resampling, OwnedPicture& resized);
 void resize(const Picture& picture, const Resampling& resampling, const PictureBox& window, OwnedPicture& resized);
 
-// The size that `size` takes when its shorter side becomes `side`, the longer one rounded down, as torchvision's Resize
-// does; 1 at least.
+// The size after scaling the shorter side to `side`. The longer side is rounded down, as in torchvision's Resize, and
+// is at least 1.
 PictureSize with_shorter_side(const PictureSize& size, std::int64_t side);
-// The same for its longer side, where that is more than `side`; else as it is.
+// The same for the longer side, if it exceeds `side`; otherwise `size` unchanged.
 PictureSize with_longest_side(const PictureSize& size, std::int64_t side);
 
 }  // namespace lockstep

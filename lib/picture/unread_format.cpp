@@ -11,14 +11,14 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t start_bytes = 1024;  // as much as is looked at
+constexpr std::size_t start_bytes = 1024;  // bytes inspected
 
 struct Format {
   std::string_view name;
   std::string_view conversion;
 };
 
-// A format whose files begin with one mark; some have another one further on, without which the first says little.
+// A format identified by a magic number; some formats need a second mark at a later offset.
 struct MarkedFormat {
   Format format;
   std::string_view mark;
@@ -47,7 +47,7 @@ bool has_marks(std::string_view start, const MarkedFormat& marked) {
          start.substr(marked.second_place).starts_with(marked.second_mark);
 }
 
-// ISO's base media files list what they can be read as.
+// ISO base media files list their compatible brands.
 Format media_format(std::string_view start) {
   if (start.size() < 12 || start.substr(4, 4) != "ftyp") return {};
   const std::string_view brands = start.substr(8, 56);

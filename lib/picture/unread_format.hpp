@@ -1,4 +1,4 @@
-// Formats of pictures that Lockstep does not read, so that a message can name them.
+// Picture formats that Lockstep does not read, so that messages can name them.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// "is a WebP file, which is not read (to convert: mogrify -format png *.webp)", by the file's first bytes; empty where
-// they are none of a known format. The words complete the sentence "it ...".
+// Recognizes the format by the first bytes: "is a WebP file, which is not read (to convert: mogrify -format png
+// *.webp)". Empty if the format is unknown. The message completes the sentence "it ...".
 std::string unsupported_format_message(std::span<const std::byte> file);
 
 }  // namespace lockstep

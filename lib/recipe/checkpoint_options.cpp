@@ -8,7 +8,7 @@ namespace lockstep {
 
 namespace {
 
-// The number before the unit `one` or `many`.
+// Parses the number before a unit, in singular (`one`) or plural (`many`).
 std::optional<std::int64_t> count_before(std::string_view text, std::string_view one, std::string_view many) {
   if (text.ends_with(many)) {
     text.remove_suffix(many.size());
@@ -18,7 +18,7 @@ std::optional<std::int64_t> count_before(std::string_view text, std::string_view
   return parse_number(text, NumberRange<std::int64_t>{1, std::int64_t{1} << 40});
 }
 
-// Adds one of the words that stand between commas: each unit once.
+// Parses one element of a comma-separated interval. Each unit may occur once.
 bool add_word(std::string_view word, CheckpointInterval& interval) {
   if (word.find("epoch") != std::string_view::npos) {
     if (interval.epochs > 0) return false;

@@ -1,4 +1,4 @@
-// When checkpoints are written, where, and which one a training goes on from.
+// Checkpoint options: when and where checkpoints are written, and which one a training resumes from.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,32 @@
 
 namespace lockstep {
 
-// A checkpoint stays while one of the two rules names it.
+// A checkpoint is kept if one of the two rules selects it.
 struct KeepRule {
-  int latest = 2;  // at least 1
-  int best = 1;    // by the accuracy of the test that was made at that step: see ReportState::score
+  int latest = 2;  // the newest, at least 1
+  int best = 1;    // the best by the accuracy of the test at their step; see ReportState::score
 };
 
-// Whichever comes first since the last checkpoint; 0: not by this.
+// A checkpoint is due at whichever limit is reached first since the last one. 0 disables a limit.
 struct CheckpointInterval {
   std::int64_t steps = 0;
   std::int64_t epochs = 1;
   double seconds = 600;
 };
 
-// "500" (steps), "2epochs", "10min", "90s", "1h", or several of them with commas between. Nothing if it is none.
+// Parses "500" (steps), "2epochs", "10min", "90s", "1h", or a comma-separated combination. std::nullopt if invalid.
 std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text);
-// As parse_checkpoint_interval() takes it.
+// The inverse of parse_checkpoint_interval().
 std::string checkpoint_interval_text(const CheckpointInterval& interval);
 
 struct CheckpointOptions {
-  std::filesystem::path folder;  // empty: OUTPUT/checkpoints, or none without --output
+  std::filesystem::path folder;  // empty: OUTPUT/checkpoints, or no checkpoints without --output
   CheckpointInterval every;
   KeepRule keep;
   std::string resume = "auto";  // auto | never | a file
 };
 
-// Whether a checkpoint is due, from the step of the last one.
+// Decides when a checkpoint is due, starting from the step of the last one.
 class CheckpointClock {
  public:
   CheckpointClock(const CheckpointInterval& interval, std::int64_t steps_per_epoch, std::int64_t step)

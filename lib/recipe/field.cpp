@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A text that the field itself gave.
+// Converts a text that texts() returned.
 Json json_of_text(Field::JsonType type, const std::string& text) {
   constexpr double largest = std::numeric_limits<double>::max();
   switch (type) {
@@ -30,7 +30,7 @@ Json json_of_text(Field::JsonType type, const std::string& text) {
   return text;
 }
 
-// Nothing where JSON of this kind is no value of an option.
+// std::nullopt if JSON of this type cannot be the value of an option.
 std::optional<std::string> text_of_json(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";

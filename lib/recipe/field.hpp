@@ -1,5 +1,5 @@
-// One option of a training: the one place that knows its name, its help, its forms as text and as JSON, and whether it
-// may change when a training goes on. The table of all of them is in recipe/fields.hpp.
+// One option of a training: its name, help, text and JSON forms, and whether it may change on a resume.
+// recipe/fields.hpp has the table of all options.
 #pragma once
 
 #include <cstdint>
@@ -34,42 +34,41 @@ const char* heading_of(FieldGroup group);
 
 struct Field {
   enum class Part : std::uint8_t { recipe, run };
-  // What a resume does where the value is another one. Every field of the recipe is fixed unless its entry says why
-  // not.
+  // What a resume does if the value differs. Every field of the recipe is fixed unless its entry states why not.
   enum class OnResume : std::uint8_t { fixed, may_change };
   enum class Form : std::uint8_t { flag, one, list };
   enum class JsonType : std::uint8_t { flag, whole_number, number, text };
 
-  std::string name;  // of the option without dashes, and the key in JSON: "global-batch"
+  std::string name;  // option name without dashes, and JSON key: "global-batch"
   Part part = Part::run;
   FieldGroup group = FieldGroup::data;
   OnResume on_resume = OnResume::may_change;
   Form form = Form::one;
   JsonType json_type = JsonType::text;
-  std::string type_name;  // what --help calls the value: "SAMPLES"; empty for a flag
+  std::string type_name;  // name of the value in --help: "SAMPLES"; empty for a flag
   std::string help;
-  std::string values;                // what it may be, in words: "from 1 to 256"; empty: any text
-  std::string also;                  // a second name of the option
-  std::string excludes;              // the option that says the same in another way
-  std::string needs;                 // the option without which this one says nothing
-  std::string chooser;               // the option whose value decides whether this one is read; empty: it always is
-  std::vector<std::string> readers;  // those of its values that read it
-  bool is_required = false;          // to be stated by whoever starts a training
+  std::string values;                // description of valid values: "from 1 to 256"; empty: any text
+  std::string also;                  // alternative name of the option
+  std::string excludes;              // an option that sets the same thing and cannot be combined with this one
+  std::string needs;                 // an option without which this one has no effect
+  std::string chooser;               // the option that decides whether this one is used; empty: always used
+  std::vector<std::string> readers;  // the values of `chooser` for which this option is used
+  bool is_required = false;          // must be given to start a training
   bool may_be_unset = false;
   bool is_common = false;  // in the short --help
 
-  // What is wrong with a text; empty: nothing.
+  // Why a text is invalid; empty if it is valid.
   std::function<std::string(const std::string& text)> objection;
-  // Each text is one that objection() lets pass; none: not stated. A flag has one text, "true", or none.
+  // Sets the value. Each text must be valid by objection(); no text means unset. A flag has the text "true" or none.
   std::function<void(Settings&, const std::vector<std::string>& texts)> set;
-  // As set() takes them, with as few digits as name a number.
+  // The value in the form that set() takes, with the fewest digits that identify a number.
   std::function<std::vector<std::string>(const Settings&)> texts;
 };
 
-// The value as a JSON reader expects it: true or false, a number in plain decimals, a text or a list; null where none
-// is stated.
+// The value as JSON: true or false, a decimal number, a string or a list; null if unset.
 nlohmann::json json_of(const Field& field, const Settings& settings);
-// What json_of() gave, or a person wrote. Returns what is wrong with it; empty: it is set.
+// Sets the field from the output of json_of(), or from JSON that a user wrote. Returns an error message, or an empty
+// string on success.
 std::string set_from_json(const Field& field, Settings& settings, const nlohmann::json& value);
 
 }  // namespace lockstep

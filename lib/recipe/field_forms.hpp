@@ -1,4 +1,4 @@
-// The forms that the value of a field has as text, and fields made of a form and a place. For the table in fields.cpp.
+// Text forms of field values, and functions that build a field from a form and a place. For the table in fields.cpp.
 #pragma once
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// A form knows objection(), parse() of a text that objection() lets pass, and text() of a value.
+// A form has objection(), parse() of a text that objection() accepts, and text() of a value.
 template <typename Number>
 struct NumberForm {
   static constexpr Field::JsonType json_type =
@@ -33,7 +33,7 @@ struct NumberForm {
   std::string text(Number number) const { return number_text(number); }
 };
 
-// A number that somebody states.
+// A number that the user chooses.
 struct ChosenNumberForm {
   static constexpr Field::JsonType json_type = Field::JsonType::whole_number;
   NumberForm<std::int64_t> form;
@@ -70,14 +70,14 @@ struct TextForm {
   static std::string text(const std::string& value) { return value; }
 };
 
-// A folder that an unset variable in a script is not taken for.
+// A folder. An empty text is an error, because it usually comes from an unset shell variable.
 struct NamedFolderForm : TextForm {
   static std::string objection(const std::string& text) {
     return text.empty() ? "'' names no folder (is a variable unset?)" : "";
   }
 };
 
-// As long as a text of a checkpoint.
+// Limited to the size of a text in a checkpoint.
 struct NoteForm : TextForm {
   static std::string objection(const std::string& text) {
     constexpr std::size_t most_bytes = 4096;
@@ -112,7 +112,7 @@ struct IntervalForm {
   static std::string text(const CheckpointInterval& interval) { return checkpoint_interval_text(interval); }
 };
 
-// One strength of all three, or each of them.
+// One strength for brightness, contrast and saturation, or one for each.
 struct ColourJitterForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
   static constexpr NumberRange<float> range{0, 1};
@@ -149,7 +149,7 @@ struct ColourJitterForm {
   }
 };
 
-// Or none, as a published recipe may have to be told.
+// A ramp or "none", which overrides the ramp of a published recipe.
 struct SizeRampForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 
@@ -174,14 +174,14 @@ struct DurationForm {
   static std::string text(double seconds) { return number_text(seconds) + "s"; }
 };
 
-// Where in Settings a value lies: get(settings) is a reference to it.
+// The location of a value in Settings: get(settings) returns a reference to it.
 template <typename Get>
 struct FieldPlace {
   Field::Part part;
   Get get;  // NOLINT(readability-identifier-naming): its type may be const
 };
 
-// A member of Recipe or RunOptions, or a member of one of theirs: of(&Recipe::batch, &BatchOptions::accumulate).
+// A member of Recipe or RunOptions, or a nested member: of(&Recipe::batch, &BatchOptions::accumulate).
 template <typename Part, typename First, typename... Inner>
 auto of(First Part::*first, Inner... inner) {
   constexpr bool is_recipe = std::is_same_v<Part, Recipe>;
@@ -196,7 +196,7 @@ auto of(First Part::*first, Inner... inner) {
   return FieldPlace<decltype(get)>{is_recipe ? Field::Part::recipe : Field::Part::run, get};
 }
 
-// What an entry of the table says in words.
+// The texts of a table entry.
 struct FieldText {
   std::string name;
   FieldGroup group;
@@ -221,12 +221,12 @@ constexpr bool is_optional = false;
 template <typename Value>
 constexpr bool is_optional<std::optional<Value>> = true;
 
-// One value. A place without a value, or an empty text or path, is unset; no text unsets it.
+// A field with one value. An empty optional, text or path counts as unset; setting no text unsets it.
 template <typename Get, typename Form>
 Field one_value(FieldText words, const FieldPlace<Get>& place, const Form& form) {
   using Value = std::remove_cvref_t<decltype(place.get(std::declval<Settings&>()))>;
   constexpr bool is_text = std::is_same_v<Value, std::string> || std::is_same_v<Value, std::filesystem::path>;
-  // A choice may itself have a name for the absent value.
+  // A choice may have its own name for the empty optional.
   constexpr bool is_choice_of_optional =
       is_optional<Value> && std::is_same_v<decltype(form.parse(std::string())), Value>;
   constexpr bool unsets = is_optional<Value> && !is_choice_of_optional;
@@ -275,7 +275,7 @@ Field list_of_values(FieldText words, const FieldPlace<Get>& place, const Form& 
   return field;
 }
 
-// Stated it is `on`, else `off`.
+// The value is `on` if the flag is given, otherwise `off`.
 template <typename Get, typename Value>
 Field flag(FieldText words, const FieldPlace<Get>& place, Value on, Value off) {
   Field field = begin_field(std::move(words), place.part, Field::Form::flag);

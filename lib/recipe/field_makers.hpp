@@ -1,5 +1,4 @@
-// What entries of the table of fields are put together from, beside their forms: ranges in common, and what else an
-// entry may say. For the files of the table.
+// Helpers for the table of fields: common ranges, and modifiers of an entry.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@
 
 namespace lockstep {
 
-// Of real numbers: a quantity of people's, with room, and far from what overflows when it is multiplied.
+// Limit of real numbers: above any realistic quantity, and small enough that products do not overflow.
 constexpr double largest = 1e9;
 constexpr NumberForm<double> above_zero{{0, largest, LeastIs::excluded}};
 constexpr NumberForm<double> from_zero{{0, largest}};
@@ -56,14 +55,14 @@ inline Field needs(Field field, const char* other) {
   return field;
 }
 
-// Only where the field `chooser` has one of these values.
+// The field is used only if `chooser` has one of these values.
 inline Field read_by(Field field, const char* chooser, std::vector<std::string> values) {
   field.chooser = chooser;
   field.readers = std::move(values);
   return field;
 }
 
-// Not stated where a default of the program's gives way to another field.
+// Reports the field as unset if its default yields to another field.
 inline Field unstated_where(Field field, const std::function<bool(const Settings&)>& gives_way) {
   field.texts = [texts = std::move(field.texts), gives_way](const Settings& settings) {
     return gives_way(settings) ? std::vector<std::string>() : texts(settings);
@@ -71,7 +70,7 @@ inline Field unstated_where(Field field, const std::function<bool(const Settings
   return field;
 }
 
-// Takes the place of the other way to say it, where that is a program's default.
+// Setting this field unsets the option `other`, which sets the same thing and may have a default.
 inline Field instead_of(Field field, const char* other, const std::function<void(Settings&)>& unset) {
   field.excludes = other;
   field.set = [set = std::move(field.set), unset](Settings& settings, const std::vector<std::string>& texts) {

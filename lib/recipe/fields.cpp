@@ -122,7 +122,7 @@ std::vector<Field> model_fields() {
   constexpr FieldGroup group = FieldGroup::model;
   return {
       common(one_value({"model", group, "NAME", "Network: " + known_models()}, of(&Recipe::model), TextForm())),
-      // A resumed training does not read them.
+      // The initial weights have no effect on a resumed training.
       may_change(common(one_value({"init-from", group, "FILE",
                                    "Start from the weights in this file: a model, a checkpoint, safetensors or HDF5"},
                                   of(&Recipe::init, &InitialWeights::file), TextForm()))),

@@ -1,8 +1,8 @@
-// The table of all options of a training. It drives the command line (launch/field_options.hpp), the recipe in
-// checkpoints and what a resume refuses (train/resume_rules.hpp), and summary.json.
+// The table of all training options. The command line (launch/field_options.hpp), the recipe in checkpoints, the rules
+// for resuming (train/resume_rules.hpp) and summary.json are generated from it.
 //
-// A new option is a member of Recipe or RunOptions and one entry in fields.cpp; tests/recipe/fields_test.cpp fails
-// where one of the two is missing.
+// A new option needs a member of Recipe or RunOptions and one entry in fields.cpp; tests/recipe/fields_test.cpp fails
+// if one of the two is missing.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,14 +13,14 @@
 
 namespace lockstep {
 
-// In the order of --help.
+// All fields, in the order of --help.
 const std::vector<Field>& training_fields();
 
-// Why nothing in these settings reads a field, which may then be no user's option: "--optimizer adamw does not read it
-// (sgd and lars do). Leave it out". Empty: it is read.
+// Why these settings do not use the field, so that a user must not give it: "--optimizer adamw does not read it (sgd
+// and lars do). Leave it out". Empty if the field is used.
 std::string unused_option_message(const Field& field, const Settings& settings);
 
-// All fields of a part by name, as json_of() gives them.
+// All fields of a part as a JSON object by name; values as from json_of(field, settings).
 nlohmann::json json_of(const Settings& settings, Field::Part part);
 
 }  // namespace lockstep

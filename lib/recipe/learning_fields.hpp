@@ -1,4 +1,4 @@
-// The part of the table that says how weights move: optimizer and course of the learning rate.
+// The part of the table for optimizer and learning-rate schedule.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@ void require_batch(const char* option, std::int64_t samples) {
           "{} is {}. A batch has at least 1 sample and at most 2^31.", option, samples);
 }
 
-// Throws unless `global` divides into `micro-batches`, which come from `origin`.
+// Throws unless `global` is divisible by `micro_batches`. `origin` describes where that number comes from.
 void require_divides(std::int64_t global, std::int64_t micro_batches, const std::string& origin) {
   if (global % micro_batches == 0) return;
   const std::int64_t below = global / micro_batches * micro_batches;
@@ -181,7 +181,7 @@ ImageRules rules_of_size(const ImageOptions& plan, const Manifest& data, const P
   if (plan.shorter_side) {
     rules.shorter_side = *plan.shorter_side * side / shorter(size_of(side_of_tests(plan), data));
   } else if (data.store == SampleStore::images) {
-    if (!is_of_images) rules.shorter_side = side;  // they have no margin to cut off
+    if (!is_of_images) rules.shorter_side = side;  // these samples have no margin to crop
   } else if (is_jpeg || !is_of_images) {
     rules.shorter_side = side_with_margin(side);
   }

@@ -1,7 +1,7 @@
-// What decides the weights that a training ends with: the same recipe on the same data gives the same ones. Where it
-// runs, what it writes and whom it asks is a RunOptions (recipe/run_options.hpp).
+// The recipe: everything that determines the trained weights. The same recipe on the same data gives the same weights.
+// RunOptions (recipe/run_options.hpp) holds where a training runs and what it writes.
 //
-// Each member is an option, a field of a checkpoint's recipe and one of summary.json by one entry in recipe/fields.cpp.
+// One entry in recipe/fields.cpp makes each member an option, a field in checkpoints and a field of summary.json.
 #pragma once
 
 #include <cstdint>
@@ -21,51 +21,52 @@
 
 namespace lockstep {
 
-// A number, and who chose it. A program's own choice gives way where it does not fit: a global batch to ranks and data,
-// epochs to --max-steps. A user's is kept, or refused.
+// A number and who chose it. A program's choice is adjusted if it does not fit: the global batch to ranks and data,
+// epochs to --max-steps. A user's choice is used as it is, or refused.
 enum class ChosenBy : std::uint8_t { user, program };
 struct ChosenNumber {
   std::int64_t value = 0;
   ChosenBy by = ChosenBy::user;
 };
 
-// How the global batch is stated: whole, or as each rank's micro-batch. Exactly one of the first two is set.
+// The batch size, given as the global batch or as the micro-batch size of each rank. Exactly one of the first two is
+// set.
 struct BatchOptions {
   std::optional<ChosenNumber> global_batch;
-  std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
-  int accumulate = 1;                          // micro-batches a rank carries in each step
-  std::optional<int> virtual_ranks = {};       // equal micro-batches of the global batch, whatever the number of ranks
+  std::optional<std::int64_t> batch_per_rank;  // size of one micro-batch
+  int accumulate = 1;                          // gradient accumulation steps: micro-batches per rank in each step
+  std::optional<int> virtual_ranks = {};  // number of equal micro-batches in a global batch, for any number of ranks
 };
 
-// How sums over micro-batches and ranks are rounded.
+// Rounding of sums over micro-batches and ranks.
 enum class Sums : std::uint8_t {
-  rounded,       // fp32: the last bits depend on who added what first
-  reproducible,  // whole numbers, which do not: the same bits on any number of ranks that carry the same micro-batches
+  rounded,       // fp32: the last bits depend on the order of summation
+  reproducible,  // fixed point: the result does not depend on the number of ranks, if the micro-batches are the same
 };
 
-// How gradients are summed over ranks.
+// How gradients are reduced over ranks.
 struct AllReduceOptions {
   std::string reducer = "auto";         // auto | nccl | mpi | shared
-  std::int64_t bucket_bytes = 4 << 20;  // 0: by the latency and bandwidth of sums, measured at the start
+  std::int64_t bucket_bytes = 4 << 20;  // 0: chosen from the latency and bandwidth measured at the start
   Sums sums = Sums::rounded;
-  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
+  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients are sent; the last bucket is always fp32
 };
 
 struct LearningRate {
-  double rate = 0.1;              // the peak, for a global batch of base_batch; grows in proportion to the global batch
-  std::int64_t base_batch = 128;  // 0: the rate is taken as it is
+  double rate = 0.1;  // peak rate for a global batch of base_batch; scaled in proportion to the global batch
+  std::int64_t base_batch = 128;  // 0: the rate is not scaled
   Schedule schedule = Schedule::one_cycle;
-  std::optional<double> warmup_epochs;  // none stated: a fifth of the training for one_cycle, else none
+  std::optional<double> warmup_epochs;  // unset: 20 % of the training for one_cycle, otherwise none
   std::vector<double> milestones;       // epochs, for Schedule::step
-  double factor = 0.1;                  // at each milestone
-  double power = 2;                     // of Schedule::poly
-  double end = 0;                       // of Schedule::cosine and poly, whatever the batch
-  std::optional<double> warmup_from;    // share of the rate; none stated: one step's share of it
+  double factor = 0.1;                  // multiplier at each milestone
+  double power = 2;                     // for Schedule::poly
+  double end = 0;                       // final rate of Schedule::cosine and poly; not scaled with the batch
+  std::optional<double> warmup_from;    // starting fraction of the rate; unset: 1 / number of warm-up steps
 };
 
 enum class OptimizerKind : std::uint8_t { sgd, lars, adamw };
 
-// Each optimizer reads its own: which of them does stands with the fields.
+// Options of all optimizers. The table of fields states which optimizer uses which option.
 struct OptimizerChoice {
   OptimizerKind kind = OptimizerKind::sgd;
   float momentum = 0.9F;
@@ -76,19 +77,19 @@ struct OptimizerChoice {
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
-  std::optional<float> clip_norm;  // of all gradients; none stated: they are taken as they are
+  std::optional<float> clip_norm;  // limit of the global gradient norm; unset: no clipping
 };
 
-// The mean of weights over steps.
+// Exponential moving average of the weights.
 struct EmaOptions {
-  std::optional<double> decay;  // none stated: no mean is kept
-  std::int64_t every = 1;       // applied steps
+  std::optional<double> decay;  // unset: no EMA is kept
+  std::int64_t every = 1;       // number of applied steps between two updates
 };
 
-// How a device is to round.
+// Arithmetic of the device.
 struct Arithmetic {
   DType precision = DType::f32;  // of activations
-  bool tf32 = false;             // GPU: for products of fp32 operands
+  bool tf32 = false;             // GPU: TF32 for products of fp32 operands
   bool direct_convolutions = false;
 };
 
@@ -96,41 +97,42 @@ enum class BlurPool : std::uint8_t { none, before_strides };
 
 enum class Head { as_written, fresh };
 
-// Weights from a file in place of random ones.
+// Initial weights from a file, instead of random initialization.
 struct InitialWeights {
-  std::filesystem::path file;    // a model file or a checkpoint; empty: random ones
-  Head head = Head::as_written;  // of the file's last layer
+  std::filesystem::path file;    // a model file or a checkpoint; empty: random initialization
+  Head head = Head::as_written;  // `as_written` loads the last layer from the file, `fresh` initializes it randomly
 };
 
-// What a network is shown of each picture. What is not stated follows from the data set.
+// Preprocessing of images. Unset members get their default from the data set.
 struct ImageOptions {
-  std::optional<std::int64_t> side;          // of an image, in pixels; none: the images of the data set
-  std::optional<Augmentation> augmentation;  // none: by how samples are stored, and their kind
-  std::optional<float> least_area;           // of a resized crop; none: ImageRules's
-  std::optional<std::int64_t> shorter_side;  // that pictures are resized to for tests; none: 8/7 of theirs where needed
-  std::optional<Decoding> decoding;          // of JPEG files; none: ImageRules's
-  std::optional<ColourJitter> jitter;        // none: colours stay
-  std::optional<std::int64_t> cutout;        // side of the square that is erased, in pixels; none: nothing is
-  std::optional<SizeRamp> ramp;              // of images in training, up to `side`; none: they have it from the start
-  std::optional<std::int64_t> test_side;     // of an image in tests; none: as at the end of the training
-  std::optional<float> mixup;                // alpha of the shares that two images are mixed by; none: they are not
+  std::optional<std::int64_t> side;          // image size in pixels; unset: that of the data set
+  std::optional<Augmentation> augmentation;  // unset: chosen by storage format and kind of samples
+  std::optional<float> least_area;           // smallest area fraction of a resized crop; unset: default of ImageRules
+  std::optional<std::int64_t> shorter_side;  // shorter side of the resized picture in tests; unset: 8/7 of the image
+                                             // side if pictures must be resized
+  std::optional<Decoding> decoding;          // of JPEG files; unset: default of ImageRules
+  std::optional<ColourJitter> jitter;        // unset: no color jitter
+  std::optional<std::int64_t> cutout;        // side of the erased square in pixels; unset: no cutout
+  std::optional<SizeRamp> ramp;              // size of training images, growing to `side`; unset: always `side`
+  std::optional<std::int64_t> test_side;     // image size in tests; unset: the size at the end of the training
+  std::optional<float> mixup;                // alpha of mixup; unset: no mixup
 };
 
 enum class Shuffle : std::uint8_t {
-  full,    // any sample may stand anywhere in an epoch
-  blocks,  // shards are read from beginning to end, a piece after another (dataset/loading/block_order.hpp)
+  full,    // a full permutation of the samples
+  blocks,  // shards are read sequentially, block by block (dataset/loading/block_order.hpp)
 };
 
 // The order of samples in an epoch.
 struct ShuffleOptions {
   Shuffle shuffle = Shuffle::full;
-  std::int64_t window_mib = 1024;  // with Shuffle::blocks: what is shuffled at a time, of all ranks together
+  std::int64_t window_mib = 1024;  // with Shuffle::blocks: size of the shuffle window, over all ranks
 };
 
 struct Recipe {
   std::string model;
   ChosenNumber epochs{1};
-  std::optional<std::int64_t> max_steps;  // after which the training ends, counted from its beginning; none: by epochs
+  std::optional<std::int64_t> max_steps;  // limit on total steps over all attempts; unset: given by `epochs`
   std::uint64_t seed = 0;
   BatchOptions batch;
   LearningRate learning_rate;
@@ -138,67 +140,69 @@ struct Recipe {
   EmaOptions ema;
   BlockStart block_start = BlockStart::whole;
   BlurPool blur_pool = BlurPool::none;
-  int norm_ranks = 1;  // whose batch norms take their statistics together; 0: all
+  int norm_ranks = 1;  // number of ranks that share batch-norm statistics; 0: all
   float label_smoothing = 0;
   ImageOptions images;
   ShuffleOptions order;
   Arithmetic arithmetic;
-  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
+  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients are sent; the last bucket is always fp32
   InitialWeights init;
 };
 
-// The model's name for make_model().
+// Name of the model for make_model().
 std::string model_name(const Recipe& recipe);
 
 inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::reproducible : Sums::rounded; }
 
-// The plan with a batch that the program chose fitted to `ranks` and to so many training samples: as many as it has, or
-// the next smaller number of them that divides into the micro-batches; at least one for each micro-batch. Throws
-// Error(usage) where there are fewer samples than micro-batches.
+// Adjusts a global batch that the program chose to `ranks` and `samples`. It is limited to the number of training
+// samples, rounded down to a multiple of the number of micro-batches, and holds at least one sample per micro-batch.
+// Throws Error(usage) if there are fewer samples than micro-batches.
 BatchOptions fitted(BatchOptions options, int ranks, std::int64_t samples);
 
-// What `rank` of `ranks` carries: micro-batches as equal in number as can be. Throws Error(usage) where the global
-// batch does not divide into equal micro-batches, naming the nearest that do, and where ranks would have none.
+// The micro-batches of `rank`; ranks get equal numbers, which differ by at most one with virtual ranks. Throws
+// Error(usage) if the global batch does not divide into equal micro-batches, naming the nearest that do, and if a rank
+// would have none.
 LoaderShare loader_share(const BatchOptions& options, int rank, int ranks);
 
-// None where any sample may stand anywhere.
+// std::nullopt for a full shuffle.
 std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& options, const Manifest& data,
                                           std::int64_t global_batch);
 
-// How many consecutive ranks take the statistics of their norms together; 1: each micro-batch has its own. With several
-// micro-batches a rank it is first with first, second with second. Throws Error(usage) where ranks do not divide into
-// such groups, and where virtual ranks of a group would not go forward at the same time.
+// Number of consecutive ranks that share batch-norm statistics; 1: each micro-batch has its own. If ranks have several
+// micro-batches, those with the same index are grouped. Throws Error(usage) if ranks do not divide into such groups, or
+// if virtual ranks of a group would not run at the same time.
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks);
 
-// The steps over which the rate takes its course: of all epochs, or as many as --max-steps says where only that is
-// stated. A training may end before.
+// Length of the learning-rate schedule: all epochs, or --max-steps if only that is given. A training may end earlier.
 std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch);
-// The schedule of so many steps. Throws Error(usage) on a warm-up longer than that.
+// The schedule over `steps` steps. Throws Error(usage) if the warm-up is at least as long.
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
                          std::int64_t steps_per_epoch);
-// The options of the optimizer that the plan names.
+// Options of the selected optimizer.
 OptimizerOptions optimizer_options(const OptimizerChoice& options);
 
-// How the mean follows, from the end of the warm-up on; nothing where none is kept.
+// EMA updates, which begin after the warm-up; std::nullopt if no EMA is kept.
 std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
 
 // The peak rate for `global_batch`.
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 
-// The shorter side of pictures whose middle of `side` pixels is looked at: 256 for 224, as torchvision's tests have it.
+// Shorter side of the resized picture before a center crop of `side` pixels: 256 for 224, as in torchvision.
 std::int64_t side_with_margin(std::int64_t side);
 
-// Throws Error(usage) on a ramp of images without an end, or one that falls.
+// Throws Error(usage) if a ramp has no final size or shrinks images.
 void require_ramp_grows(const ImageOptions& options);
 
-// Every choice made for these data, in tests and in an epoch of training. Pictures are cropped and mirrored, digits
-// only cropped: a mirrored digit is another one. Crops are resized where samples are JPEG files. Pictures that have not
-// the size of images are resized before a window is taken: JPEG files, and others where the plan asks for images of
-// another size than the data set's. A shorter side that the plan states is that of tests; in training it is in
-// proportion to the images. Both throw as require_ramp_grows().
+// Image rules for these data, with all defaults filled in, in tests and in an epoch of training. Both throw as
+// require_ramp_grows(). Defaults:
+// - Augmentation: pictures are cropped and mirrored, digits only cropped, because a mirrored digit is not the same
+//   class. JPEG samples use resized crops.
+// - Resizing before the crop: JPEG files, and other samples if `options` asks for another image size than the data
+//   set's.
+// - Shorter side: a given value applies to tests. In training it is scaled in proportion to the image size.
 ImageRules test_rules(const ImageOptions& options, const Manifest& data);
 ImageRules training_rules(const ImageOptions& options, const Manifest& data, std::int64_t epoch);
-// Sizes of the images of so many epochs, each once, the smallest first. Throws as training_rules().
+// Image sizes over `epochs` epochs, without duplicates, in ascending order. Throws as training_rules().
 std::vector<PictureSize> training_sizes(const ImageOptions& options, const Manifest& data, std::int64_t epochs);
 
 }  // namespace lockstep

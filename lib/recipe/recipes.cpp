@@ -20,10 +20,10 @@ constexpr const char* torchvision_v2 =
     "pytorch.org/blog/how-to-train-state-of-the-art-models-using-torchvision-latest-primitives";
 constexpr const char* openpai = "github.com/microsoft/pai, examples/Distributed-example";
 
-// Batches of 512 on each of 8 GPUs, or of 1,024 on one; the rate rises from a ten-thousandth to its peak at epoch 2 and
-// falls to zero in straight lines. FFCV leaves weight decay off parameters with "bn" in their names; here norms of
-// shortcuts and biases have none either. Images grow as get_resolution() says; tests resize the middle 224/256 of a
-// picture, which is what they do without --resize.
+// Batches of 512 on each of 8 GPUs, or of 1,024 on one GPU. The rate rises linearly from 1/10,000 of its peak to its
+// peak at epoch 2, and then falls linearly to zero. FFCV excludes parameters with "bn" in their names from weight
+// decay; here the norms of shortcuts and the biases are excluded too. Images grow as in get_resolution(). Tests crop
+// the center 224/256 of a picture, which is the default without --resize.
 std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view epochs, std::string_view ramp) {
   const bool is_rn50 = model == "resnet50";
   return {{"model", model},
@@ -51,14 +51,14 @@ std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view ep
 std::vector<PublishedRecipe> make_recipes() {
   std::vector<PublishedRecipe> recipes;
   for (const auto& [prefix, model] : {std::pair("rn50", "resnet50"), std::pair("rn18", "resnet18")}) {
-    // resolution.min_res, start_ramp and end_ramp of the configurations; max_res is 192.
+    // min_res, start_ramp and end_ramp under `resolution` in the configurations; max_res is 192.
     for (const auto& [epochs, ramp] :
          {std::pair("16", "160:11:13"), std::pair("24", "160:17:20"), std::pair("32", "160:23:27"),
           std::pair("40", "160:29:34"), std::pair("56", "160:41:48"), std::pair("88", "160:65:76")}) {
       recipes.push_back({fmt::format("{}-ffcv-{}", prefix, epochs), ffcv, ffcv_fields(model, epochs, ramp)});
     }
   }
-  // 8 GPUs of one node.
+  // For 8 GPUs of one node.
   recipes.push_back({"rn50-mlperf",
                      mlperf,
                      {{"model", "resnet50"},
@@ -75,7 +75,7 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"poly-power", "2"},
                       {"lr-end", "1e-4"},
                       {"warmup", "2"}}});
-  // 3,584 GPUs of 448 nodes; norms over groups of two ranks there.
+  // For 3,584 GPUs of 448 nodes, where norms span groups of two ranks.
   recipes.push_back({"rn50-mlperf-57k",
                      mlperf,
                      {{"model", "resnet50"},
@@ -92,7 +92,7 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"poly-power", "2"},
                       {"lr-end", "1e-4"},
                       {"warmup", "32"}}});
-  // 32 on each of 8 GPUs.
+  // 32 per GPU on 8 GPUs.
   recipes.push_back({"torchvision",
                      torchvision,
                      {{"model", "resnet50"},
@@ -111,7 +111,7 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"augment", "resized-crop-flip"},
                       {"image-size", "224"},
                       {"resize", "256"}}});
-  // 128 on each of 8 GPUs. Its decay of 0.99998 every 32 steps is adjusted by batch * 32 / epochs = 54.6.
+  // 128 per GPU on 8 GPUs. The original EMA decay of 0.99998 every 32 steps is adjusted by batch * 32 / epochs = 54.6.
   recipes.push_back({"torchvision-v2",
                      torchvision_v2,
                      {{"model", "resnet50"},
@@ -149,7 +149,7 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"milestones", "100 150"},
                       {"lr-factor", "0.1"},
                       {"warmup", "0"}}});
-  // cifar10-single-mul-DDP-nccl-gloo.py: 100 on each of 4 GPUs.
+  // cifar10-single-mul-DDP-nccl-gloo.py: 100 per GPU on 4 GPUs.
   recipes.push_back({"pai-ddp",
                      openpai,
                      {{"model", "lenet"},
@@ -163,7 +163,7 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"lr-batch", "0"},
                       {"schedule", "constant"},
                       {"warmup", "0"}}});
-  // Lite-imagenet-single-mul-DDP-nccl-gloo.py: 256 on each of 8 GPUs.
+  // Lite-imagenet-single-mul-DDP-nccl-gloo.py: 256 per GPU on 8 GPUs.
   recipes.push_back({"pai-lite",
                      openpai,
                      {{"model", "resnet18"},
@@ -180,7 +180,7 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"augment", "resized-crop-flip"},
                       {"image-size", "224"},
                       {"resize", "256"}}});
-  // PytorchExample-imagenet-single-mul-DDP-nccl-gloo.py: 256 on each of 2 nodes, and the rate as it is.
+  // PytorchExample-imagenet-single-mul-DDP-nccl-gloo.py: 256 on each of 2 nodes; the rate is not scaled.
   recipes.push_back({"pai-imagenet",
                      openpai,
                      {{"model", "resnet18"},
@@ -239,7 +239,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
     assert(field != training_fields().end());
     field->set(settings, split_words(stated.value));
   }
-  settings.recipe.epochs.by = ChosenBy::program;  // --max-steps ends such a training as it does any other
+  settings.recipe.epochs.by = ChosenBy::program;  // so that --max-steps can override the recipe's epochs
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Published recipes by name: what each states, as texts of options, and where it is published.
+// Published recipes by name: their options and their source.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// An option and its value, several with spaces between: {"milestones", "30 60 80"}.
+// An option and its value; several values are separated by spaces: {"milestones", "30 60 80"}.
 struct StatedField {
   std::string_view name;
   std::string_view value;
@@ -22,15 +22,15 @@ struct PublishedRecipe {
   std::vector<StatedField> fields;
 };
 
-// In the order of names in --help.
+// In the order of --help.
 std::span<const PublishedRecipe> published_recipes();
-// Null where no recipe has the name.
+// Null if no recipe has this name.
 const PublishedRecipe* find_recipe(std::string_view name);
 std::string known_recipes();  // "pai-cifar, ..."
 
-// Everything that decides how weights move, and what a test looks at, becomes what the recipe states, or else its plain
-// default, whatever was there before (epochs give way to --max-steps); the seed, the arithmetic, where it runs, and how
-// pictures are shown where it does not say, stay.
+// Sets everything that decides how weights are updated and what a test evaluates: to the recipe's value, or else to the
+// default, whatever was set before. Seed, order, arithmetic, wire precision, initial weights and all other run options
+// are kept. Image options are kept if the recipe does not set them. --max-steps may override the recipe's epochs.
 void set_recipe(Settings& settings, const PublishedRecipe& recipe);
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@ namespace lockstep {
 
 namespace {
 
-// Other batches depend on the number of ranks.
+// Checks virtual ranks only: other batches depend on the number of ranks.
 void require_possible_batch(const BatchOptions& plan) {
   constexpr std::int64_t plenty = std::int64_t{1} << 31;
   if (plan.virtual_ranks) loader_share(fitted(plan, 1, plenty), 0, 1);
@@ -19,7 +19,7 @@ void require_possible_schedule(const Recipe& recipe) {
   require(is_by_steps || warmup < static_cast<double>(recipe.epochs.value), Failure::usage,
           "--warmup {:g} does not fit a training of --epochs {}. Shorten the warm-up or train longer.", warmup,
           recipe.epochs.value);
-  constexpr std::int64_t fine = 1000000;  // steps of an epoch: milestones that differ stay apart
+  constexpr std::int64_t fine = 1000000;  // steps per epoch: enough that distinct milestones stay distinct
   LearningRate rate = recipe.learning_rate;
   rate.warmup_epochs = 0;
   make_schedule(rate, 1, fine, fine);

@@ -16,7 +16,7 @@ constexpr NumberRange<std::int64_t> epochs{0, 1000000};
 constexpr NumberRange<std::int64_t> multiples{1, 4096};
 constexpr std::array ranges{pixels, epochs, epochs, multiples};
 
-// Halves to even.
+// Rounds half to even.
 std::int64_t nearest(std::int64_t dividend, std::int64_t divisor) {
   const std::int64_t below = dividend / divisor;
   const std::int64_t twice = 2 * (dividend % divisor);

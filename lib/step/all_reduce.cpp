@@ -12,10 +12,10 @@ namespace lockstep {
 
 namespace {
 
-// PyTorch's first bucket is as small for the mirrored reason (c10d/reducer.hpp, kDefaultFirstBucketBytes).
+// PyTorch's first bucket is small for the mirrored reason (c10d/reducer.hpp, kDefaultFirstBucketBytes).
 constexpr std::int64_t last_bucket_bytes = 1 << 20;
 
-// Index of the last parameter (in order of registration, so the first layers) that the last bucket takes.
+// Index of the last parameter in the last bucket. Indices follow registration, so low indices are the first layers.
 int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
   const std::int64_t end = store.reduced().shape()[0];
   int start = 0;
@@ -46,7 +46,7 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
     const Parameter& parameter = store.parameters()[static_cast<std::size_t>(index)];
     const std::int64_t end = parameter.offset + parameter.stored;
     if ((end - first) * size_of(DType::f32) < bucket_bytes && index - 1 != last_start) continue;
-    // A slice reaches up to the next gradient, across the padding between the two.
+    // A slice extends to the next gradient, including the padding between the two.
     const std::int64_t next = store.parameters()[static_cast<std::size_t>(index - 1)].offset;
     closed_bucket_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size());
     const Tensor slice = reduced.slice(first, next - first);
@@ -74,14 +74,14 @@ Accumulate AllReduce::accumulate() const {
 }
 
 void AllReduce::begin_micro_batch(int micro_batch, int micro_batches) {
-  assert(next_ == -1);  // the micro-batch before reported every gradient
+  assert(next_ == -1);  // the previous micro-batch reported every gradient
   micro_batch_ = micro_batch;
   last_micro_batch_ = micro_batch + 1 == micro_batches;
   next_ = static_cast<int>(closed_bucket_.size()) - 1;
 }
 
 void AllReduce::ready(const Parameter& parameter) {
-  assert(parameter.index == next_);  // one report a gradient and micro-batch, in the order of the flat array
+  assert(parameter.index == next_);  // each gradient is reported once per micro-batch, in the order of the flat array
   --next_;
   rank_status::get_on();
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
@@ -91,10 +91,10 @@ void AllReduce::ready(const Parameter& parameter) {
   if (last_micro_batch_ && !reducer_->needs_host()) start_sum(full);
 }
 
-// Of all micro-batches, or of one where each is added by itself.
+// Called once for all micro-batches, or once per micro-batch with reproducible sums.
 void AllReduce::complete(const Bucket& full) {
   if (overflow_limit_ > 0) {
-    // The slot lies in the last bucket, which is the last to be complete.
+    // The slot is in the last bucket, which is completed last.
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
     flat_.count_outside(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
   }
@@ -106,7 +106,7 @@ void AllReduce::complete(const Bucket& full) {
 void AllReduce::start_sum(const Bucket& full) {
   const Stopwatch watch;
   rank_status::begin_sum();
-  // The last bucket carries statistics and counts, which stay reproducible.
+  // The last bucket holds statistics and counts, which are always summed at full precision.
   if (reproducible_ || &full == &buckets_.back()) {
     reducer_->start_sum(full.sums);
   } else {

@@ -1,8 +1,8 @@
-// The exchange by all-reduce: gradients are summed over ranks while backward of the last micro-batch is still running.
+// Gradient exchange by all-reduce. It overlaps with backward of the last micro-batch.
 //
-// Gradients sit in one flat array in the order backward produces them, so a bucket is a contiguous slice of it: no
-// packing, no copying. A bucket is reduced when its last gradient of the last micro-batch is ready. The last bucket is
-// small, because nothing is left to hide it behind, and carries the batch statistics and the metric slots.
+// Gradients lie in one flat array in the order in which backward produces them, so a bucket is a contiguous slice and
+// needs no packing. A bucket is reduced when its last gradient of the last micro-batch is ready. The last bucket is
+// small, because no computation is left to overlap with it. It includes the batch statistics and the metric slots.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@
 
 namespace lockstep {
 
-// Sums that do not depend on who computed which micro-batch: every micro-batch's gradients, statistics and counts go
-// into `sums` as whole numbers, and only those are added.
+// Reproducible sums do not depend on which rank computed which micro-batch. Every micro-batch's gradients, statistics
+// and counts are added to `sums` as fixed-point integers, and only integers are reduced.
 struct ReproducibleSums {
-  Tensor sums;  // i64, as long as the flat gradient buffer, of the reducer
+  Tensor sums;  // i64, one element per element of the flat gradient buffer, allocated by the reducer
   FixedPoint form;
 };
 
 class AllReduce final : public Exchange {
  public:
-  // `store` is allocated on memory of `reducer`, unless the sums are reproducible, and outlives this. A bucket is
-  // closed once it holds `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone
-  // is larger.
+  // `store` is allocated in memory of `reducer`, unless the sums are reproducible, and outlives this. A bucket is
+  // closed once it holds `bucket_bytes`. The last bucket holds at most `bucket_bytes`, and at most 1 MiB unless a
+  // single layer is larger.
   AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
             std::optional<ReproducibleSums> reproducible = std::nullopt);
 
   void count_overflow() override;
 
-  // Micro-batch 0 overwrites, the others add. With reproducible sums every micro-batch overwrites, and is added as it
-  // is complete.
+  // Micro-batch 0 overwrites, the others accumulate. With reproducible sums every micro-batch overwrites, and is added
+  // to the sums once it is complete.
   void begin_micro_batch(int micro_batch, int micro_batches) override;
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
@@ -54,11 +54,12 @@ class AllReduce final : public Exchange {
  private:
   static constexpr int closes_no_bucket = -1;
 
-  // Slices of the flat gradient buffer.
+  // A slice of the flat gradient buffer.
   struct Bucket {
     Tensor values;
-    Tensor counted;  // what of it may overflow: gradients; for reproducible sums all before the slot that tells of it
-    Tensor sums;     // what is added over ranks: the values, or their reproducible sums
+    Tensor counted;  // elements checked for overflow: the gradients; with reproducible sums everything before the
+                     // overflow slot
+    Tensor sums;     // what is reduced: the values, or their reproducible sums
   };
 
   void complete(const Bucket& full);
@@ -67,20 +68,20 @@ class AllReduce final : public Exchange {
 
   const ParameterStore& store_;
   std::unique_ptr<AllReducer> reducer_;
-  rank_status::ShownMarks shown_marks_;  // the reducer's
+  rank_status::ShownMarks shown_marks_;  // of the reducer
   FlatPasses& flat_;
   std::optional<ReproducibleSums> reproducible_;
-  std::vector<Bucket> buckets_;     // in the order backward fills them
+  std::vector<Bucket> buckets_;     // in the order in which backward fills them
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
-  float overflow_limit_ = 0;        // what is counted is not smaller in size; 0: nothing is
+  float overflow_limit_ = 0;        // elements with at least this magnitude, or NaN, count as overflow; 0: no check
   int micro_batch_ = 0;
   bool last_micro_batch_ = false;
-  int next_ = -1;  // index of the parameter that must report next
+  int next_ = -1;  // index of the parameter that must be reported next
   ExchangeCost cost_;
 };
 
-// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory that it sums.
-// `total_micro_batches`: of a step, over all ranks. Throws as Backend::make_reducer().
+// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory of that reducer.
+// `total_micro_batches`: per step, over all ranks. Throws as Backend::make_reducer().
 std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store,
                                           const AllReduceOptions& options, int total_micro_batches);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t mebibyte = 1 << 20;
 
-// The fastest of a few: what disturbs a sum only makes it longer. Of the slowest rank.
+// The minimum of a few rounds, because disturbances only add time. The maximum over ranks.
 double sum_seconds(AllReducer& reducer, const Communicator& world, Device& device, const Tensor& slice) {
   constexpr int rounds = 7;
   double fastest = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& de
   const double small_seconds = sum_seconds(reducer, world, device, values.slice(0, small));
   const double large_seconds = sum_seconds(reducer, world, device, values.slice(0, large));
   const auto more_bytes = static_cast<double>((large - small) * size_of(values.dtype()));
-  // A net smaller than the small slice has one bucket in any case.
+  // A network smaller than the small slice has one bucket anyway.
   const double seconds_a_byte = more_bytes > 0 ? std::max(large_seconds - small_seconds, 0.0) / more_bytes : 0.0;
   const double latency = small_seconds - static_cast<double>(small * size_of(values.dtype())) * seconds_a_byte;
   return {std::max(latency, 0.0), seconds_a_byte > 0 ? 1 / seconds_a_byte : std::numeric_limits<double>::infinity()};
@@ -44,7 +44,7 @@ SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& de
 
 std::int64_t choose_bucket_bytes(const SumSpeed& speed) {
   constexpr double largest = 64 * mebibyte;
-  if (!(speed.bytes_per_second < std::numeric_limits<double>::infinity())) return mebibyte;  // too small a net to tell
+  if (!(speed.bytes_per_second < std::numeric_limits<double>::infinity())) return mebibyte;  // too small to measure
   const double wanted = std::clamp(9 * speed.latency_seconds * speed.bytes_per_second, double{mebibyte}, largest);
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
 }

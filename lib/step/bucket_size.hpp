@@ -1,4 +1,4 @@
-// How large a bucket of gradients must be so that starting its sum costs little beside the sum itself.
+// Chooses the bucket size: large enough that the latency of a sum is small compared with its transfer time.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 namespace lockstep {
 
-// The sum of b bytes takes latency_seconds + b / bytes_per_second.
+// Reducing b bytes takes latency_seconds + b / bytes_per_second.
 struct SumSpeed {
   double latency_seconds;
   double bytes_per_second;
 };
 
-// Collective. Measured on sums of `values`, which `reducer` allocated and which are zero; the same on every rank.
+// Collective. Measures sums of `values`, which `reducer` allocated and which are zero. The result is the same on every
+// rank.
 SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& device, const Tensor& values);
 
-// Such that the latency is a tenth of a bucket's time, in powers of two from 1 to 64 MiB: larger ones leave too little
-// for backward to hide.
+// The size at which latency is a tenth of a bucket's time, rounded to a power of two from 1 to 64 MiB. Larger buckets
+// leave too little backward to overlap with.
 std::int64_t choose_bucket_bytes(const SumSpeed& speed);
 
 }  // namespace lockstep

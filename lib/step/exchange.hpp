@@ -1,8 +1,8 @@
-// How the gradients that each rank computes in a step become everyone's.
+// Interface that turns each rank's gradients of a step into global gradients.
 //
-// A step tells an exchange which micro-batch it begins, hands it each gradient as backward completes it, and has it
-// finish: all of the model's flat gradient buffer is then summed over micro-batches and ranks, on every rank alike.
-// What travels when, in what pieces and in what form, is the exchange's.
+// A step announces each micro-batch, passes each gradient as backward completes it, and calls finish(). Then the flat
+// gradient buffer is summed over micro-batches and ranks, identically on every rank. Implementations decide when and in
+// which form data is sent.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,30 @@
 
 namespace lockstep {
 
-// What exchanging has cost this rank's host thread so far.
+// Host time that the exchange has cost this rank so far.
 struct ExchangeCost {
-  double within_backward_ms = 0;  // where the host works while backward is under way
-  double after_backward_ms = 0;   // waiting in finish(): not hidden
+  double within_backward_ms = 0;  // spent during backward, if the host does the work
+  double after_backward_ms = 0;   // spent waiting in finish(): not overlapped
 };
 
 class Exchange : public GradientSink {
  public:
-  // From now on the gradients of this rank that are not finite are counted, in the metric slots's overflow slot, before
-  // they are summed: so every rank learns of any rank's overflow.
+  // From now on, counts this rank's non-finite gradients in the overflow slot before the sum, so that every rank learns
+  // of any overflow.
   virtual void count_overflow() = 0;
 
-  // Call before each micro-batch of a step, in order; ready() of the last micro-batch lets gradients go.
+  // Call before each micro-batch of a step, in order. During the last micro-batch, ready() starts the sums.
   virtual void begin_micro_batch(int micro_batch, int micro_batches) = 0;
-  // Collective, stream-ordered. Call once after the last micro-batch's backward. Where the host is needed, everything
-  // is started here, so that what comes before can be recorded.
+  // Collective, stream-ordered. Call once after the last micro-batch's backward. If needs_host(), all sums start here,
+  // so that everything before can be captured in a graph.
   virtual void finish() = 0;
-  // Whether finish() needs the host for a device that has a queue of its own: it cannot then be recorded.
+  // Whether finish() needs the host although the device has its own queue. finish() then cannot be captured in a graph.
   virtual bool needs_host() const = 0;
-  // Throws Error if something under way has failed since, as in a captured step it may at any time.
+  // Throws Error if an operation in flight has failed. In a captured graph that can happen at any time.
   virtual void check() = 0;
 
   virtual std::string description() const = 0;   // "shared memory (2 ranks)"
-  virtual std::size_t bucket_count() const = 0;  // pieces in which the gradients of a step travel
+  virtual std::size_t bucket_count() const = 0;  // number of slices in which a step's gradients are reduced
   virtual const ExchangeCost& cost() const = 0;
 };
 

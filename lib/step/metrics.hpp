@@ -1,5 +1,5 @@
-// Loss and accuracy: summed over micro-batches and ranks in the metric slots of the flat gradient buffer, so that they
-// cost no collective.
+// Loss and accuracy. They are summed over micro-batches and ranks in the metric slots of the flat gradient buffer, so
+// they need no extra collective.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// Of one global batch, or of several.
+// Metrics of one or more global batches.
 struct Metrics {
   double loss_sum = 0;  // over samples
   std::int64_t correct = 0;
@@ -22,17 +22,17 @@ struct Metrics {
   void add(const Metrics& other);
 };
 
-// Where the loss of a step's micro-batches is summed. The loss must be scaled by 1 / global batch.
+// The metric slots that sum the loss of a step's micro-batches. The loss must be scaled by 1 / global batch.
 LossSums loss_sums(const ParameterStore& store);
 
-// Of a step on `global_batch` samples, from its reduced metric slots.
+// Metrics of a step on `global_batch` samples, from its reduced metric slots.
 Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_batch);
 
-// Why a training has diverged: the loss of `step` (counted from 0) is not a finite number.
+// The message for a training that diverged because the loss of `step` (counted from 0) is not finite.
 std::string diverged_loss_message(double loss, std::int64_t step, double learning_rate);
-// The same: of a test of `split` after `steps` steps, the last of them at this rate.
+// The same for the loss of a test on `split` after `steps` steps; `learning_rate` is that of the last step.
 std::string diverged_test_message(const char* split, double loss, std::int64_t steps, double learning_rate);
-// The same: gradients overflowed in `step`, and a smaller loss scale cannot help.
+// The same if gradients overflowed in `step` and a smaller loss scale cannot help.
 std::string overflow_message(std::int64_t step, double learning_rate);
 
 }  // namespace lockstep

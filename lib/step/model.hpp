@@ -1,4 +1,4 @@
-// A network with its parameters on one device.
+// A network and its parameters on one device.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace lockstep {
 
 using NetworkMaker = std::function<std::unique_ptr<Layer>(const ModelOptions&, const LayerContext&)>;
 
-// Layers and parameters; the caller allocates `store`, because a reducer may own the gradients' memory.
+// Layers and parameters. The caller allocates `store`, because a reducer may own the gradients' memory.
 struct Model {
   Model(Device& device, ModelOptions options, const NetworkMaker& make_network = make_model);
   Model(const Model&) = delete;

@@ -1,4 +1,5 @@
-// Batches of noise that look like normalised pictures: for rehearsals and benches. Kernels may be faster on zeros.
+// Batches of noise with the statistics of normalized images, for rehearsals and benchmarks. Kernels can be faster on
+// zeros, so zeros are not used.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace lockstep {
 
-// Values uniform in [-1, 1), labels in turn: always the same ones.
+// Values are uniform in [-1, 1), labels cycle through the classes. Deterministic.
 Batch noise_batch(Device& device, const SampleShape& shape, std::int64_t samples, std::int64_t classes);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Ranks of a training whose batch norms take their statistics together (--sync-batch-norm).
+// The ranks that share the statistics of their batch norms (--sync-batch-norm).
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace lockstep {
 
 class RankNormGroup final : public NormGroup {
  public:
-  // Collective in `world`, whose ranks are taken `size` at a time, in their order.
+  // Collective in `world`. Groups are `size` consecutive ranks.
   RankNormGroup(const Communicator& world, int size);
 
   int size() const override { return group_.size(); }
@@ -23,8 +23,9 @@ class RankNormGroup final : public NormGroup {
   Communicator group_;
 };
 
-// Collective. What the recipe says of a model whose layers are registered with `store`; null where each micro-batch has
-// statistics of its own. Throws as norm_group_size(), and Error(usage) for a device or a model that has no such norms.
+// Collective. The norm group of the recipe, for a model whose layers are registered with `store`. Null if each
+// micro-batch has its own statistics. Throws as norm_group_size(), and Error(usage) if the device or the model does not
+// support synchronized batch norm.
 std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe& recipe, const LoaderShare& share,
                                            const ParameterStore& store);
 

@@ -1,5 +1,5 @@
-// Who may read the state of a training: weights, optimizer state, progress, reports. The main thread changes them and
-// holds this lock. It lets go of it only while it reads them itself, in forward, backward and tests.
+// Lock on the state of a training: weights, optimizer state, progress and reports. The main thread modifies the state
+// and holds this lock. It releases the lock only while it merely reads the state, in forward, backward and tests.
 #pragma once
 
 #include <mutex>
@@ -8,7 +8,7 @@ namespace lockstep {
 
 class StateLock {
  public:
-  // Held by the thread that makes it, which is the only one to call hold() and let_go().
+  // Locked by the constructing thread. Only that thread may call hold() and let_go().
   StateLock() { hold(); }
   StateLock(const StateLock&) = delete;
   StateLock& operator=(const StateLock&) = delete;
@@ -25,8 +25,8 @@ class StateLock {
     mutex_.unlock();
   }
 
-  // For another thread. Owns the lock if the main thread has let go of it: until the result is destroyed the main
-  // thread changes nothing.
+  // For another thread. The result owns the lock if the main thread has released it. The main thread modifies nothing
+  // until the result is destroyed.
   std::unique_lock<std::mutex> try_read() { return std::unique_lock(mutex_, std::try_to_lock); }
 
  private:
@@ -34,7 +34,7 @@ class StateLock {
   bool is_held_ = false;
 };
 
-// Lets go of `lock` while it lives; null: nothing is shared.
+// Releases `lock` during its lifetime. Null: the state is not shared.
 class StateIsReadOnly {
  public:
   explicit StateIsReadOnly(StateLock* lock) : lock_(lock) {

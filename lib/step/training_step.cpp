@@ -16,7 +16,7 @@ namespace lockstep {
 
 namespace {
 
-// Takes gradients to nowhere: for a rehearsal that must not reduce.
+// Discards gradients: for a rehearsal, which must not reduce.
 class NoExchange final : public GradientSink {
  public:
   Accumulate accumulate() const override { return Accumulate::overwrite; }
@@ -53,7 +53,7 @@ void TrainingStep::scale_loss(const LossScale& state) {
   record_.scale_loss(state);
 }
 
-// The slot is zero as long as nobody asks: nothing but the sum over ranks ever writes it.
+// The slot is zero unless some rank requests a stop: apart from this, only the sum over ranks writes it.
 void TrainingStep::request_stop() { device_.flat().set(model_.store.metric_slots(ParameterStore::stop_slot), 1.0F); }
 
 std::optional<LossScale> TrainingStep::loss_scale() const {
@@ -159,7 +159,7 @@ StepResult TrainingStep::finish() {
   under_way_.pop_front();
   if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
   while (!oldest.record->has_arrived()) {
-    exchange_.check();  // after a sum that has failed nothing arrives
+    exchange_.check();  // after a failed reduction no data arrives
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::span<const float> values = oldest.record->values();

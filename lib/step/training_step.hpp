@@ -1,13 +1,13 @@
-// One optimizer step of one rank: its micro-batches forward and backward, the sum over ranks, the update.
+// One optimizer step of one rank: forward and backward of its micro-batches, the sum over ranks, the update.
 //
-// On a device that works on its own the host runs ahead: start() queues a step, finish() tells of the oldest one later,
-// so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (CapturedGraph):
+// On a device with its own queue the host runs ahead. start() queues a step and finish() returns the result of the
+// oldest one, so nothing waits within an epoch. From the second step on, a GPU replays captured graphs (CapturedGraph):
 //
-//   sums by            recorded                                               called every step
-//   NCCL               forward, backward, sums, update: one graph             upload of the batch
-//   through the host   forward and backward; the update                       upload of the batch, sums
+//   reduction         captured                                               called every step
+//   NCCL              forward, backward, reduction, update: one graph        upload of the batch
+//   through the host  forward and backward; the update                       upload of the batch, reduction
 //
-// With several micro-batches the first one, those between and the last one are graphs of their own.
+// With several micro-batches, the first, the middle ones and the last have separate graphs.
 #pragma once
 
 #include <array>
@@ -32,60 +32,61 @@
 
 namespace lockstep {
 
-// What came of a step.
+// Result of a step.
 struct StepResult {
   std::int64_t step = 0;
   double learning_rate = 0;
   Metrics metrics;
-  bool skipped = false;        // a gradient of some rank overflowed, and no weight changed
-  double loss_scale = 1;       // of the next step
-  double gradient_norm = 0;    // before clipping; 0 where gradients are not clipped
-  bool asked_to_stop = false;  // of some rank, by request_stop() before the step
-  std::string divergence;      // why the training is over, in a sentence; empty: it goes on
+  bool skipped = false;        // a gradient overflowed on some rank, so no weight changed
+  double loss_scale = 1;       // for the next step
+  double gradient_norm = 0;    // before clipping; 0 without clipping
+  bool asked_to_stop = false;  // some rank called request_stop() before the step
+  std::string divergence;      // why the training has diverged, as a sentence; empty if it continues
 };
 
 class TrainingStep {
  public:
-  // All outlive this. The exchange has laid out the model's store, which the optimizer updates and the mean follows.
+  // All arguments outlive this. The exchange has allocated the model's store. The optimizer updates it, and `mean` is
+  // its EMA.
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
                float label_smoothing, Ema* mean = nullptr, NormGroup* norm_group = nullptr);
 
-  // Collective. Where kernels are chosen by measuring, rank 0 runs one micro-batch, and a forward pass on each number
-  // of samples of `evaluation_batches`, on noise, which makes the device measure its kernels, those that an earlier run
-  // measured excepted; the others get its choices. `micro-batches`: what samples micro-batches have, where not as the
+  // Collective. If kernels are chosen by measurement, rank 0 measures and broadcasts its choices. It runs one
+  // micro-batch and, for each batch size in `evaluation_batches`, a forward pass, all on noise. Kernels that an earlier
+  // run measured are not measured again. `micro_batches`: the sample shapes of micro-batches, if they differ from the
   // model's. Changes no weight. Call once, before the first step.
   void choose_kernels(const std::vector<std::int64_t>& evaluation_batches,
                       const std::vector<SampleShape>& micro_batches = {});
 
-  // The next step is called as the first one was, and recorded anew after it: call where no step is under way and the
-  // batches that follow are of another size, or in other memory.
+  // Discards the captured graphs; they are captured again after the next step. Call when no step is in flight and the
+  // following batches have another size or other memory.
   void discard_graphs();
 
-  // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
-  // most Device::steps_ahead() steps are under way before.
+  // Collective, stream-ordered. Queues the next step on the loader's next batches, which are on the device. `step`
+  // counts from 0. At most Device::steps_ahead() steps may be in flight before the call.
   void start(Loader& loader, std::int64_t step, double learning_rate);
-  // Collective. Waits for the oldest step under way and tells of it, every rank alike. The training has diverged if its
-  // loss is not finite, or if gradients overflow and no smaller loss scale can help: no weight changes from that step
-  // on, whatever is still under way. A step in which a gradient overflows otherwise changes nothing but the scale.
+  // Collective. Waits for the oldest step in flight and returns its result, the same on every rank. The training has
+  // diverged if the loss is not finite, or if gradients overflow and no smaller loss scale can help. From that step on
+  // no weight changes, even in steps already queued. Any other step with an overflow changes only the loss scale.
   StepResult finish();
   int steps_under_way() const { return static_cast<int>(under_way_.size()); }
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
 
-  // On a device that does not run ahead: `lock`, which is held between steps and outlives this, is let go of from the
-  // start of a step to its update.
+  // For devices that do not run ahead. `lock` is held between steps and outlives this. A step releases it from its
+  // start to its update.
   void share_state(StateLock* lock) { state_ = lock; }
 
-  // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.
+  // Announces to all ranks, with the next step's reduction, that this rank was asked to stop. Call between two steps.
   void request_stop();
 
-  // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere
-  // call it before the first step.
+  // Scales the loss from the next step on, the same on every rank. Half precision scales the loss from the start; for
+  // other precisions call this before the first step.
   void scale_loss(const LossScale& state);
-  // Where a training goes on: so many steps were applied before the first one here, skipped ones left out.
+  // For a resumed training: the number of steps applied before its first step here, without skipped ones.
   void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
-  // As it stands; none without loss scaling. Waits for the device.
+  // Current state; std::nullopt without loss scaling. Waits for the device.
   std::optional<LossScale> loss_scale() const;
-  const PlanUse& plan_use() const { return plan_use_; }  // of rank 0's kernels; zero elsewhere
+  const PlanUse& plan_use() const { return plan_use_; }  // of rank 0's kernels; zero on other ranks
 
   Model& model() { return model_; }
   const Model& model() const { return model_; }
@@ -110,18 +111,18 @@ class TrainingStep {
   Model& model_;
   Exchange& exchange_;
   Optimizer& optimizer_;
-  Ema* mean_;              // null: none is kept
-  NormGroup* norm_group_;  // null: each micro-batch has statistics of its own
+  Ema* mean_;              // null: no EMA is kept
+  NormGroup* norm_group_;  // null: each micro-batch has its own statistics
   LoaderShare share_;
   float label_smoothing_;
   StepRecord record_;
   bool scales_loss_ = false;
   std::array<std::unique_ptr<CapturedGraph>, micro_batch_kinds> micro_batch_graphs_;
-  std::unique_ptr<CapturedGraph> update_graph_;  // where the host exchanges in between
+  std::unique_ptr<CapturedGraph> update_graph_;  // used if the host reduces between backward and update
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;
-  StateLock* state_ = nullptr;  // null: nobody else reads it
+  StateLock* state_ = nullptr;  // null: the state is not shared
 };
 
 }  // namespace lockstep

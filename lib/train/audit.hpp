@@ -1,5 +1,4 @@
-// Whether all ranks still have the same weights: a rank that deviates trains a model of its own, and nothing else
-// tells.
+// Audit: checks that all ranks still have the same weights. A deviating rank would train its own model unnoticed.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +10,17 @@
 
 namespace lockstep {
 
-// What a rank says of its weights and running statistics.
+// A rank's hash of its weights and running statistics.
 struct WeightsOnRank {
   std::string host;
   std::string hash;
 };
 
-// Collective. Waits for the device. Throws Error(out_of_step), on every rank alike, naming the ranks whose weights are
-// not those of most; `step` (counted from 0) is the last one done.
+// Collective. Waits for the device. `step` (counted from 0) is the last one done. If weights differ, throws
+// Error(out_of_step) on every rank, naming the ranks that deviate from the majority.
 void audit_weights(const Communicator& world, const ParameterStore& store, std::int64_t step);
 
-// The sentence for that, by rank; empty where all are alike. Where no weights are those of most, all ranks are named.
+// The message for deviating weights, by rank; empty if all are equal. If there is no majority, it names all ranks.
 std::string deviation_message(std::span<const WeightsOnRank> ranks, std::int64_t step);
 
 }  // namespace lockstep

@@ -46,7 +46,7 @@ Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions option
   found_in_ = world.broadcast(found_in_.string(), 0);
 }
 
-// The bytes of the checkpoint to go on from; empty: from the beginning.
+// The bytes of the checkpoint to resume from; empty: start from the beginning.
 std::string Checkpointing::find() {
   if (options_.resume == "never") return "";
   if (options_.resume != "auto") {

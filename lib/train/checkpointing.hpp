@@ -1,6 +1,6 @@
-// Checkpoints of one training: what it goes on from, when the next one is due, and whether the last one is safe.
+// Checkpoints of one training: which one it resumes from, when the next one is due, and whether the last one is safe.
 //
-// Rank 0 alone holds the folder; every rank holds the same state, so one writes for all.
+// Only rank 0 accesses the folder. All ranks hold the same state, so one rank writes for all.
 #pragma once
 
 #include <cstdint>
@@ -18,48 +18,50 @@ namespace lockstep {
 
 class Checkpointing {
  public:
-  // Collective. Rank 0 takes the folder of `options` (if there is one; it may be that of `output`, whose lock is
-  // taken), finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
-  // Error(bad_data) if no checkpoint in it is whole, Stopped if `stops` ends the waiting for the folder.
+  // Collective. Rank 0 locks the folder of `options`, if one is set; if it is the folder of `output`, that lock is
+  // shared. Rank 0 then finds the checkpoint to resume from, and broadcasts it. Throws Error(usage) if the folder
+  // belongs to another training, Error(bad_data) if no checkpoint in it is valid, Stopped if `stops` ends the wait for
+  // the folder.
   Checkpointing(const Communicator& world, CheckpointOptions options, const std::shared_ptr<FolderLock>& output,
                 const StopAgreement& stops);
 
-  // What the training goes on from; null: from the beginning.
+  // The checkpoint to resume from; null: the training starts from the beginning.
   const Checkpoint* found() const { return found_ ? &*found_ : nullptr; }
   const std::filesystem::path& found_in() const { return found_in_; }  // its file
-  // Frees the tensors of found(), which are in the model by now.
+  // Frees the tensors of found(). Call once they are loaded into the model.
   void forget_tensors();
 
-  // Call once, when nothing more can keep the training from beginning, or going on, where found() says. Returns what
-  // becomes of steps that an earlier one made beyond that.
+  // Call once, when nothing can prevent the training from starting or resuming any more. Returns what happens to the
+  // output of an earlier attempt for later steps.
   LaterOutput begin(std::int64_t steps_per_epoch);
 
-  // Whether this rank is to write one after `step` steps: rank 0, when the time has come and no other is under way.
+  // Whether this rank must write a checkpoint after `step` steps: only rank 0, if one is due and none is being written.
   bool is_due(std::int64_t step) const;
   void write(Checkpoint checkpoint);  // in the background
 
-  // Whether this rank writes at all.
+  // Whether this rank writes checkpoints.
   bool is_on() const { return folder_ != nullptr; }
-  // A checkpoint: its file, or what went wrong.
+  // The result of writing a checkpoint: its file, or an error message.
   struct Kept {
     std::filesystem::path path;
     std::string failure;
   };
-  // Whether none is under way. Then: whether the last one is of `step` steps, and what became of it.
+  // Whether no checkpoint is being written. If so, is_written() tells whether the last one is of `step`, and last()
+  // returns its result.
   bool is_idle() const { return writer_->is_idle(); }
   bool is_written(std::int64_t step) const { return writer_->record().step == step; }
   Kept last() const;
-  // Waits, writes `checkpoint` unless its step is written, and reads the file back.
+  // Waits for the writer, writes `checkpoint` unless that step is already written, and reads the file back.
   Kept write_last(Checkpoint checkpoint);
-  // Waits. The newest checkpoint whose weights are numbers; empty: this rank has none.
+  // Waits for the writer. The newest checkpoint with finite weights; empty if this rank has none.
   std::filesystem::path newest_finite();
-  // Seconds from a decision to stop until a checkpoint is safe, as measured so far.
+  // Seconds from a decision to stop until a checkpoint is safe, estimated from earlier checkpoints.
   double seconds_to_write() const;
   // "'runs/a/checkpoints', every 1epoch,10min; kept: the latest 2 and the best 1"
   std::string description() const;
-  // The step of the newest file; nothing if there is none.
+  // The step of the newest file; std::nullopt if there is none.
   std::optional<std::int64_t> newest_step() const;
-  // Where the process ends without destroying this: see FolderLock::give_back().
+  // For a process that exits without destroying this; see FolderLock::give_back().
   void give_back();
   std::filesystem::path path() const { return folder_ ? folder_->path() : options_.folder; }
   std::int64_t failures() const { return writer_ ? writer_->record().failures : 0; }
@@ -68,7 +70,7 @@ class Checkpointing {
   std::string find();
 
   CheckpointOptions options_;
-  std::unique_ptr<CheckpointFolder> folder_;  // rank 0
+  std::unique_ptr<CheckpointFolder> folder_;  // on rank 0
   std::optional<Checkpoint> found_;
   std::filesystem::path found_in_;
   std::unique_ptr<CheckpointWriter> writer_;

@@ -36,10 +36,10 @@ std::string first_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
-// Of a ModelProto: its first field is the version of the format, its second who wrote it.
+// A ModelProto begins with field 1, the format version, and field 2, the producer.
 bool begins_as_onnx(std::string_view start) { return start.size() > 2 && start[0] == '\x08' && start[2] == '\x12'; }
 
-// Without HDF5, to which nothing of unknown origin goes.
+// Does not use HDF5, which must not read files of unknown origin.
 bool is_shard_of_ours(const std::filesystem::path& path) {
   const MappedFile mapped(open_to_read(path));
   const WeightBytes file(path.string(), {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});
@@ -98,7 +98,7 @@ bool is_listed(const std::filesystem::path& path) {
   return std::ranges::find(manifest.shards, path.filename().string(), &ShardEntry::file) != manifest.shards.end();
 }
 
-// A shard alone says little: what its numbers mean stands in the manifest beside it.
+// The manifest in the shard's folder explains its numbers.
 std::string describe_shard(const std::filesystem::path& path) {
   const std::filesystem::path folder = folder_of(path);
   const Manifest manifest = read_manifest(folder);
@@ -121,7 +121,7 @@ std::string describe_shard(const std::filesystem::path& path) {
   return text;
 }
 
-// One that no manifest lists: what it says itself, if a hash of its own vouches for it.
+// A shard that no manifest lists: described by its own attributes, if its hash line is correct.
 std::string describe_lone_shard(const std::filesystem::path& path) {
   std::string image = read_file(path, tensor_file_limits::file_bytes);
   require(has_hash_line(image), Failure::usage,
@@ -175,7 +175,7 @@ std::string resizing_text(const ModelFile& model) {
   return side == 0 ? "" : fmt::format(", the middle of pictures whose shorter side is resized to {}", side);
 }
 
-// After the first line.
+// The lines after the first one.
 std::string describe_model(const ModelFile& model) {
   return fmt::format("\n  takes      {}{}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}",
                      shape_text(model.shape), resizing_text(model), model.classes.size(), shown(model.classes),
@@ -270,7 +270,7 @@ std::string describe_file(const std::filesystem::path& path) {
       path.string());
   refuse_other_forms(path, start);
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
-  constexpr std::size_t header_at = 8;  // of safetensors, behind its length
+  constexpr std::size_t header_at = 8;  // position of the safetensors header, after its length
   require(is_hdf5 || (start.size() > header_at && start[header_at] == '{'), Failure::usage,
           "'{}' is neither a shard, a manifest, a model file nor a checkpoint, nor weights of another program "
           "(safetensors, HDF5). Name one that make_shards or train_cifar wrote.",

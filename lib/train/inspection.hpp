@@ -1,4 +1,4 @@
-// What a file of ours holds, or weights that another program wrote, in words for people.
+// Describes files of this suite, and weights of other programs, as text for people.
 #pragma once
 
 #include <filesystem>
@@ -6,12 +6,12 @@
 
 namespace lockstep {
 
-// A shard, a manifest (or its folder), a data set's folder (each of its splits), a model file, a checkpoint, weights
-// that another program wrote or the folder of a training. Throws Error(usage) if the file is missing or none of these,
+// Describes a shard, a manifest (or its folder), the folder of a data set (each split), a model file, a checkpoint,
+// weights of another program, or the folder of a training. Throws Error(usage) if the file is missing or none of these,
 // Error(bad_data) if it is damaged.
 std::string describe_file(const std::filesystem::path& path);
 
-// The split whose pictures are drawn: of a data set's folder the one for training, else the one that is named.
+// The split whose pictures are shown: the training split if `folder` is a data set, otherwise `folder` itself.
 std::filesystem::path drawn_split(const std::filesystem::path& folder);
 
 }  // namespace lockstep

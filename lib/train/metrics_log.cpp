@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For appending, and for reading what is in it once its name is gone.
+// Opened for appending, and for reading its content back if the file was removed.
 std::unique_ptr<Descriptor> open_log(const fs::path& path) {
   const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   // careful-open: appends; break_hard_links() has checked the file
@@ -84,7 +84,7 @@ bool MetricsLog::write_left() {
   return true;
 }
 
-// A file that was removed, alone or with its folder, lives on while it is open: its lines go into a new one.
+// A file that was removed, alone or with its folder, still exists while it is open. Its lines are copied to a new file.
 void MetricsLog::follow_name() {
   struct stat named {};
   struct stat ours {};

@@ -1,5 +1,5 @@
-// metrics.jsonl: a file that people watch while it grows, line by line. A disk that is full, or a folder that somebody
-// removed, ends no training: what cannot be written is kept in memory and written as soon as that is possible.
+// metrics.jsonl: a log that users follow while it grows. A full disk or a removed folder does not stop the training.
+// Lines that cannot be written are kept in memory and written later.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,13 @@ namespace lockstep {
 
 class MetricsLog {
  public:
-  // Opens metrics.jsonl in the folder of `lock`, which outlives this, to append to it. Throws Error(usage) if it
-  // cannot.
+  // Opens metrics.jsonl in the folder of `lock` for appending. `lock` outlives this. Throws Error(usage) on failure.
   explicit MetricsLog(FolderLock& lock);
 
-  // A line, without its end. Warns of the first one that cannot be written, and says when all are. Throws
-  // Error(out_of_step) if the folder is another job's by now.
+  // Appends a line, given without newline. Warns about the first line that cannot be written, and logs when all are
+  // written. Throws Error(out_of_step) if another job has taken over the folder.
   void append(std::string_view line);
-  // Tries again to write what is left over. Returns whether nothing is.
+  // Retries the remaining lines. Returns whether all are written.
   bool flush();
   std::int64_t lines_left() const { return lines_left_; }
 
@@ -33,7 +32,7 @@ class MetricsLog {
   FolderLock& lock_;
   std::filesystem::path path_;
   std::unique_ptr<Descriptor> file_;
-  std::string left_;  // whole lines
+  std::string left_;  // remaining lines
   std::int64_t lines_left_ = 0;
   bool has_warned_ = false;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_named = 8;
 
-// Nodes and how many ranks each has.
+// Each node with its number of ranks.
 using Places = std::vector<std::pair<std::string, std::size_t>>;
 
 Places places_of(std::span<const std::string> hosts) {

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 32;
 
-// Whether a line of metrics.jsonl was written before the checkpoint: a training that goes on from it will write the
-// others again. A line that was cut by a kill is none.
+// Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again. A line that a
+// kill has truncated does not count.
 bool came_before(const std::string& line, const TrainingProgress& progress) {
   const nlohmann::json object = try_parse_json(line);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
@@ -40,7 +40,8 @@ void cut_back(const std::filesystem::path& metrics, const TrainingProgress& prog
   write_file_atomically(metrics, kept);
 }
 
-// The best test so far, of the split that the training is judged by; of equals the last, whose checkpoint is kept.
+// The best test so far, of the split by which the training is judged. Of equal tests the last one is the best, because
+// its checkpoint is kept.
 struct BestTest {
   double accuracy = 0;
   std::int64_t step = 0;
@@ -91,8 +92,8 @@ void Reporter::start(LaterOutput past) {
   watch_ = Stopwatch();
 }
 
-// An earlier run's results beside this one's would be taken for this one's. Those of a training that has no step left
-// are: they are written anew as they are.
+// Moves results of an earlier run aside, because they could be taken for this run's. If the training has no steps left
+// they are its own: they are written again, unchanged.
 void Reporter::begin_files(LaterOutput past) {
   output_->require_held();
   remove_partial_files(output_->folder());
@@ -129,7 +130,7 @@ double Reporter::samples_per_second() const {
   return trained_samples_ == 0 ? 0 : static_cast<double>(trained_samples_) / training_seconds();
 }
 
-// Tests take their time too, as long as those so far have.
+// Includes the remaining tests, at the mean duration of those so far.
 double Reporter::seconds_left(std::int64_t steps_done) const {
   const double of_steps =
       training_seconds() / static_cast<double>(steps_done) * static_cast<double>(length_.steps() - steps_done);

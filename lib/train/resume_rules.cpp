@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 constexpr const char* data_field = "data (hash)";
 
-// Numbers written with other digits are the same: earlier versions wrote 0.9 as 0.8999999761581421.
+// Different digits can denote the same number: earlier versions wrote 0.9 as 0.8999999761581421.
 Json as_written_now(const std::string& name, const Json& value) {
   const auto field = std::ranges::find(training_fields(), name, &Field::name);
   Settings settings;
@@ -31,7 +31,7 @@ Json as_written_now(const std::string& name, const Json& value) {
 
 std::string describe_value(const Json& value) { return value.is_null() ? "unset" : json_text(value); }
 
-// Empty where they are the same.
+// Empty if there is no difference.
 std::string difference(const std::string& name, const Json& before, const Json& now) {
   if (as_written_now(name, before) == now) return "";
   return fmt::format("--{} {}, now it is {}", name, describe_value(before), describe_value(now));
@@ -63,7 +63,7 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
     if (!message.empty()) differences.push_back(message);
   };
   compare(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
-  // Other data bring other values along, which nobody stated.
+  // Other data imply other defaults, which the user did not choose.
   if (differences.empty()) {
     for (const auto& [name, value] : now.items())
       compare(name, earlier.value(name, defaults.value(name, Json())), value);
@@ -121,7 +121,7 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
 
 namespace {
 
-// The instruction set of "cpu: AVX2, bf16", as its option; of one that this version does not know, what is to be put.
+// The instruction set of "cpu: AVX2, bf16" as an option. If this version does not know it, a placeholder.
 std::string option_in(const Origin& origin) {
   const std::string_view conditions = origin.plan_conditions;
   const std::size_t first = conditions.find(": ") + 2;

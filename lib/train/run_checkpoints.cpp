@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 30;
 
-// What metrics.jsonl says after a step.
+// What metrics.jsonl has about a step.
 struct Told {
   std::optional<std::int64_t> epoch;
   std::optional<double> test_accuracy;
@@ -55,7 +55,7 @@ std::map<std::int64_t, Told> told_by(std::string_view metrics) {
 
 std::string line_of(std::int64_t step, const std::map<std::int64_t, Told>& told) {
   std::string text = fmt::format("\n  step {:>9}", step);
-  // The next line of metrics.jsonl is of the same epoch: each ends with one.
+  // Each epoch ends with a line of metrics.jsonl, so the next line is of the same epoch.
   const auto next = told.lower_bound(step);
   if (next != told.end() && next->second.epoch) text += fmt::format("  epoch {:>4}", *next->second.epoch);
   if (next == told.end() || next->first != step) return text;

@@ -1,4 +1,4 @@
-// The checkpoints of a training, in words for people: from its folders and metrics.jsonl, without reading weights.
+// Lists the checkpoints of a training for people, from its folders and metrics.jsonl, without reading weights.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-// A line for each of `steps`, which rise: the epoch it lies in and the test made there, as far as `metrics` (the text
-// of metrics.jsonl, of unknown origin) says; which is the newest, and which was made at `best_step`. Empty without
-// steps.
+// One line for each of `steps`, which are ascending: its epoch and test results, as far as `metrics` has them, and
+// whether it is the newest or that of `best_step`. `metrics` is the text of metrics.jsonl, of unknown origin. Empty if
+// there are no steps.
 std::string checkpoints_text(std::span<const std::int64_t> steps, std::string_view metrics,
                              std::optional<std::int64_t> best_step);
 
-// The same of the training in `folder`, for `inspect`. What cannot be read is left out.
+// The same for the training in `folder`, for `inspect`. Unreadable information is left out.
 std::string describe_checkpoints(const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 std::filesystem::path summary_in(const std::filesystem::path& folder) { return folder / "summary.json"; }
 
-// A text without its quotes, anything else as JSON has it; "-" where there is nothing.
+// Strings without quotes, other values as JSON; "-" if absent.
 std::string shown(const Json& summary, const char* field) {
   const Json value = summary.value(field, Json());
   if (value.is_null()) return "-";
@@ -40,13 +40,13 @@ std::string describe_best(const Json& summary, const std::filesystem::path& fold
   const std::string accuracy = percent(summary, "best_accuracy");
   const bool has_step = summary.value("best_step", Json()).is_number_integer();
   if (!has_step) return accuracy;
-  const bool has_split = summary.value("best_split", Json()).is_string();  // earlier versions did not say
+  const bool has_split = summary.value("best_split", Json()).is_string();  // absent in files of earlier versions
   return fmt::format(
       "{}{} after step {}{}", accuracy, has_split ? fmt::format(" on the {} split", shown(summary, "best_split")) : "",
       shown(summary, "best_step"), is_absent(folder / best_model_file) ? "" : fmt::format(" ({})", best_model_file));
 }
 
-// Of a training with such a split.
+// For trainings with a validation split.
 std::string describe_validation(const Json& summary) {
   if (!summary.value("validation_accuracy", Json()).is_number()) return "";
   return "\n  validation " + percent(summary, "validation_accuracy");
@@ -57,13 +57,13 @@ std::string command_of(const Json& summary) {
   return command.empty() ? "not known" : command;
 }
 
-// What started several is not in the command.
+// The launcher is not part of the command, so the number of ranks is shown separately.
 std::string ranks_of(const Json& summary) {
   const std::string ranks = shown(summary, "ranks");
   return ranks == "1" || ranks == "-" ? ranks : ranks + " (by mpirun or srun)";
 }
 
-// "2", and of each attempt before the last a line.
+// "2", and a line for each earlier attempt.
 std::string attempts_of(const Json& summary) {
   constexpr std::size_t most_shown = 5;
   const Json list = summary.value("interruptions", Json());
@@ -84,7 +84,7 @@ std::string attempts_of(const Json& summary) {
   return text;
 }
 
-// As job_status says it: metrics.jsonl may be further on than the summary.
+// Like job_status: metrics.jsonl may be ahead of the summary.
 std::string steps_of(const TrainingStatus& status) {
   if (!status.step || !status.steps) return "not known";
   return fmt::format("{} of {}", *status.step, *status.steps);
@@ -94,7 +94,7 @@ std::string test_of(const TrainingStatus& status) {
   return status.test_accuracy ? fmt::format("{:.2f} %", 100 * *status.test_accuracy) : "not measured";
 }
 
-// Lines of the note and the tags, as far as there are any.
+// Lines for the note and the tags, if present.
 std::string notes_in(const Json& summary) {
   const Json run = summary.value("run", Json());
   if (!run.is_object()) return "";

@@ -1,4 +1,4 @@
-// What the folder of a training says of it, in words for people.
+// Describes the folder of a training for people.
 #pragma once
 
 #include <filesystem>
@@ -6,12 +6,12 @@
 
 namespace lockstep {
 
-// Whether a training wrote into the folder: before its first step a lock or a folder for checkpoints, then
+// Whether a training has written into the folder. Before its first step it creates a lock or a checkpoint folder, then
 // summary.json.
 bool holds_run(const std::filesystem::path& folder);
 
-// summary.json, and whether a training that it calls running still holds the folder. Throws Error(bad_data) if the file
-// is no such summary.
+// Describes summary.json, and whether a training in state `running` still holds the folder. Throws Error(bad_data) if
+// the file is not such a summary.
 std::string describe_run(const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -27,13 +27,13 @@ bool is_interruption(const nlohmann::json& entry) {
          entry.value("resumed", nlohmann::json()).is_string();
 }
 
-// The state in a summary; nothing where it is none of ours.
+// The state in a summary; std::nullopt if it is not a valid summary.
 std::optional<RunState> state_in(const nlohmann::json& summary) {
   if (!summary.is_object() || !summary.contains("state") || !summary["state"].is_string()) return std::nullopt;
   return run_state_of(summary["state"].get<std::string>());
 }
 
-// A time as utc_time() gives it, or nothing.
+// A time in the format of utc_time(); empty if invalid.
 std::string time_in(const nlohmann::json& summary, const char* field) {
   const nlohmann::json value = summary.value(field, nlohmann::json());
   return value.is_string() && value.get<std::string>().size() == utc_time().size() ? value.get<std::string>() : "";
@@ -79,7 +79,7 @@ void RunSummary::go_on(std::int64_t step) {
   if (!is_unfinished()) return;
   const std::string ended_as(*state_ == RunState::running ? "killed" : name_of(*state_));
   nlohmann::json interruption = {{"state", ended_as}, {"step", step}, {"resumed", utc_time()}};
-  // Of that attempt: the summary has this one's.
+  // From that attempt: the summary now has this attempt's values.
   const nlohmann::json ranks = earlier_.value("ranks", nlohmann::json());
   const nlohmann::json device = earlier_.value("device", nlohmann::json());
   if (ranks.is_number_integer()) interruption["ranks"] = ranks;

@@ -1,8 +1,8 @@
-// summary.json: what a training is and how it stands, from its first step on. Field by field in apps/files.md.
+// summary.json: description and status of a training, from its first step on. apps/files.md documents each field.
 //
-// It is written whole when the training begins, after each test and at the end. A training that is killed leaves the
-// state `running`, and nobody holds the folder's lock; a failure marks it in place (runtime/failure/run_state.hpp).
-// Attempts that go on keep its start and add an interruption.
+// The file is written atomically at the start, after each test and at the end. If a training is killed, the state stays
+// `running`, but nobody holds the folder's lock. A failure changes the state in place (runtime/failure/run_state.hpp).
+// Later attempts keep the start time and add an interruption.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,35 @@
 
 namespace lockstep {
 
-// Now, in UTC: "2026-11-22T07:20:00Z".
+// The current time in UTC: "2026-11-22T07:20:00Z".
 std::string utc_time();
 
-// The object in a summary.json of unknown origin; null where the file cannot be read, is no JSON, or is nested more
-// deeply than any that is written.
+// Reads a summary.json of unknown origin; null if the file is unreadable, not JSON, or nested too deeply.
 nlohmann::json read_summary(const std::filesystem::path& file);
 
-// The command of a summary of unknown origin as one line that a shell reads as its words; empty where there is none.
-// What started its ranks (mpirun, srun) is not in it.
+// The command in a summary of unknown origin, quoted for a shell, on one line; empty if there is none. The launcher
+// (mpirun, srun) is not part of it.
 std::string command_text(const nlohmann::json& summary);
 
 class RunSummary {
  public:
-  // Reads what an earlier attempt left in the folder of `output`, which outlives this; changes nothing.
+  // Reads the summary of an earlier attempt in the folder of `output`, which outlives this. Changes nothing.
   explicit RunSummary(FolderLock& output);
 
-  // Whether the file is that of a training which had not ended: then another attempt goes on with it.
+  // Whether the file is of an unfinished training, which another attempt then resumes.
   bool is_unfinished() const { return state_ && *state_ != RunState::done; }
-  // The training goes on where `step` steps are done: its start stays, and an attempt that did not end it is an
+  // The training resumes after `step` steps. Its start time is kept, and the unfinished attempt becomes an
   // interruption.
   void go_on(std::int64_t step);
 
-  // Writes the file: `fields` and those of this class. Throws Error if the folder is another job's by now, or cannot be
-  // written.
+  // Writes the file: `fields` and those of this class. Throws Error if another job has taken over the folder, or if
+  // writing fails.
   void write(RunState state, nlohmann::json fields);
 
  private:
   FolderLock& output_;
-  nlohmann::json earlier_;         // of the attempts before
-  std::optional<RunState> state_;  // there; nothing where it is no such file
+  nlohmann::json earlier_;         // of earlier attempts
+  std::optional<RunState> state_;  // state in the file; unset if the file is absent or invalid
   std::string started_;
   nlohmann::json interruptions_ = nlohmann::json::array();
 };

@@ -1,4 +1,4 @@
-// What people read of a training's steps: a line of a log, and the live line of a terminal.
+// Text about steps: a log line, and the progress line on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 namespace lockstep {
 
 struct StepFigures {
-  std::int64_t epoch = 0;  // from 1
+  std::int64_t epoch = 0;  // counted from 1
   std::int64_t epochs = 0;
-  std::int64_t step = 0;  // done
+  std::int64_t step = 0;  // steps done
   std::int64_t steps = 0;
   double loss = 0;
   double accuracy = 0;
@@ -22,8 +22,8 @@ struct StepFigures {
 // "epoch 2/10  step 780/3900  loss 0.9114  accuracy 67.3 %  775 samples/s  6:44 left  learning rate 0.174"
 std::string log_line(const StepFigures& figures);
 
-// The same where it fits into so many columns; else without what can best be missed: the learning rate first, then
-// words that can be guessed. With numbers of any usual size 79 columns hold it.
+// The same, shortened to fit into `columns`: the learning rate is dropped first, then words that can be guessed. With
+// numbers of usual size it fits into 79 columns.
 std::string live_line(const StepFigures& figures, std::size_t columns);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// Which rank the others wait for, and why: the time each takes to arrive at the sum of gradients, not the time inside,
-// which all share.
+// Finds the rank that the others wait for, and why. It compares the time each rank takes to reach the gradient
+// reduction. The time inside the reduction is the same for all.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// A rank's mean of a step. It arrives after loading and computing, then waits for the others.
+// Mean times of a rank per step. It loads and computes, then waits for the others in the reduction.
 struct StepTimes {
   std::string host;
   double data_ms = 0;
@@ -23,25 +23,26 @@ struct StepTimes {
 
 struct Straggler {
   int rank = 0;
-  double cost = 0;  // the share of a step by which it arrives later than the rank in the middle
+  double cost = 0;  // delay relative to the median rank, as a fraction of a step
   StepTimes times;
   double middle_arrival_ms = 0;
   std::string sentence;
 };
 
-// The rank that arrives last. `ranks` by rank, at least one.
+// The rank that arrives last. `ranks` is indexed by rank and not empty.
 Straggler find_straggler(std::span<const StepTimes> ranks);
 
-// Reads the record of this rank (runtime/watch/rank_status), whose phases must be those of the arithmetic: so on a CPU.
+// Reads this rank's record (runtime/watch/rank_status). Its phases must match the actual computation, which is the case
+// on a CPU.
 class StragglerWatch {
  public:
   explicit StragglerWatch(const Communicator& world) : world_(world) {}
 
-  // Before the first step, when `steps` are done (of a training that goes on).
+  // Call before the first step. `steps` is the number of steps already done (of a resumed training).
   void start(std::int64_t steps);
-  // Collective. When `steps` are done: of those since the last call. Rank 0 names the slowest rank where it costs more
-  // than 5 % in two calls one after another (any rank may be late once), and says it once until it is another one or
-  // the ranks are even again. Returns the slowest on rank 0 of several.
+  // Collective. `steps` is the number of steps done; covers those since the last call. Rank 0 logs the slowest rank if
+  // it costs more than 5 % in two consecutive calls, because any rank may be late once. It logs this once, until
+  // another rank is the slowest or the ranks are even again. With several ranks, returns the slowest one on rank 0.
   std::optional<Straggler> report(std::int64_t steps);
 
  private:
@@ -56,7 +57,7 @@ class StragglerWatch {
   const Communicator& world_;
   Spent before_;
   std::int64_t steps_before_ = 0;
-  int late_before_ = nobody;  // in the call before
+  int late_before_ = nobody;  // the late rank of the previous call
   int named_ = nobody;
 };
 

@@ -49,7 +49,7 @@ std::unique_ptr<Ema> make_mean(ParameterStore& store, const std::optional<EmaRul
   return rule ? std::make_unique<Ema>(store, *rule) : nullptr;
 }
 
-// What is learned on one split must mean the same on the other, and be shown as it was there.
+// Both splits must have the same classes, and the same normalization is used for both.
 Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const Manifest& train, Dataset& other) {
   require(
       train.classes == other.manifest().classes && train.shape == other.manifest().shape, Failure::bad_data,
@@ -60,9 +60,9 @@ Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const
   return other;
 }
 
-// Without a folder of their own checkpoints lie in the output folder.
+// The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
-  constexpr std::size_t most_tags = 64;  // HDF5 keeps 64 KiB of them in a checkpoint
+  constexpr std::size_t most_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
   require(run.tags.size() <= most_tags, Failure::usage, "{} tags are stated (--tag), and a training has at most {}.",
           run.tags.size(), most_tags);
   CheckpointOptions& plan = run.checkpoints;
@@ -70,7 +70,7 @@ RunOptions with_checkpoint_folder(RunOptions run) {
   return run;
 }
 
-// Collective. Every rank tells its failures in the folder from here on: it is this training's.
+// Collective. From here on every rank reports failures in this folder, which belongs to this training.
 std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgreement& stops,
                                         const std::filesystem::path& folder) {
   failure_report::set_step(-1);
@@ -84,7 +84,7 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
     const std::string token = world.broadcast(lock == nullptr ? "" : lock->token(), 0);
     if (lock == nullptr) failure_report::set_folder(folder, {token, nullptr});
   }
-  stops.end_start_if_asked();  // only now: this attempt's report replaces that of an earlier one
+  stops.end_start_if_asked();  // not earlier: this attempt's report replaces that of an earlier one
   return lock;
 }
 
@@ -98,8 +98,8 @@ LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const Tra
                        length.steps_per_epoch);
 }
 
-// Collective. Where to read the data: where they lie, or from copies that are made now, which takes its time: what is
-// wrong with the recipe is told before.
+// Collective. Folders to read the data from: the original ones, or staged copies. Staging is slow, so errors of the
+// recipe are reported first.
 SplitFolders data_folders(const Communicator& world, const RunOptions& run, const Recipe& recipe,
                           const LoaderShare& share, const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
@@ -114,7 +114,7 @@ Team team_of(const Communicator& world) {
   return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
 }
 
-// Collective. What can be told without the data is told before they are opened, and before a folder is made.
+// Collective. Checks what does not need the data, before the data are opened and before a folder is created.
 RunOptions possible(const Communicator& world, const Recipe& recipe, RunOptions run) {
   require_possible(recipe, run);
   RunOptions whole = with_checkpoint_folder(std::move(run));
@@ -122,7 +122,7 @@ RunOptions possible(const Communicator& world, const Recipe& recipe, RunOptions 
   return whole;
 }
 
-// Collective: what follows reads the data that `run` names.
+// Collective. Checks that ranks have the same data, because the rest reads the data.
 LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
                      const Communicator& world) {
   require_same_data(world, run.data);
@@ -183,7 +183,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunOptions run)
   step_.choose_kernels(evaluation_batches, training_shapes());
 }
 
-// Of the whole training, from the smallest to the largest.
+// All image sizes of the training, in ascending order.
 std::vector<SampleShape> Trainer::training_shapes() const {
   std::vector<SampleShape> shapes;
   for (const PictureSize& size : training_sizes(recipe_.images, train_.manifest(), length_.epochs)) {
@@ -193,7 +193,7 @@ std::vector<SampleShape> Trainer::training_shapes() const {
   return shapes;
 }
 
-// Collective. Where one rank has the split, all have it (require_same_data).
+// Collective. require_same_data() ensures that all ranks have the split if one does.
 void Trainer::open_validation() {
   const std::filesystem::path& folder = folders_.of(Split::validation);
   if (is_absent(folder)) return;
@@ -207,9 +207,9 @@ Recipe Trainer::as_trained() const {
   return completed(recipe_, share_.global_batch, train_.manifest(), session_.device());
 }
 
-// The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
+// The state to resume from; null: a new training. Throws Error(usage) if this training does not match it.
 const TrainingState* Trainer::checked_earlier() const {
-  stop_start_if_asked();  // the data are open by now
+  stop_start_if_asked();  // the data have been opened
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
   const bool has_model = !run_.output.empty() && !is_absent(run_.output / best_model_file);
@@ -227,7 +227,7 @@ ImageRules Trainer::rules_of(std::int64_t epoch) const {
   return training_rules(recipe_.images, train_.manifest(), epoch);
 }
 
-// From `step` on; the loader before is gone.
+// Loads from `step` on. There must be no other loader.
 void Trainer::load(const ImageRules& rules, std::int64_t step) {
   const std::int64_t epoch_steps = length_.steps_per_epoch;
   loader_ = session_.backend->load_onto(
@@ -236,13 +236,13 @@ void Trainer::load(const ImageRules& rules, std::int64_t step) {
       run_.data_place);
 }
 
-// Where the images of `epoch`, which comes next, have another size than those before: its threads read ahead while the
-// test is made. No step is under way.
+// Creates a new loader if the images of the next epoch `epoch` have another size. Its threads prefetch during the test.
+// No step may be in flight.
 void Trainer::load_next_size(std::int64_t epoch) {
   const ImageRules rules = rules_of(epoch);
   if (rules.size == image_size_) return;
   waited_before_ms_ = loader_waited_ms();
-  loader_.reset();  // first: its memory is free for the next one
+  loader_.reset();  // first, so that its memory can be reused
   step_.discard_graphs();
   load(rules, epoch * length_.steps_per_epoch);
 }
@@ -251,13 +251,13 @@ TrainingOutcome Trainer::train_epochs() {
   const std::int64_t epoch_steps = length_.steps_per_epoch;
   load(rules_of(progress_.step / epoch_steps), progress_.step);
   stop_start_if_asked();
-  session_.world.barrier();  // every rank stands: from here on the folders change
+  session_.world.barrier();  // all ranks are ready: from here on files in the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
   failure_report::own_summary();
   summarise(RunState::running, "");
   if (best_) best_->begin(reporter_.best_step(), checkpoints_.path());
   stragglers_.start(progress_.step);
-  // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
+  // The choice of kernels is part of the state, so the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
   switch (train_steps()) {
     case End::stopped:
@@ -285,7 +285,7 @@ End Trainer::train_steps() {
   return End::done;
 }
 
-// Returns whether the epoch was trained to its end, and the training goes on.
+// Returns whether the epoch is complete and the training continues.
 bool Trainer::train_epoch(std::int64_t epoch) {
   const PictureSize size = rules_of(epoch).size;
   if (recipe_.images.ramp && size != image_size_) reporter_.begin_size({epoch, progress_.step}, size.height);
@@ -324,7 +324,7 @@ void Trainer::report(int steps_left_under_way) {
   }
 }
 
-// Collective. A GPU's times are its own, not those of the host that queues its work.
+// Collective. CPU only: a GPU's times differ from those of the host that queues its work.
 void Trainer::watch_ranks(std::int64_t step) {
   const std::int64_t done = step + 1;
   if (done % run_.report_every == 0 && session_.device().steps_ahead() == 0) {
@@ -336,7 +336,8 @@ void Trainer::watch_ranks(std::int64_t step) {
   audit_weights(session_.world, model_.store, step);
 }
 
-// Whether the training goes on. Of a test whose loss is no number nothing is told or kept: its answers mean nothing.
+// Returns whether the training continues. A test with a non-finite loss is meaningless, so nothing of it is logged or
+// kept.
 bool Trainer::test() {
   const std::int64_t step = progress_.step - 1;
   const Position position{step / length_.steps_per_epoch, step};
@@ -368,7 +369,7 @@ Evaluation Trainer::evaluate(Evaluator& evaluator, Split split, std::int64_t sam
   return evaluate_live(evaluator, split, samples);
 }
 
-// Every rank alike. If not, the training has diverged.
+// The same on every rank. If false, the training has diverged.
 bool Trainer::is_number(const Evaluation& evaluation, Split split) {
   if (std::isfinite(evaluation.loss())) return true;
   divergence_ =

@@ -1,5 +1,5 @@
-// Trains one model: epochs of steps over a data set, a test after each, reports and checkpoints on the way, the model
-// file at the end. Goes on from a checkpoint where there is one.
+// Trains one model: epochs of steps over a data set, a test after each epoch, reports and checkpoints, and the model
+// file at the end. Resumes from a checkpoint if there is one.
 #pragma once
 
 #include <memory>
@@ -30,14 +30,15 @@ namespace lockstep {
 
 class Trainer {
  public:
-  // Collective. Takes the folders it will write into, finds a checkpoint, opens the data, builds the model, chooses
-  // kernels and prints what will be done. Nothing that an earlier run left in the folders changes before fit().
-  // `session` outlives this. Throws Stopped if a rank is asked to stop meanwhile, Error(usage) on a recipe that the
-  // data, the number of ranks or the checkpoint do not allow.
+  // Collective. Locks the output folders, finds a checkpoint, opens the data, builds the model, chooses kernels and
+  // logs the configuration. Results of an earlier run are not modified before fit(). `session` outlives this. Throws
+  // Stopped if a rank is asked to stop meanwhile, Error(usage) if the recipe does not fit the data, the number of ranks
+  // or the checkpoint.
   Trainer(const Session& session, Recipe recipe, RunOptions run);
 
-  // Collective. The whole training, or until it diverges or a rank is asked to stop. Unless it is done and safe,
-  // failure.json in the output folder says why; the folder is given back. Returns when every rank has come so far.
+  // Collective. Trains to the end, or until the training diverges or a rank is asked to stop. Unless the training is
+  // done and safe, failure.json in the output folder states the reason. Releases the folder. Returns after a barrier
+  // over all ranks.
   TrainingOutcome fit();
 
  private:
@@ -48,7 +49,8 @@ class Trainer {
   void describe() const;
   std::string other_batch_message() const;
   std::string gradients_text() const;
-  Split judging_split() const { return validator_ ? Split::validation : Split::test; }  // whose best is the best
+  // The split that determines the best model.
+  Split judging_split() const { return validator_ ? Split::validation : Split::test; }
   void show_in_tensorboard();
   void open_validation();
   void load_weights();
@@ -93,7 +95,7 @@ class Trainer {
   Recipe recipe_;
   RunOptions run_;
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
-  std::unique_ptr<Trace> trace_;        // where one is asked for
+  std::unique_ptr<Trace> trace_;        // null: not requested
   std::unique_ptr<BestModel> best_;     // rank 0, with an output folder
   Checkpointing checkpoints_;
   LoaderShare share_;
@@ -108,25 +110,25 @@ class Trainer {
   Model model_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Ema> mean_;              // where one is kept
-  std::unique_ptr<NormGroup> norm_group_;  // where ranks take the statistics of norms together
+  std::unique_ptr<Ema> mean_;              // null: no EMA is kept
+  std::unique_ptr<NormGroup> norm_group_;  // null: each micro-batch has its own batch-norm statistics
   StateLock state_lock_;
-  StateLock* shared_state_;  // null: nobody reads the state beside this thread
+  StateLock* shared_state_;  // null: no other thread reads the state
   TrainingStep step_;
   Evaluator evaluator_;
-  std::unique_ptr<Dataset> validation_;  // with a validation split
+  std::unique_ptr<Dataset> validation_;  // null: the data have no validation split
   std::unique_ptr<Evaluator> validator_;
-  std::unique_ptr<Loader> loader_;  // of images of one size
-  PictureSize image_size_;          // of the epoch at hand
-  double waited_before_ms_ = 0;     // for earlier loaders
+  std::unique_ptr<Loader> loader_;  // for images of the current size
+  PictureSize image_size_;          // of the current epoch
+  double waited_before_ms_ = 0;     // by earlier loaders
   TrainingProgress progress_;
-  std::vector<std::string> hosts_;  // names of the ranks' nodes, by rank
-  std::string divergence_;          // of the first step, or a test, that diverged
-  bool has_work_ = true;            // false where an earlier attempt has done and written all
+  std::vector<std::string> hosts_;  // node name of each rank
+  std::string divergence_;          // message of the first step or test that diverged
+  bool has_work_ = true;            // false if an earlier attempt has completed and written everything
 };
 
-// Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process
-// shares, and several trainings in a job with it: runtime/README.md.
+// Collective. Trainer(session, recipe, run).fit(); a stop during the start is an outcome too. runtime/README.md
+// describes process-wide state and several trainings in one job.
 TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// What is kept of a training and taken up again, and how it ends: done, stopped early, or diverged; with its last
-// checkpoint safe either way.
+// Saving, resuming and ending of a training: done, stopped early, or diverged. In each case the last checkpoint is
+// safe.
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-// What model files hold.
+// The weights for model files: the EMA, if one is kept.
 std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
   return mean_ ? mean_->entries() : model_.store.entries();
 }
@@ -33,7 +33,7 @@ ModelFile Trainer::model_file() const {
           data.sample_bits};
 }
 
-// No update is under way. What every rank holds is the same.
+// Call while no update is running. The result is the same on every rank.
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = model_.store;
@@ -63,7 +63,7 @@ Checkpoint Trainer::checkpoint() const {
   return checkpoint;
 }
 
-// From the checkpoint, or what the training begins with.
+// From the checkpoint, or initial weights.
 void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
@@ -95,7 +95,7 @@ void Trainer::write_checkpoint_if_due() {
   if (checkpoints_.is_due(progress_.step)) checkpoints_.write(checkpoint());
 }
 
-// Collective. If that fails the sentence says why.
+// Collective. On failure `outcome.sentence` has the reason.
 void Trainer::keep_last_checkpoint(TrainingOutcome& outcome) {
   const Checkpointing::Kept kept = checkpoints_.is_on() ? checkpoints_.write_last(checkpoint()) : Checkpointing::Kept{};
   outcome.sentence = session_.world.broadcast(kept.failure, 0);
@@ -103,7 +103,7 @@ void Trainer::keep_last_checkpoint(TrainingOutcome& outcome) {
   outcome.is_safe = outcome.sentence.empty();
 }
 
-// Collective. Between the phases of the start, before anything is changed.
+// Collective. Called between the phases of the start, before anything is modified.
 void Trainer::stop_start_if_asked() const {
   const Checkpoint* const found = checkpoints_.found();
   stops_.end_start_if_asked(found == nullptr
@@ -126,8 +126,8 @@ RunState state_of(const TrainingOutcome& outcome) {
   return outcome.is_safe ? RunState::done : RunState::failed;
 }
 
-// Collective. A failure is reported in the folder while it is claimed, which it stays where an exception ends the
-// training.
+// Collective. Reports a failure in the folder while it is still leased. If an exception ends the training, the lease is
+// kept.
 void give_folder_back(const Communicator& world, const TrainingOutcome& outcome) {
   const std::optional<Failure> failure = failure_of(outcome);
   if (failure && world.rank() == 0) {
@@ -140,8 +140,8 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 
 }  // namespace
 
-// Collective. Whether the steps are done, the last test is made, and the folder holds the results. Then nothing is
-// written: a summary that was written anew would be that of an attempt which did nothing.
+// Collective. Whether all steps and the last test are done, and the folder has the results. Then nothing is written,
+// because a new summary would describe an attempt that did nothing.
 bool Trainer::is_left_whole() const {
   const bool is_tested = progress_.step == length_.steps() && progress_.tested_step == progress_.step;
   bool is_whole = is_tested;
@@ -223,7 +223,7 @@ std::string Trainer::stopped_at(const std::string& reason) const {
   return fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), reason);
 }
 
-// `failure`: why the checkpoint is not written; empty: it is.
+// `failure`: why the checkpoint is not written; empty if it is written.
 std::string Trainer::stop_message(const std::string& reason, const std::string& failure) const {
   if (!failure.empty()) return fmt::format("{}, and its checkpoint is not written: {}", stopped_at(reason), failure);
   return fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", stopped_at(reason),
@@ -238,7 +238,7 @@ std::unique_ptr<EmergencyStop> Trainer::watch_for_stop() {
                               [this](const Checkpointing::Kept& kept) { end_before_kill(kept); }});
 }
 
-// On the thread of EmergencyStop, while this one is held up in a step or a test: nothing can be destroyed.
+// Runs on the thread of EmergencyStop, while the main thread is in a step or a test. So no object can be destroyed.
 void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
   const bool is_safe = kept.failure.empty();
   const int code = static_cast<int>(is_safe ? Failure::stopped_early : Failure::other);
@@ -285,7 +285,7 @@ TrainingOutcome Trainer::save() {
   return done;
 }
 
-// Collective. Numbers alone.
+// Collective. Fills in numbers only; `sentence` stays empty.
 TrainingOutcome Trainer::outcome(End end) const {
   TrainingOutcome outcome;
   outcome.end = end;

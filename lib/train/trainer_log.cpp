@@ -1,4 +1,4 @@
-// What a training says of itself: before the first step, and after the last.
+// Log output and summary of a training.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -18,7 +18,7 @@ namespace lockstep {
 
 namespace {
 
-// By the name of their node.
+// Ranks grouped by node name.
 nlohmann::json ranks_by_host(std::span<const std::string> hosts) {
   nlohmann::json ranks = nlohmann::json::object();
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) ranks[hosts[rank]].push_back(rank);
@@ -27,14 +27,14 @@ nlohmann::json ranks_by_host(std::span<const std::string> hosts) {
 
 nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
 
-// Lines that stand as they are.
+// An indented code block, which Markdown shows unchanged.
 std::string markdown_code(const nlohmann::json& value) {
   std::string text = "    ";
   for (const char c : json_lines(value)) text += c == '\n' ? "\n    " : std::string(1, c);
   return text;
 }
 
-// Of the folder's path, however it is spelled; empty without one.
+// Hash of the canonical path of a folder; empty if `folder` is empty.
 std::string folder_hash(const std::filesystem::path& folder) {
   if (folder.empty()) return "";
   const std::string path = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
@@ -51,7 +51,7 @@ std::string Trainer::gradients_text() const {
   return fmt::format("{}, {}", exchange_->description(), counted(exchange_->bucket_count(), "bucket"));
 }
 
-// Why the batch is not the one that the program would choose; empty: it is, or the user chose it.
+// Why the global batch differs from the program's default; empty if it does not, or if the user chose it.
 std::string Trainer::other_batch_message() const {
   const std::optional<ChosenNumber>& usual = recipe_.batch.global_batch;
   if (!usual || usual->by == ChosenBy::user || usual->value == share_.global_batch) return "";
@@ -101,7 +101,7 @@ void Trainer::describe() const {
   const double scaled = scaled_rate(rate, share_.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
-  // Of six seeds of lenet on MNIST one or two stopped learning at 0.2, none at 0.05.
+  // Of six lenet runs on MNIST with different seeds, one or two stopped learning at 0.2, and none at 0.05.
   constexpr double bold_rate = 0.1;
   if (model_.store.statistics().empty() && scaled * 128 / static_cast<double>(share_.global_batch) > bold_rate) {
     log::info(
@@ -110,7 +110,7 @@ void Trainer::describe() const {
         model_.options.name, std::log(static_cast<double>(data.classes.size())));
   }
   log::info("gradients: {}", gradients_text());
-  const bool is_asked_for = session_.label.empty();  // else by a program that wants other things of it
+  const bool is_asked_for = session_.label.empty();  // otherwise another program runs the training for its own purposes
   if (session_.world.rank() == 0 && is_asked_for && output_ == nullptr && !checkpoints_.is_on()) {
     log::warning(
         "the weights of this training will be lost when it ends (neither --output nor --checkpoints is set). State "
@@ -144,7 +144,7 @@ void Trainer::show_in_tensorboard() {
   reporter_.also_tell(std::move(events));
 }
 
-// Rank 0 writes. `weights_hash`: empty while the training runs.
+// Rank 0 writes. `weights_hash` is empty while the training runs.
 void Trainer::summarise(RunState state, const std::string& weights_hash) {
   if (output_ == nullptr) return;
   nlohmann::json fields = summary();
@@ -152,7 +152,7 @@ void Trainer::summarise(RunState state, const std::string& weights_hash) {
   reporter_.summarise(state, std::move(fields));
 }
 
-// Field by field in apps/files.md, with those of Reporter and RunSummary.
+// apps/files.md documents these fields and those of Reporter and RunSummary.
 nlohmann::json Trainer::summary() const {
   nlohmann::json versions;
   for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;

@@ -12,30 +12,30 @@ namespace {
 
 using Draw = std::array<std::uint32_t, 4>;
 
-// How often a crop is drawn before the middle is taken, and the shapes that it is drawn from, as torchvision has them.
+// Number of attempts before the center crop is used, and the widest aspect ratio, as in torchvision.
 constexpr int attempts = 10;
 constexpr double widest = 4.0 / 3;
 
-// Numbers of draws. Crops of one size need number 0; resized ones one for each attempt, and the next.
+// Indices of random draws. A plain crop uses draw 0. A resized crop uses one draw per attempt, and one for mirroring.
 constexpr int colour_draw = attempts + 1;
 constexpr int cutout_draw = attempts + 2;
-constexpr int mixup_draw = attempts + 3;  // and those behind it
+constexpr int mixup_draw = attempts + 3;  // and the following indices
 
-// Whole draws of one sample of one epoch.
+// The draw with index `number` for one sample of one epoch.
 Draw draw(std::uint64_t seed, std::int64_t epoch, std::int64_t position, int number) {
   constexpr int position_bits = 48;
   return philox(seed, stream_counter(Stream::augmentation, epoch),
                 static_cast<std::uint64_t>(position) | static_cast<std::uint64_t>(number) << position_bits);
 }
 
-// Halves go to the even side, as in Python.
+// Rounds half to even, as in Python.
 std::int32_t middle(std::int64_t picture, std::int64_t image) {
   const std::int64_t half = (picture - image) / 2;
   const bool is_between = picture > image && (picture - image) % 2 == 1;
   return static_cast<std::int32_t>(half + (is_between ? half % 2 : 0));
 }
 
-// Where a window of `image` pixels begins: uniform over all places within the picture and its padding.
+// First pixel of a window of `image` pixels: uniform over all positions inside the padded picture.
 std::int32_t draw_start(std::uint32_t bits, std::int64_t picture, std::int64_t image) {
   const std::int64_t places = picture + 2 * crop_padding - image + 1;
   if (places < 1) return middle(picture, image);
@@ -46,7 +46,7 @@ std::int64_t draw_place(std::uint32_t bits, std::int64_t picture, std::int64_t p
   return static_cast<std::int64_t>(std::uint64_t{bits} * static_cast<std::uint64_t>(picture - part + 1) >> 32);
 }
 
-// The whole picture but for what makes it wider than 4 : 3 or higher than 3 : 4.
+// The center crop of the picture with an aspect ratio limited to between 3 : 4 and 4 : 3.
 PictureBox middle_box(const PictureSize& picture) {
   const auto at_most = [](std::int64_t side, std::int64_t other) {
     return std::clamp<std::int64_t>(std::lround(static_cast<double>(other) * widest), 1, side);
@@ -55,7 +55,7 @@ PictureBox middle_box(const PictureSize& picture) {
   return {(picture.height - part.height) / 2, (picture.width - part.width) / 2, part};
 }
 
-// Area and shape are drawn evenly, the shape by its logarithm.
+// Area is uniform, aspect ratio is log-uniform.
 PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
                     const PictureSize& picture) {
   const double whole = static_cast<double>(picture.height) * static_cast<double>(picture.width);
@@ -81,14 +81,14 @@ ColourSteps draw_colours(const ColourJitter& jitter, const Draw& bits) {
   ColourSteps steps{{{ColourProperty::brightness, factor(0, jitter.brightness)},
                      {ColourProperty::contrast, factor(1, jitter.contrast)},
                      {ColourProperty::saturation, factor(2, jitter.saturation)}}};
-  // Any of the three, then either of the others.
+  // A random permutation: swap the first with any of the three, then the second with itself or the third.
   const auto order = static_cast<std::size_t>(std::uint64_t{bits[3]} * 6 >> 32);
   std::swap(steps[0], steps[order / 2]);
   std::swap(steps[1], steps[1 + order % 2]);
   return steps;
 }
 
-// What lies inside the image of a square around a pixel that is drawn.
+// The part inside the image of a square around a random pixel.
 PictureBox draw_cutout(std::int64_t side, const PictureSize& image, const Draw& bits) {
   const auto part = [&](std::uint32_t number, std::int64_t length) {
     const std::int64_t first = draw_place(number, length, 1) - side / 2;
@@ -100,8 +100,8 @@ PictureBox draw_cutout(std::int64_t side, const PictureSize& image, const Draw& 
   return {top, left, {height, width}};
 }
 
-// The logarithm of a draw from Gamma(alpha, 1), by Marsaglia and Tsang (2000): smaller values than fp64 holds would not
-// do otherwise. `draw_next` gives fresh bits each time.
+// The logarithm of a draw from Gamma(alpha, 1) (Marsaglia and Tsang 2000). Logarithms avoid underflow in fp64.
+// `draw_next` returns new bits at each call.
 template <typename DrawNext>
 double log_of_gamma(double alpha, const DrawNext& draw_next) {
   const double raised = alpha < 1 ? alpha + 1 : alpha;
@@ -119,7 +119,7 @@ double log_of_gamma(double alpha, const DrawNext& draw_next) {
   }
 }
 
-// The whole picture at the size that windows are taken from.
+// The whole picture at the size from which windows are cut.
 AugmentationParams full_window(const ImageRules& rules, const PictureSize& picture) {
   AugmentationParams view;
   if (rules.shorter_side) {

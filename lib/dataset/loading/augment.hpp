@@ -1,4 +1,4 @@
-// What a network is shown of each picture: rules, and the view of one sample that follows from them.
+// Augmentation: the rules for images of a data set, and the parameters drawn for one sample.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,19 @@ namespace lockstep {
 
 enum class Augmentation : std::uint8_t {
   none,
-  crop,                   // zero-pad by crop_padding, random crop
-  crop_and_flip,          // and mirrored half of the time: for pictures, not for digits
-  resized_crop,           // a random part of the picture, of random size and shape, resized (Szegedy et al. 2014)
-  resized_crop_and_flip,  // and mirrored half of the time
+  crop,                   // zero-pad by crop_padding, then random crop
+  crop_and_flip,          // also mirrored with probability 1/2: for pictures, not for digits
+  resized_crop,           // a crop of random size and aspect ratio, resized (Szegedy et al. 2014)
+  resized_crop_and_flip,  // also mirrored with probability 1/2
 };
 
-// How the JPEG files of a data set become pixels before they are resized.
+// How JPEG files are decoded before resizing.
 enum class Decoding : std::uint8_t {
-  scaled,  // at 1/2, 1/4 or 1/8 of their size where they are made at least that much smaller
-  exact,   // at their own size: the pixels that Pillow gives
+  scaled,  // at 1/2, 1/4 or 1/8 of their size if they are then downscaled by at least that factor
+  exact,   // at full size, with Pillow's pixels
 };
 
-// How far the factors of a picture's colours (picture/colours.hpp) lie from 1 at most: each is drawn from [1 - it, 1 +
-// it].
+// Strengths of color jitter. Each factor (picture/colours.hpp) is drawn uniformly from [1 - strength, 1 + strength].
 struct ColourJitter {
   float brightness = 0;
   float contrast = 0;
@@ -33,18 +32,17 @@ struct ColourJitter {
   bool operator==(const ColourJitter&) const = default;
 };
 
-// Pictures of any size become images of one size by these.
+// How pictures of any size become images of one size.
 struct ImageRules {
-  PictureSize size;  // of an image
+  PictureSize size;  // size of an image
   Augmentation augmentation = Augmentation::none;
-  float least_area = 0.08F;  // share of a picture's area that a resized crop covers at least, up to all (torchvision)
-  // Pictures are resized to such a shorter side before a window as large as the image is taken, at random or from the
-  // middle; none: the window is taken of the picture as it is.
+  float least_area = 0.08F;  // smallest area fraction of a resized crop; the largest is 1, as in torchvision
+  // Shorter side that pictures are resized to before the crop, which is random or central. Unset: no resizing.
   std::optional<std::int64_t> shorter_side = {};
   Decoding decoding = Decoding::scaled;
-  std::optional<ColourJitter> jitter = {};  // of training's images
-  std::optional<std::int64_t> cutout = {};  // side of a square that training's images lose (DeVries and Taylor 2017)
-  std::optional<float> mixup = {};  // alpha of the shares that training's images are mixed by (Zhang et al. 2018)
+  std::optional<ColourJitter> jitter = {};  // color jitter in training
+  std::optional<std::int64_t> cutout = {};  // side of the square erased in training (DeVries and Taylor 2017)
+  std::optional<float> mixup = {};          // alpha of mixup in training (Zhang et al. 2018)
 
   bool resamples() const {
     return shorter_side || augmentation == Augmentation::resized_crop ||
@@ -52,35 +50,34 @@ struct ImageRules {
   }
 };
 
-// How a picture is looked at: resampled or as it is, through a window as large as the image, whose first pixel lies in
-// row `top` and column `left`; what it shows is mirrored left to right or not. It may reach beyond a picture on every
-// side. Colours are changed in all of the window, and a box of the image that comes of it is erased: 0 once it is
-// normalised.
+// Augmentation parameters of one sample. The picture is optionally resampled. Then a window of the image's size is cut
+// out, with its first pixel at row `top` and column `left`. The window may extend beyond the picture on every side. It
+// is optionally mirrored left to right. Color steps apply to the whole window. `erased` is a box of the resulting image
+// that is 0 after normalization.
 struct AugmentationParams {
   std::int32_t top = 0;
   std::int32_t left = 0;
   bool mirrored = false;
   std::optional<Resampling> resampling = {};
   std::optional<ColourSteps> colours = {};
-  PictureBox erased = {};  // within the image
+  PictureBox erased = {};  // inside the image
   bool operator==(const AugmentationParams&) const = default;
 };
 
 constexpr int crop_padding = 4;
 
-// The view in training of the sample at `position` of `epoch`: a pure function of its arguments. With `crop` every
-// window of the picture and its padding is as likely as every other; a picture too small for any, and one that is not
-// cropped at random, is seen from its middle (torchvision: RandomCrop with padding, CenterCrop, RandomResizedCrop).
-// Colours are changed in an order that is drawn too (ColorJitter); the square that is erased has its centre anywhere in
-// the image, and may reach beyond it.
+// Draws the parameters in training for the sample at `position` of `epoch`: a pure function of its arguments. With
+// `crop`, every window inside the padded picture is equally likely. A center crop is used if the picture is too small
+// for any window, or if the rules have no random crop. Equivalent to torchvision's RandomCrop with padding, CenterCrop
+// and RandomResizedCrop. The order of color steps is random too, as in ColorJitter. The center of the erased square is
+// uniform in the image; the square may extend beyond it.
 AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
                                      std::int64_t position, const PictureSize& picture);
 
-// What an image holds of its own sample where it is mixed with another: of Beta(alpha, alpha), a pure function of its
-// arguments.
+// Mixup weight of an image's own sample, drawn from Beta(alpha, alpha): a pure function of its arguments.
 float mixed_share(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position);
 
-// The view in evaluation: from the middle.
+// Parameters in evaluation: a center crop.
 AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture);
 
 }  // namespace lockstep

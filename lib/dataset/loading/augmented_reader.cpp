@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// How far a picture may be reduced so that each pixel of the image still has at least one below it.
+// The largest reduction at which each pixel of the image still covers at least one pixel of the picture.
 int reduction_of(const Resampling& resampling, Decoding decoding) {
   if (decoding == Decoding::exact) return 1;
   const std::int64_t times =
@@ -20,7 +20,7 @@ int reduction_of(const Resampling& resampling, Decoding decoding) {
   return times >= 8 ? 8 : times >= 4 ? 4 : times >= 2 ? 2 : 1;
 }
 
-// The part of the window that lies on the resampled picture.
+// The part of the window inside the resampled picture.
 PictureBox inside(const AugmentationParams& view, const PictureSize& image, const PictureSize& picture) {
   const auto part = [](std::int64_t first, std::int64_t count, std::int64_t limit) {
     const std::int64_t begin = std::clamp<std::int64_t>(first, 0, limit);

@@ -1,4 +1,4 @@
-// The pixels that a view shows, out of a data set of any store.
+// Reads augmented samples from a data set of any storage format.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace lockstep {
 
-// A picture, and what is left to do of a view: cut its window out, mirror, erase.
+// A picture, and the augmentation that remains to be applied: crop, mirror, erase.
 struct AugmentedPicture {
   Picture picture;
-  AugmentationParams view;  // without a resampling or colours
+  AugmentationParams view;  // contains no resampling and no color steps
 };
 
-// With memory that is used again for the next sample: each thread has its own.
+// Reuses its memory for the next sample, so each thread needs its own.
 class AugmentedReader {
  public:
   // `dataset` outlives this.
   AugmentedReader(const Dataset& dataset, const ImageRules& rules) : dataset_(dataset), rules_(rules) {}
 
-  // Valid until the next call. Stored pixels are given where they lie, if neither they nor their colours are changed;
-  // of a JPEG file only what the window needs is decoded. Throws Error(bad_data) naming the sample if its file is
-  // damaged.
+  // Valid until the next call. If neither resampling nor color steps change them, stored pixels are returned in place.
+  // Of a JPEG file, only the part that the window needs is decoded. Throws Error(bad_data) naming the sample if its
+  // file is damaged.
   AugmentedPicture read(std::int64_t sample, const AugmentationParams& view);
 
  private:
@@ -33,7 +33,7 @@ class AugmentedReader {
   ImageRules rules_;
   OwnedPicture decoded_;
   OwnedPicture resampled_;
-  OwnedPicture changed_;  // in its colours
+  OwnedPicture changed_;  // after color steps
 };
 
 }  // namespace lockstep

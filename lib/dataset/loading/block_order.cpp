@@ -11,15 +11,16 @@ namespace {
 constexpr std::int64_t block_bytes = 4 << 20;
 constexpr std::int64_t most_lanes = 64;
 
-// Of the permutation of one window.
+// Key of the permutation of one window.
 std::uint64_t window_key(std::uint64_t seed, std::int64_t epoch, std::int64_t first) {
   const auto bits = philox(seed, stream_counter(Stream::windows, epoch), static_cast<std::uint64_t>(first));
   return std::uint64_t{bits[0]} << 32 | bits[1];
 }
 
-// Which place of the string an epoch begins with: so that it leaves out any samples with its last, incomplete batch.
+// Offset in the ring at which an epoch begins. It is random, so the incomplete last batch, which is dropped, leaves out
+// different samples each epoch.
 std::int64_t draw_turn(std::int64_t samples, std::uint64_t seed, std::int64_t epoch) {
-  constexpr std::uint64_t beyond_rounds = std::uint64_t{1} << 63;  // of the permutation of blocks
+  constexpr std::uint64_t beyond_rounds = std::uint64_t{1} << 63;  // not used by the permutation of blocks
   const auto bits = philox(seed, stream_counter(Stream::blocks, epoch), beyond_rounds);
   const std::uint64_t drawn = std::uint64_t{bits[0]} << 32 | bits[1];
   return static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(samples));
@@ -60,7 +61,7 @@ BlockOrder::LanePlace BlockOrder::lane_place(std::int64_t position) const {
   return {in_batch / each, position / global_batch_ * each + in_batch % each};
 }
 
-// Samples that make no whole block are the last of the file, and of the string before it is turned.
+// The incomplete last block stays last: in the file, and in the ring before it is rotated.
 BlockOrder::BlockPlace BlockOrder::block_at(std::int64_t place) const {
   const std::int64_t turned = (place + turn_) % samples_;
   const std::int64_t whole = samples_ / shuffle_.block * shuffle_.block;
@@ -71,7 +72,7 @@ BlockOrder::BlockPlace BlockOrder::block_at(std::int64_t place) const {
 
 std::int64_t BlockOrder::sample_at(std::int64_t position) const {
   assert(position >= 0 && position < samples_);
-  if (position >= lane_length_ * shuffle_.lanes) return block_at(position).left.first;  // of no whole batch
+  if (position >= lane_length_ * shuffle_.lanes) return block_at(position).left.first;  // not in a whole batch
   const auto [lane, place] = lane_place(position);
   const std::int64_t first = place - place % shuffle_.window;
   const std::int64_t length = std::min(shuffle_.window, lane_length_ - first);
@@ -89,7 +90,7 @@ std::optional<SampleRange> BlockOrder::block_ahead(std::int64_t position) const 
   return next.block_begun(lane, ahead - lane_length_);
 }
 
-// A lane may begin and end within a block.
+// A lane may begin and end inside a block.
 std::optional<SampleRange> BlockOrder::block_begun(std::int64_t lane, std::int64_t place) const {
   const auto [left, begins] = block_at(lane * lane_length_ + place);
   if (!begins && place != 0) return std::nullopt;

@@ -1,11 +1,14 @@
-// The order of an epoch that reads shards from beginning to end, a piece after another: for data that memory does not
-// hold. A pure function, as SampleOrder is.
+// Sample order of an epoch that reads shards sequentially, block by block, for data that do not fit into memory. A pure
+// function, like SampleOrder.
 //
-// The split is cut into blocks of samples that lie one after another. Each epoch strings them together in an order of
-// its own, closes it to a ring, and cuts that somewhere into lanes of equal length. Every batch takes as many samples
-// from each lane, and each lane is shuffled window by window. So what a lane reads moves ahead along the string, block
-// after block, and no lane reads what another does: with as many lanes as ranks, or a multiple, a rank reads its own
-// blocks alone.
+// The split is divided into blocks of consecutive samples. In each epoch:
+// - The blocks are concatenated in random order into a ring. From a random offset on, the ring is cut into lanes of
+//   equal length.
+// - Every batch takes the same number of samples from each lane.
+// - Each lane is shuffled within windows.
+//
+// So a lane reads its blocks one after another, and lanes read disjoint samples. If the number of lanes is a multiple
+// of the number of ranks, each rank reads only its own blocks.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +20,12 @@
 namespace lockstep {
 
 struct BlockShuffle {
-  std::int64_t block = 1;   // samples that lie one after another
-  std::int64_t window = 1;  // samples of a lane that are shuffled among one another
+  std::int64_t block = 1;   // number of consecutive samples
+  std::int64_t window = 1;  // number of samples of a lane that are shuffled together
   std::int64_t lanes = 1;   // divides the global batch
 };
 
-// Blocks of 4 MiB, windows of all lanes together of `window_bytes`, and at most 64 lanes.
+// Blocks of 4 MiB, windows of `window_bytes` over all lanes, and at most 64 lanes.
 BlockShuffle block_shuffle(const Manifest& data, std::int64_t global_batch, std::int64_t window_bytes);
 
 // Samples [first, first + count) of a split.
@@ -32,15 +35,16 @@ struct SampleRange {
   bool operator==(const SampleRange&) const = default;
 };
 
-// A bijection of [0, samples), another one for each (seed, epoch).
+// A bijection of [0, samples), different for each (seed, epoch).
 class BlockOrder {
  public:
   BlockOrder(std::int64_t samples, std::int64_t global_batch, const BlockShuffle& shuffle, std::uint64_t seed,
              std::int64_t epoch);
 
   std::int64_t sample_at(std::int64_t position) const;  // 0 <= position < samples
-  // The block that the lane of `position`, in a whole batch, comes to a window later, in this epoch or the next one;
-  // none where it is in the middle of one. Of a block that two lanes share each has its own piece.
+  // The block that the lane of `position` reaches one window later, in this epoch or the next one. std::nullopt if that
+  // place is inside a block. If two lanes share a block, each gets only its own part. `position` must be in a whole
+  // batch.
   std::optional<SampleRange> block_ahead(std::int64_t position) const;
 
  private:
@@ -50,10 +54,10 @@ class BlockOrder {
   };
   LanePlace lane_place(std::int64_t position) const;
   struct BlockPlace {
-    SampleRange left;  // of the block from here on
+    SampleRange left;  // the rest of the block from this place on
     bool begins;
   };
-  BlockPlace block_at(std::int64_t place) const;  // of the string
+  BlockPlace block_at(std::int64_t place) const;  // `place` counts along the ring
   std::optional<SampleRange> block_begun(std::int64_t lane, std::int64_t place) const;
 
   std::int64_t samples_;
@@ -62,8 +66,8 @@ class BlockOrder {
   std::uint64_t seed_;
   std::int64_t epoch_;
   std::int64_t lane_length_;
-  Permutation blocks_;  // whole ones
-  std::int64_t turn_;   // place of the string that the first lane begins at
+  Permutation blocks_;  // order of the whole blocks
+  std::int64_t turn_;   // offset in the ring at which the first lane begins
 };
 
 }  // namespace lockstep

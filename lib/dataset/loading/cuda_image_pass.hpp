@@ -1,4 +1,4 @@
-// What a GPU does with the samples of a micro-batch, queued on a stream.
+// Queues the image passes for the samples of a micro-batch on a CUDA stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-// Images and labels of `batch` from `samples` as `views`, one for each place, say; where images are mixed the views of
-// the others follow, and `shares` are those of the first. Stream-ordered; all memory is the device's.
+// Fills images and labels of `batch` from `samples`. `views` has one entry per sample. With mixup, the entries of the
+// other images follow, and `shares` are the weights of the first ones. Stream-ordered; all memory is device memory.
 void queue_batch(const SampleStore& samples, const SampleAugmentation* views, const float* shares, const Batch& batch,
                  cudaStream_t stream);
 

@@ -17,7 +17,7 @@ using cuda::SampleAugmentation;
 
 std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.width * shape.channels; }
 
-// Views, shares, labels and pixels of a micro-batch, one after another, in host memory or on the GPU.
+// Layout of a micro-batch: augmentation parameters, mixup weights, labels and pixels, contiguous in host or GPU memory.
 struct MicroBatchLayout {
   MicroBatchLayout(const LoaderSource& source, PixelSource pixels)
       : augmentation_count(source.sampler->mixes() ? 2 * source.places : source.places),
@@ -64,7 +64,8 @@ void copy(const void* host, std::int64_t bytes, const Tensor& device, std::int64
       "copy samples to the GPU");
 }
 
-// Two places on the GPU for what arrives: one in work, one being filled. The batch itself is always the same memory.
+// Double buffering on the GPU: one buffer is processed while the other is filled. The batch itself always uses the same
+// memory.
 class CudaLoader final : public Loader {
  public:
   CudaLoader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels)
@@ -83,7 +84,7 @@ class CudaLoader final : public Loader {
     deviation_ = uploaded(manifest.deviation);
     for (Place& place : places_) place.data = device_bytes(device, layout_.bytes());
     if (pixels == PixelSource::resident) upload_split();
-    device_.synchronize();  // what used this memory before may not have run yet
+    device_.synchronize();  // earlier work on this memory may still be queued
     ring_ = std::make_unique<PrefetchRing<PinnedMicroBatch>>(
         [this] { return PinnedMicroBatch(layout_); },
         [this, pixels](std::int64_t micro_batch, PinnedMicroBatch& memory) {
@@ -93,7 +94,7 @@ class CudaLoader final : public Loader {
   }
   CudaLoader(const CudaLoader&) = delete;
   CudaLoader& operator=(const CudaLoader&) = delete;
-  // Copies may be under way.
+  // Copies may be in flight.
   ~CudaLoader() override { static_cast<void>(cudaStreamSynchronize(side_.get())); }
 
   const Batch& next() override {
@@ -109,11 +110,11 @@ class CudaLoader final : public Loader {
     return batch_;
   }
 
-  // An event that was never recorded counts as reached.
+  // An event that was never recorded counts as completed.
   void start_next() override {
     if (started_) return;
     started_ = true;
-    // The ring takes the memory of the micro-batch before back, whose copy must have ended.
+    // The ring reuses the previous micro-batch's memory, so its copy must have completed.
     check_cuda(cudaEventSynchronize(places_[filled_].arrived.get()), "wait for an upload");
     const PinnedMicroBatch& pinned = ring_->next();
     filled_ = 1 - filled_;
@@ -147,7 +148,7 @@ class CudaLoader final : public Loader {
             reinterpret_cast<const std::int32_t*>(labels)};
   }
 
-  // By way of pinned memory, a piece after another.
+  // Copies in chunks through pinned memory.
   void upload_split() {
     const Dataset& dataset = *source_.dataset;
     const std::int64_t bytes_each = bytes_of(image_shape(source_));
@@ -175,11 +176,11 @@ class CudaLoader final : public Loader {
   Batch batch_;
   Tensor mean_;
   Tensor deviation_;
-  Tensor split_pixels_;  // of the whole split, where it is resident
+  Tensor split_pixels_;  // the whole split, if it is resident
   Tensor split_labels_;
   std::array<Place, 2> places_;
-  std::size_t filled_ = 0;  // the place that the last upload went to
-  bool started_ = false;    // on a micro-batch that next() has not given yet
+  std::size_t filled_ = 0;  // index of the buffer that the last upload filled
+  bool started_ = false;    // the upload of a micro-batch that next() has not returned yet
   std::unique_ptr<PrefetchRing<PinnedMicroBatch>> ring_;
 };
 

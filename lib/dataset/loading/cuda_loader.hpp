@@ -1,4 +1,4 @@
-// Batches in a GPU's memory.
+// Loader that keeps batches in GPU memory.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace lockstep {
 
-// Takes all its memory, and the samples that are to stay on the GPU, at once. `device` outlives the loader.
+// Allocates all memory at once, including a resident split. `device` outlives the loader.
 std::unique_ptr<Loader> make_cuda_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels);
 
-// What a split takes that stays on the GPU.
+// GPU memory that a resident split needs.
 std::int64_t resident_bytes(const Dataset& dataset);
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-// Aligned memory for a micro-batch, as the CPU's first convolution reads it.
+// A micro-batch in aligned memory, in the layout that the CPU's first convolution reads.
 class HostMicroBatch {
  public:
   HostMicroBatch(std::int64_t places, const SampleShape& shape, const MicroBatchSampler& sampler)
@@ -60,7 +60,7 @@ void mix(std::span<float> image, std::span<const float> other, float share) {
   for (std::size_t i = 0; i < image.size(); ++i) image[i] = share * image[i] + (1 - share) * other[i];
 }
 
-// The same for two images at once, each of which is mixed with the other as it was.
+// The same for two images at once, each mixed with the unmodified other one.
 void mix_both(std::span<float> image, float share, std::span<float> other, float other_share) {
   for (std::size_t i = 0; i < image.size(); ++i) {
     const float value = image[i];
@@ -85,7 +85,7 @@ class HostLoader final : public Loader {
  private:
   const Manifest& manifest() const { return source_.dataset->manifest(); }
 
-  // Every place of `batch` is written: those without a sample get zeros and label -1.
+  // Writes every index of `batch`: those without a sample get zeros and label -1.
   void fill(std::int64_t micro_batch, Batch& batch) const {
     const MicroBatchRange place = source_.sampler->place(micro_batch);
     const std::int64_t places = batch.labels.shape()[0];
@@ -116,7 +116,7 @@ class HostLoader final : public Loader {
     batch.samples = place.samples;
   }
 
-  // Neighbours that another micro-batch holds are read for this one too.
+  // Partners in another micro-batch are read for this one too.
   template <typename Read>
   void mix_images(const MicroBatchRange& place, Batch& batch, const Read& read) const {
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / batch.labels.shape()[0]);
@@ -146,7 +146,7 @@ class HostLoader final : public Loader {
 
   LoaderSource source_;
   Normalizer normalizer_;
-  PrefetchRing<HostMicroBatch> ring_;  // its threads use the others
+  PrefetchRing<HostMicroBatch> ring_;  // after the other members, because its threads use them
 };
 
 }  // namespace
@@ -178,7 +178,7 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
           "global batch?",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
-  // Each thread has a micro-batch in work: what is asked for is of those that follow.
+  // Each thread is working on one micro-batch, so read-ahead requests concern later ones.
   const int steps_ahead = (threads + share.micro_batches - 1) / share.micro_batches;
   return {&dataset, rules, make_training_sampler(samples, share, rules, seed, first_step, blocks, steps_ahead),
           share.micro_batch_size(), threads};

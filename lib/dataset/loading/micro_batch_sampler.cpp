@@ -82,7 +82,7 @@ class EvaluationSampler final : public MicroBatchSampler {
     return {micro_batch / batches, first, std::min(batch_, samples_ - first)};
   }
   std::int64_t sample_at(const MicroBatchRange&, std::int64_t position) const override { return position; }
-  // A whole micro-batch at once, when another begins.
+  // Requests a whole micro-batch at once, when the current one begins.
   std::optional<SampleRange> needed_ahead(const MicroBatchRange& place, std::int64_t position) const override {
     const std::int64_t first = place.first + micro_batches_ahead_ * ranks_ * batch_;
     if (position != place.first || first >= samples_) return std::nullopt;

@@ -1,5 +1,4 @@
-// Which samples the micro-batches of a rank hold, and how they are looked at: pure functions of (seed, epoch,
-// position).
+// Which samples a rank's micro-batches contain, and their augmentation: pure functions of (seed, epoch, position).
 #pragma once
 
 #include <cstdint>
@@ -10,58 +9,58 @@
 
 namespace lockstep {
 
-// The positions of an epoch that this rank carries, in order of time. Step s of an epoch covers the positions
-// [s * global_batch, (s + 1) * global_batch), cut into equal micro-batches; a rank carries micro-batches
-// [first_micro_batch, first_micro_batch + micro-batches).
+// The positions of an epoch that this rank loads, in order. Step s covers the positions [s * global_batch, (s + 1) *
+// global_batch), divided into equal micro-batches. A rank loads micro-batches [first_micro_batch, first_micro_batch +
+// micro_batches).
 struct LoaderShare {
   std::int64_t global_batch = 0;
-  int total_micro_batches = 1;  // of all ranks; divides global_batch
+  int total_micro_batches = 1;  // over all ranks; divides global_batch
   int first_micro_batch = 0;
   int micro_batches = 1;
   std::int64_t micro_batch_size() const { return global_batch / total_micro_batches; }
 };
 
-// A micro-batch by its place in the split: positions [first, first + samples) of `epoch`.
+// The positions [first, first + samples) of `epoch`, which form a micro-batch.
 struct MicroBatchRange {
-  std::int64_t epoch;  // evaluation: how often the split has been gone through before
+  std::int64_t epoch;  // evaluation: number of completed passes over the split
   std::int64_t first;
   std::int64_t samples;
 };
 
-// Whom the sample at a position is mixed with: the one at `position` of the same epoch.
+// The mixup partner of a sample: the sample at `position` of the same epoch.
 struct MixPartner {
   std::int64_t position;
-  float share;  // of the sample itself, from 0 to 1
+  float share;  // weight of the sample itself, from 0 to 1
 };
 
 // Thread-safe.
 class MicroBatchSampler {
  public:
   virtual ~MicroBatchSampler() = default;
-  virtual MicroBatchRange place(std::int64_t micro_batch) const = 0;  // micro-batch number 0, 1, 2, ... of this rank
+  virtual MicroBatchRange place(std::int64_t micro_batch) const = 0;  // `micro_batch` counts 0, 1, 2, ... on this rank
   virtual std::int64_t sample_at(const MicroBatchRange& place, std::int64_t position) const = 0;
-  // Samples that are to be read from now on, as they are needed soon.
+  // Samples that should be read ahead now, because they are needed soon.
   virtual std::optional<SampleRange> needed_ahead(const MicroBatchRange&, std::int64_t) const { return std::nullopt; }
-  // Of the picture there, of that size.
+  // `picture` is the size of the sample at `position`.
   virtual AugmentationParams augmentation_at(const MicroBatchRange& place, std::int64_t position,
                                              const PictureSize& picture) const = 0;
-  // Two neighbours in the order of an epoch are each other's partners, by one share, whoever carries them; one without
-  // a neighbour is its own.
+  // With mixup, two adjacent positions of an epoch are partners and use the same weight, on whichever rank they are. A
+  // position without a neighbor is its own partner.
   virtual bool mixes() const { return false; }
   virtual MixPartner partner_of(const MicroBatchRange&, std::int64_t position) const { return {position, 1}; }
 };
 
-// Endless: every epoch in an order of its own, the incomplete last batch dropped. Micro-batch 0 is the first of step
-// `first_step`, counted from the first epoch. `samples` is at least the global batch. Without `blocks` any sample may
-// stand anywhere, and each is asked for `steps_ahead` steps ahead.
+// Endless: every epoch has its own order and drops the incomplete last batch. Micro-batch 0 is the first of step
+// `first_step`, counted from the first epoch. `samples` is at least the global batch. Without `blocks` the order is a
+// full permutation, and each sample is requested `steps_ahead` steps ahead.
 std::unique_ptr<MicroBatchSampler> make_training_sampler(std::int64_t samples, const LoaderShare& share,
                                                          const ImageRules& rules, std::uint64_t seed,
                                                          std::int64_t first_step,
                                                          const std::optional<BlockShuffle>& blocks = {},
                                                          int steps_ahead = 1);
 
-// Each sample once over all ranks, in file order, from its middle; every rank has the same number of micro-batches of
-// `batch` places, the last ones not full. After the last one it starts again. Each micro-batch is asked for
+// Each sample once over all ranks, in file order, with a center crop. Every rank has the same number of micro-batches
+// of size `batch`; the last ones may be incomplete. After the last one it starts again. Each micro-batch is requested
 // `micro_batches_ahead` micro-batches ahead.
 std::unique_ptr<MicroBatchSampler> make_evaluation_sampler(std::int64_t samples, const ImageRules& rules,
                                                            std::int64_t batch, int rank, int ranks,

@@ -1,4 +1,4 @@
-// From pixels to what a network reads: the window of a view, normalised, planar.
+// Crops and normalizes a picture to the planar layout that a network reads.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,24 @@
 
 namespace lockstep {
 
-// What the window shows, not mirrored: pixels [h, w, channels]. What lies outside the picture has value 0.
+// Cuts the window out, without mirroring: pixels [h, w, channels]. Pixels outside the picture are 0.
 void cut_window(const Picture& picture, const AugmentationParams& view, const PictureSize& image,
                 std::span<std::uint8_t> pixels);
 
-// Pixels to normalised values: (pixel / 255 - mean) / deviation per channel. What lies outside the picture has pixel
-// value 0 and is normalised like the rest (torchvision: RandomHorizontalFlip, ToTensor, Normalize). What is erased is
-// 0.
+// Crops, mirrors, normalizes and erases: (pixel / 255 - mean) / deviation per channel. Pixels outside the picture are 0
+// before normalization (torchvision: RandomHorizontalFlip, ToTensor, Normalize). Erased values are 0 after it.
 //
-//   image   [c, h, w]  fp32; the picture has its c channels, and any size
+//   image   [c, h, w]  fp32; the picture has the same c channels, and any size
 class Normalizer {
  public:
-  // Of the image. `mean` and `deviation` have one value per channel of `shape`, of pixel / 255.
+  // `shape` is that of the image. `mean` and `deviation` have one value per channel, in units of pixel / 255.
   Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation);
 
   void write(const Picture& picture, const AugmentationParams& view, std::span<float> image) const;
 
  private:
   SampleShape shape_;
-  std::vector<PixelScale> scales_;  // of each channel
+  std::vector<PixelScale> scales_;  // one per channel
 };
 
 }  // namespace lockstep

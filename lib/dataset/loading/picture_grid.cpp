@@ -27,7 +27,7 @@ std::vector<std::uint8_t> mean_colour(const Manifest& data) {
   return colour;
 }
 
-// RGB, of that size.
+// RGB, of the given size.
 std::vector<std::uint8_t> image_of(const AugmentedPicture& seen, const PictureSize& size, const Manifest& data) {
   const auto& [height, width] = size;
   const std::int64_t channels = data.shape.channels;
@@ -48,7 +48,7 @@ std::vector<std::uint8_t> image_of(const AugmentedPicture& seen, const PictureSi
   return image;
 }
 
-// Images as training has them, one after another, before they are mixed.
+// Reads training images in order, before mixup.
 class ImageReader {
  public:
   ImageReader(const Dataset& dataset, const ImageRules& rules, const MicroBatchSampler& sampler)
@@ -56,7 +56,7 @@ class ImageReader {
 
   std::int32_t label(std::int64_t position) const { return dataset_.label(sampler_.sample_at(place_, position)); }
 
-  // RGB, of the rules' size.
+  // RGB, of the size that the rules state.
   std::vector<std::uint8_t> read(std::int64_t position) {
     const std::int64_t sample = sampler_.sample_at(place_, position);
     dataset_.begin_reading(sample, 0);

@@ -1,4 +1,4 @@
-// Images as a network is given them, for people: what was cut out of which picture, and what label it bears.
+// A grid of input images for visual inspection, with their labels.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 namespace lockstep {
 
 struct PictureGrid {
-  OwnedPicture picture;  // RGB: the images in rows of `columns`, a gap between them
+  OwnedPicture picture;  // RGB: rows of `columns` images with gaps
   std::int64_t columns;
-  std::vector<std::int32_t> labels;  // of each image, row by row
-  // Where images are mixed of two: the labels of the others, and the share of the first. Else empty.
+  std::vector<std::int32_t> labels;  // one per image, in row-major order
+  // With mixup: the labels of the other images, and the weights of the first ones. Otherwise empty.
   std::vector<std::int32_t> others;
   std::vector<float> shares;
 };
 
-// The first `count` of the first epoch, or all, in training's order and views; not yet normalised. What is erased has
-// the mean colour of the data set.
+// The first `count` images of the first epoch (or all, if fewer), in training order and with training augmentation, not
+// normalized. Erased boxes have the mean color of the data set.
 PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::uint64_t seed, std::int64_t count);
 
-// RGB: a sample as a network is given it in tests, not yet normalised.
+// RGB: the input image of a sample in tests, not normalized.
 OwnedPicture tested_picture(const Dataset& dataset, const ImageRules& rules, std::int64_t sample);
 
 }  // namespace lockstep

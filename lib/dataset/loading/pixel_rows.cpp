@@ -8,8 +8,9 @@ namespace {
 
 constexpr float largest_pixel = 255.0F;
 
-// Divisions by products: with the reciprocal, and once more with what remains. Equal to the division's rounding but for
-// rare divisors (Markstein, IBM Journal of Research and Development 34, 1990), which is why the constructor compares.
+// Division by multiplication: with the reciprocal, and with one correction of the remainder. It equals correctly
+// rounded division except for rare divisors (Markstein, IBM Journal of Research and Development 34, 1990). So the
+// constructor compares all results.
 struct Divisor {
   explicit Divisor(float by) : value(by), reciprocal(1.0F / by) {}
   float value;
@@ -31,7 +32,7 @@ struct Divisor {
   }
 }
 
-// Unrolled because the loop's own counting would cost half.
+// Unrolled, because loop overhead would otherwise be half of the time.
 void look_up(const std::uint8_t* pixels, std::int64_t count, const std::array<float, 256>& table, float* values) {
 #pragma GCC unroll 8
   for (std::int64_t i = 0; i < count; ++i) values[i] = table[pixels[i]];

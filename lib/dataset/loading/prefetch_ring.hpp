@@ -1,4 +1,4 @@
-// A ring of micro-batches that threads fill ahead of need. All memory is there from the start.
+// A ring of micro-batches that threads fill ahead of need. All memory is allocated at construction.
 #pragma once
 
 #include <algorithm>
@@ -15,29 +15,29 @@
 
 namespace lockstep {
 
-// Each thread takes the next micro-batch, waits until its slot is free, and fills it alone: threads share nothing but
-// the count. `MicroBatch` is the memory of a micro-batch; it stays where it is.
+// Each thread takes the next micro-batch, waits until its slot is free, and fills it alone. Threads share only the
+// counter. `MicroBatch` is the memory of a micro-batch, and is never moved.
 template <typename MicroBatch>
 class PrefetchRing {
  public:
-  // Fills micro-batch number 0, 1, 2, ...; called by several threads at once, for different micro-batches. What it
-  // throws, next() throws, after the micro-batches that were whole.
+  // Fills micro-batch number 0, 1, 2, .... Called concurrently for different micro-batches. next() rethrows its
+  // exceptions, after the micro-batches that were completed before.
   using Fill = std::function<void(std::int64_t micro_batch, MicroBatch& memory)>;
 
-  // `make` gives the memory of one micro-batch.
+  // `make` allocates the memory of one micro-batch.
   PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads);
   ~PrefetchRing();
   PrefetchRing(const PrefetchRing&) = delete;
   PrefetchRing& operator=(const PrefetchRing&) = delete;
 
-  // Waits if the threads are behind. Valid until the next call.
+  // Blocks if the threads are behind. Valid until the next call.
   const MicroBatch& next();
   double waited_ms() const { return std::chrono::duration<double, std::milli>(waited_).count(); }
 
  private:
   struct Slot {
     MicroBatch memory;
-    std::int64_t micro_batch = -1;  // filled and ready
+    std::int64_t micro_batch = -1;  // the micro-batch that is filled and ready
   };
 
   Slot& slot_of(std::int64_t micro_batch) { return slots_[static_cast<std::size_t>(micro_batch) % slots_.size()]; }
@@ -48,21 +48,21 @@ class PrefetchRing {
   std::vector<Slot> slots_;
   std::vector<std::thread> threads_;
 
-  std::mutex mutex_;  // guards everything below and Slot::micro-batch
+  std::mutex mutex_;  // guards everything below, and Slot::micro_batch
   std::condition_variable slot_free_;
   std::condition_variable micro_batch_ready_;
-  std::int64_t current_ = -1;  // the micro-batch in the caller's hands
-  std::int64_t taken_ = 0;     // the next micro-batch that a thread takes
+  std::int64_t current_ = -1;  // the micro-batch that the caller holds
+  std::int64_t taken_ = 0;     // the next micro-batch that a thread will take
   bool stopping_ = false;
   std::exception_ptr failure_;
-  std::chrono::steady_clock::duration waited_{};  // the caller's alone
+  std::chrono::steady_clock::duration waited_{};  // used by the caller only
 };
 
 template <typename MicroBatch>
 PrefetchRing<MicroBatch>::PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads)
     : fill_(std::move(fill)) {
   assert(threads > 0);
-  // One micro-batch is in the caller's hands, one waits for it, and each thread has one in work.
+  // One slot for the micro-batch that the caller holds, one for a finished one, and one per thread.
   slots_.reserve(static_cast<std::size_t>(threads) + 2);
   for (int slot = 0; slot < threads + 2; ++slot) slots_.push_back({make()});
   for (int thread = 0; thread < threads; ++thread) threads_.emplace_back([this] { work(); });
@@ -82,7 +82,7 @@ template <typename MicroBatch>
 const MicroBatch& PrefetchRing<MicroBatch>::next() {
   std::unique_lock lock(mutex_);
   const std::int64_t micro_batch = ++current_;
-  slot_free_.notify_all();  // the caller has done with the micro-batch before
+  slot_free_.notify_all();  // the caller no longer uses the previous micro-batch
   Slot& slot = slot_of(micro_batch);
   const auto ready = [&] { return slot.micro_batch == micro_batch || failure_ != nullptr; };
   if (!ready()) {
@@ -94,8 +94,8 @@ const MicroBatch& PrefetchRing<MicroBatch>::next() {
   return slot.memory;
 }
 
-// A thread must not end the program by itself where one rank alone may unwind. Nothing in it is collective, so that
-// unwinding it first is safe on several ranks too.
+// An exception must not terminate the program from this thread, so the caller's thread rethrows it. Nothing here is
+// collective, so unwinding is safe even if only one rank does it.
 template <typename MicroBatch>
 void PrefetchRing<MicroBatch>::work() {
   try {

@@ -28,7 +28,7 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
   const auto places = std::ssize(memory.views) / (mixes ? 2 : 1);
   const std::size_t bytes_each = memory.pixels.size() / static_cast<std::size_t>(places + (mixes ? outer_partners : 0));
   AugmentedReader reader(dataset, source.rules);
-  // The sample at `position`, whose pixels travel as number `number` of the micro-batch, if they do.
+  // Adds the sample at `position`. Its pixels, if they are uploaded, get index `number` in the micro-batch.
   const auto put = [&](std::int64_t position, std::int64_t number) {
     const std::int64_t sample = source.sampler->sample_at(place, position);
     AugmentationParams view = source.sampler->augmentation_at(place, position, dataset.picture_size(sample));
@@ -37,7 +37,7 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
     const auto target = memory.pixels.subspan(static_cast<std::size_t>(number) * bytes_each, bytes_each);
     const AugmentedPicture seen = reader.read(sample, view);
     view = seen.view;
-    // The GPU takes pictures of the image's size as they are, and cuts its window itself.
+    // For a picture of the image's size the GPU cuts the window itself.
     if (seen.picture.size == source.rules.size) {
       std::ranges::copy(seen.picture.pixels, target.begin());
     } else {

@@ -1,5 +1,5 @@
-// A micro-batch as a GPU takes it: pixels as they are stored, and how each sample is to be looked at. The GPU
-// crops, mirrors, normalises and erases (device/cuda/passes/image_kernels.hpp).
+// A micro-batch as input for a GPU: stored pixels and augmentation parameters. The GPU crops, mirrors, normalizes and
+// erases (device/cuda/passes/image_kernels.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,17 @@
 
 namespace lockstep {
 
-// Where the GPU finds pixels: a copy of the whole split in its own memory, or what travels with each micro-batch.
+// Where the GPU finds pixels: in a resident copy of the whole split, or in each uploaded micro-batch.
 enum class PixelSource : std::uint8_t { resident, travelling };
 
-// Memory for a micro-batch of n places.
+// Memory of a micro-batch of size n.
 //
-//   views   [n]           which sample: of the split where it is resident, else of this micro-batch; -1 without one.
-//   Where
-//                         images are mixed of two: [2 n], those of the others behind them
-//   shares  [n]           of the first of two; empty where images are not mixed
-//   pixels  [n, h, w, c]  uint8, empty where the split is resident; of pictures that have other sizes the window. Where
-//                         images are mixed: [n + outer_partners, h, w, c]
-//   labels  [n]           likewise
+//   views   [n]           augmentation parameters and sample index, in the split if it is resident, otherwise in this
+//                         micro-batch; -1 without a sample. With mixup [2 n]: those of the partners follow
+//   shares  [n]           with mixup, the weights of the first images; otherwise empty
+//   pixels  [n, h, w, c]  uint8; empty if the split is resident; of pictures of other sizes, the window. With mixup
+//                         [n + outer_partners, h, w, c]
+//   labels  [n]           with the same indices as pixels; empty if the split is resident
 struct RawMicroBatch {
   std::span<cuda::SampleAugmentation> views;
   std::span<float> shares;
@@ -30,14 +29,13 @@ struct RawMicroBatch {
   std::int64_t samples = 0;
 };
 
-// Neighbours of the first and the last place of a micro-batch may stand in another one.
+// The partners of the first and the last sample can be in another micro-batch.
 constexpr std::int64_t outer_partners = 2;
 
 void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::int64_t micro_batch,
                           RawMicroBatch& memory);
 
-// Samples [first, first + count) of a split whose pictures are all of one size, one after another: pixels [count, h, w,
-// c].
+// Samples [first, first + count) of a split whose pictures all have the same size: contiguous pixels [count, h, w, c].
 void copy_pixels(const Dataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* pixels);
 
 }  // namespace lockstep

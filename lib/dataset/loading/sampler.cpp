@@ -10,7 +10,8 @@
 namespace lockstep {
 namespace {
 
-// Four rounds are the proven minimum for large halves; small data sets have halves of a few bits and need more to mix.
+// Four rounds are the proven minimum for large halves. Small data sets have halves of a few bits, which need more
+// rounds.
 constexpr int rounds = 6;
 
 }  // namespace

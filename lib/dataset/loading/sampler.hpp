@@ -1,17 +1,17 @@
-// Which sample stands at a position of an epoch, without a shuffled list.
+// Sample order of an epoch, without a shuffled list.
 //
-// A permutation as a function: it needs no memory, starts anywhere at once, and is the same on every rank.
+// A permutation computed as a function: it needs no memory, can start anywhere, and is the same on every rank.
 #pragma once
 
 #include <cstdint>
 
 namespace lockstep {
 
-// A bijection of [0, count), another one for each key and stream.
+// A bijection of [0, count), different for each key and stream.
 //
-// A Feistel network over the smallest even number of bits that holds all samples (Luby and Rackoff 1988), with Philox
-// as its round function; a value outside [0, samples) is sent through again until it falls inside (cycle walking: Black
-// and Rogaway, "Ciphers with arbitrary finite domains", 2002), at most four times on average.
+// A Feistel network over the smallest even number of bits that can hold count (Luby and Rackoff 1988), with Philox as
+// its round function. Values outside [0, count) are encrypted again until they are inside (cycle walking: Black and
+// Rogaway, "Ciphers with arbitrary finite domains", 2002), at most four times on average.
 class Permutation {
  public:
   // `stream` is the upper half of Philox's counter.
@@ -28,7 +28,7 @@ class Permutation {
   int half_bits_;
 };
 
-// A bijection of [0, samples), another one for each (seed, epoch).
+// A bijection of [0, samples), different for each (seed, epoch).
 class SampleOrder {
  public:
   SampleOrder(std::int64_t samples, std::uint64_t seed, std::int64_t epoch);

@@ -36,7 +36,7 @@ bool is_skipped(const fs::path& name, const PictureStorage& storage) {
 
 constexpr const char* skipped_text = "is left out by --skip";
 
-// A system's folder with all its files: nobody else made them.
+// Leaves out a system folder with all its files, none of which the user made.
 void add_system_folder(const fs::path& name, const PictureList& list, std::vector<OddFile>& left_out) {
   constexpr const char* words = "belongs to the operating or storage system";
   const std::size_t before = left_out.size();
@@ -50,7 +50,7 @@ void add_system_folder(const fs::path& name, const PictureList& list, std::vecto
   if (left_out.size() == before) left_out.push_back({name.string(), true, words});
 }
 
-// Goes through a class folder.
+// Walks through a class folder.
 class ClassFolder {
  public:
   ClassFolder(const PictureStorage& storage, std::int32_t label, PictureList& list, std::vector<PictureFile>& files)
@@ -99,11 +99,11 @@ class ClassFolder {
   bool leads_out(const fs::path& link) const {
     std::error_code reason;
     const fs::path target = fs::canonical(link, reason);
-    if (reason || storage_.follows_links) return false;  // one that leads nowhere is told as such
+    if (reason || storage_.follows_links) return false;  // dangling links are reported as such by the caller
     return std::ranges::mismatch(root_, target).in1 != root_.end();
   }
 
-  // Its pictures would be taken again and again.
+  // A link to a parent folder would add the same pictures again and again.
   static bool leads_up(const fs::path& link) {
     std::error_code reason;
     const fs::path target = fs::canonical(link, reason);

@@ -1,4 +1,4 @@
-// Pictures in folders, one for each class, as torchvision's ImageFolder and ImageNet have them.
+// Pictures in one folder per class, as in torchvision's ImageFolder and ImageNet.
 #pragma once
 
 #include <filesystem>
@@ -10,20 +10,21 @@
 
 namespace lockstep {
 
-// The entries of a folder, each kind sorted by its bytes. A link counts as what it leads to.
+// The entries of a folder, each kind sorted bytewise. A link counts as its target.
 struct FolderContents {
   std::vector<std::string> folders;
   std::vector<std::string> files;
-  std::vector<OddFile> left_out;  // hidden, of the system, skipped by the user, or neither of both; with the whole path
+  std::vector<OddFile> left_out;  // whole paths of hidden files, system files, files the user skips, and entries that
+                                  // are neither file nor folder
 
-  bool has_pictures() const;  // judged by names, as may_be_picture() does
+  bool has_pictures() const;  // decided by file names, as in may_be_picture()
 };
-// Of list.folder / `part`. Throws Error(usage) where it cannot be listed.
+// Lists the entries of list.folder / `part`. Throws Error(usage) if the folder cannot be listed.
 FolderContents contents_of(const std::filesystem::path& part, const PictureStorage& storage, const PictureList& list);
 
-// Adds the files below `list.folder / part / classes[i]`, at any depth, to `files` with label i; a class without a
-// folder has none. What is no regular file, is hidden, or a link out of list.folder goes to list.left_out; what the
-// system made or the user skips goes to list.remarks. Throws Error(usage) where a folder cannot be listed.
+// Adds the files below `list.folder / part / classes[i]`, at any depth, to `files` with label i. A class without a
+// folder adds no files. Hidden files, files that are not regular, and links out of list.folder go to list.left_out.
+// System files and files the user skips go to list.remarks. Throws Error(usage) if a folder cannot be listed.
 void add_class_folders(const std::filesystem::path& part, const std::vector<std::string>& classes,
                        const PictureStorage& storage, PictureList& list, std::vector<PictureFile>& files);
 

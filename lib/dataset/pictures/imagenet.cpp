@@ -22,7 +22,7 @@ constexpr const char* ground_truth_file = "ILSVRC2012_validation_ground_truth.tx
 constexpr std::string_view validation_prefix = "ILSVRC2012_val_";
 constexpr std::size_t text_limit_bytes = std::size_t{1} << 26;
 
-// Empty where none of the kit's folders has the file.
+// Empty if none of the kit's folders contains the file.
 fs::path in_kit(const fs::path& folder, const char* file) {
   for (const char* const part : {"", "data", "ILSVRC2012_devkit_t12/data", "ILSVRC2012_devkit_t12", "devkit/data"}) {
     if (!is_absent(folder / part / file)) return folder / part / file;
@@ -46,14 +46,14 @@ ClassNumbers class_numbers(const fs::path& folder, const MetaMat& meta) {
   return read_map_clsloc(map);
 }
 
-// "ILSVRC2012_val_00000017.JPEG" is 17.
+// "ILSVRC2012_val_00000017.JPEG" gives 17.
 std::optional<std::int64_t> validation_number(std::string_view name) {
   if (!name.starts_with(validation_prefix)) return std::nullopt;
   name = name.substr(validation_prefix.size());
   return parse_number<std::int64_t>(name.substr(0, name.find('.')), {1, 1'000'000'000});
 }
 
-// Gives validation pictures their labels.
+// Assigns labels to validation pictures.
 class ValidationLabels {
  public:
   explicit ValidationLabels(const PictureList& list)
@@ -105,7 +105,7 @@ void add_imagenet_archives(PictureList& list) {
   require(!is_absent(list.folder / imagenet_validation_archive), Failure::usage,
           "'{}' has {} but no {} (there would be no test). Put it there too.", list.folder.string(),
           imagenet_train_archive, imagenet_validation_archive);
-  // What is missing of the kit is better told before a million headers are read.
+  // Reports missing kit files now, before a million headers are read.
   read_validation_classes(list.folder, list.meta_mat);
   log::info("'{}': looking for the pictures in its archives, which takes minutes where they are ImageNet's",
             list.folder.string());

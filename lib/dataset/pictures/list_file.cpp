@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
-constexpr std::int64_t most_label = 99'999;  // as many classes as a manifest holds
+constexpr std::int64_t most_label = 99'999;  // limit on the number of classes in a manifest
 constexpr std::string_view white = " \t\r";
 constexpr const char* names_file = "classes.txt";
 
@@ -37,7 +37,7 @@ struct List {
   std::vector<Line> lines;
 };
 
-// Without white space at its end, and not empty.
+// Calls `take` for each line that is not empty, without trailing white space.
 void for_each_entry(const fs::path& file, const std::function<void(std::int64_t, std::string_view)>& take) {
   for_each_line(file, list_limit_bytes, [&](std::int64_t number, std::string_view line) {
     line = line.substr(0, line.find_last_not_of(white) + 1);  // npos + 1 is 0
@@ -45,7 +45,7 @@ void for_each_entry(const fs::path& file, const std::function<void(std::int64_t,
   });
 }
 
-// A picture may be named twice, which makes it count twice, but not as two things.
+// A picture may be listed twice, and then counts twice, but only with the same label.
 void require_one_label_each(const List& list) {
   std::unordered_map<std::string_view, const Line*> seen;
   for (const Line& line : list.lines) {
@@ -78,7 +78,7 @@ std::optional<std::int64_t> number_of(const std::string& label) {
   return parse_number<std::int64_t>(label, {0, most_label});
 }
 
-// Names of the classes 0 to `largest`.
+// Names of the classes 0 to `largest`, or all names in classes.txt.
 std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t largest) {
   std::vector<std::string> names;
   if (!is_absent(folder / names_file)) {
@@ -92,7 +92,7 @@ std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t l
   return names;
 }
 
-// What each label's text stands for; fills list.classes.
+// The class number of each label; also fills list.classes.
 std::map<std::string, std::int32_t> meaning_of_labels(const List& train, PictureList& list) {
   std::map<std::string, std::int32_t> meaning;
   for (const Line& line : train.lines) meaning[line.label] = 0;
@@ -120,7 +120,7 @@ Error unlearned(const List& list, const Line& line, const std::map<std::string, 
                       look_alike_hint(line.label, known))};
 }
 
-// `meaning` is that of the labels in the list `train`.
+// `meaning` maps the labels of the list `train`.
 void add_lines(const List& list, const std::map<std::string, std::int32_t>& meaning, const fs::path& train,
                std::vector<PictureFile>& files) {
   const fs::path folder = train.parent_path();

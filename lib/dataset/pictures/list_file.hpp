@@ -1,4 +1,4 @@
-// Lists of pictures as PaddlePaddle and Caffe have them: a path and a label on each line.
+// Picture lists in the format of PaddlePaddle and Caffe: a path and a label on each line.
 #pragma once
 
 #include <filesystem>
@@ -7,18 +7,17 @@
 
 namespace lockstep {
 
-// Relative to the list's folder; an empty name is none.
+// Relative to the list's folder. An empty name means no such list.
 struct ListFiles {
   std::filesystem::path train;
   std::filesystem::path validation;
   std::filesystem::path test;
 };
 
-// Adds the pictures that the files name. A line is a path (relative to list.folder, or absolute; it may have spaces),
-// white space, and a label. Where all labels are numbers they are classes from 0, whose names stand in
-// list.folder/classes.txt, one a line, if that is there; else they are names of classes, numbered in the order of their
-// bytes. Empty lines do not count. Throws Error(bad_data) naming the line that is wrong, Error(usage) where a list
-// cannot be read.
+// Adds the pictures that the files list. A line has a path (relative to list.folder, or absolute; it may contain
+// spaces), white space, and a label. If all labels are numbers, they are classes from 0; list.folder/classes.txt, if it
+// exists, has their names, one per line. Otherwise labels are class names, numbered in bytewise order. Empty lines are
+// ignored. Throws Error(bad_data) naming the faulty line, Error(usage) if a list cannot be read.
 void add_list_files(const ListFiles& files, PictureList& list);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// MATLAB's files through libmatio, of which this is all that we know.
+// Reads MATLAB files through libmatio; the only file that uses libmatio.
 #include "dataset/pictures/meta_mat.hpp"
 
 #include <matio.h>
@@ -15,7 +15,7 @@ namespace {
 using MatFile = std::unique_ptr<mat_t, int (*)(mat_t*)>;
 using MatVariable = std::unique_ptr<matvar_t, void (*)(matvar_t*)>;
 
-// Of a field that holds one number, of whatever type it was found short enough for.
+// Value of a field that holds one number. MATLAB stores it in the shortest type that fits.
 std::int64_t number_in(const matvar_t* field) {
   if (field == nullptr || field->data == nullptr || field->nbytes == 0) return -1;
   double value = 0;
@@ -41,7 +41,7 @@ std::int64_t number_in(const matvar_t* field) {
   return value >= 1 && value <= 1'000'000 && value == std::floor(value) ? static_cast<std::int64_t>(value) : -1;
 }
 
-// Of a field that holds a text, of letters of one or two bytes.
+// Value of a text field with one or two bytes per character.
 std::string text_in(const matvar_t* field) {
   if (field == nullptr || field->data == nullptr || field->class_type != MAT_C_CHAR) return {};
   const auto* const bytes = static_cast<const char*>(field->data);
@@ -67,7 +67,7 @@ ClassNumbers read_meta_mat(const std::filesystem::path& file) {
   const auto damaged = [&](const char* words) {
     return Error(Failure::bad_data, fmt::format("'{}' {}. Is it the development kit's, whole?", file.string(), words));
   };
-  open_to_read(file);  // a file, and one that may be read: else says why not
+  open_to_read(file);  // throws if it is not a readable regular file
   const MatFile mat(Mat_Open(file.c_str(), MAT_ACC_RDONLY), Mat_Close);
   if (!mat) throw damaged("is no file of MATLAB's");
   const MatVariable synsets(Mat_VarRead(mat.get(), "synsets"), Mat_VarFree);

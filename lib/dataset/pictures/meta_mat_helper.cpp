@@ -1,5 +1,5 @@
-// The two ends of the pipe between a program and its helper. Each line is a class, "1 n02119789", and the last one is
-// "end"; or there is one line, "fault CODE SENTENCE".
+// Both ends of the pipe between a program and its helper. Each line is a class, "1 n02119789", and the last line is
+// "end". In case of an error there is one line, "fault CODE SENTENCE".
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ Error damaged(const std::filesystem::path& file, const std::string& message) {
                                          printable(file.string()), message)};
 }
 
-// What ended the helper; empty where it ended by itself.
+// Why the helper was terminated; empty if it exited by itself.
 std::string describe_end(const HelperResult& helper) {
   if (helper.took_too_long) return "reading it does not end";
   if (helper.printed_too_much) return "it names too many classes";
@@ -47,7 +47,7 @@ std::optional<Error> stated_fault(std::string_view line) {
   return Error(static_cast<Failure>(*code), printable(std::string(line.substr(space + 1, longest_sentence))));
 }
 
-// Whether `line` is a class that is new.
+// Adds the class in `line`; false if the line is invalid or the class is already present.
 bool add_class(std::string_view line, ClassNumbers& classes) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return false;

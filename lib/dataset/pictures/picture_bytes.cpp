@@ -51,7 +51,7 @@ std::string PictureBytes::middle_of(const PictureFile& file, std::size_t count) 
   if (file.archive >= 0) {
     archives_[static_cast<std::size_t>(file.archive)].read(file.offset + begin, middle);
   } else {
-    // A tar file's reader takes parts of any file.
+    // TarFile can read parts of any file.
     TarFile(list_.folder / file.name).read(begin, middle);
   }
   return middle;

@@ -1,4 +1,4 @@
-// The bytes of a list's pictures, from files of their own and from archives.
+// Reads the bytes of listed pictures, from separate files and from archives.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,16 @@
 
 namespace lockstep {
 
-// Thread-safe. `list` outlives it.
+// Thread-safe. `list` outlives this.
 class PictureBytes {
  public:
   explicit PictureBytes(const PictureList& list);
 
-  // The whole file. Throws Error(usage) where it cannot be read, Error(bad_data) where its length is not the listed
-  // one.
+  // The whole file. Throws Error(usage) if it cannot be read, Error(bad_data) if its length differs from the list's.
   std::string all_of(const PictureFile& file) const;
-  // Its first bytes, at most `count`; empty where the file cannot be read.
+  // At most `count` bytes from its start; empty if the file cannot be read.
   std::string start_of(const PictureFile& file, std::size_t count) const;
-  // At most `count` bytes of its middle, without a check of its length. Throws as above.
+  // At most `count` bytes from its middle, without checking the length. Throws like all_of().
   std::string middle_of(const PictureFile& file, std::size_t count) const;
 
  private:

@@ -20,8 +20,8 @@ std::string fingerprint(const PictureList& list) {
   return xxh3_128_hex(std::as_bytes(std::span(text)));
 }
 
-// MessagePack, because names of files need not be UTF-8. Conversions are recognised by this text: fields that a list of
-// an earlier version lacks are absent where they are empty.
+// MessagePack, because file names need not be UTF-8. The fingerprint of this text identifies a conversion. So members
+// that earlier versions lacked are omitted if they are empty.
 std::string to_text(const PictureList& list) {
   Json left_out = Json::array();
   for (const OddFile& file : list.left_out) left_out.push_back({file.file, file.remark});

@@ -1,4 +1,4 @@
-// Which files a data set of pictures is made of, and which class each one has.
+// The files of a picture data set and their classes.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace lockstep {
 
 struct PictureFile {
-  std::string name;  // relative to the list's folder, or absolute; of one in an archive the archive's name comes first
+  std::string name;  // relative to the list's folder, or absolute; in an archive, the archive's name comes first
   std::int64_t bytes = 0;
   std::int32_t label = 0;
-  std::int32_t archive = -1;  // of PictureList::archives; -1: a file of its own
+  std::int32_t archive = -1;  // index into PictureList::archives; -1: a separate file
   std::int64_t offset = 0;    // in the archive
   bool operator==(const PictureFile&) const = default;
 };
@@ -25,17 +25,18 @@ struct PictureList {
   std::vector<std::string> classes;
   std::vector<PictureFile> train;
   std::vector<PictureFile> test;
-  std::vector<PictureFile> validation;  // empty: the source has no validation split
+  std::vector<PictureFile> validation;  // empty if the source has no validation split
   std::vector<std::string> archives;    // tar files, relative to the folder
-  std::vector<OddFile> left_out;        // of class folders
-  std::string test_origin;              // where the test split comes from, for people
-  std::string validation_origin;        // likewise
+  std::vector<OddFile> left_out;        // files in class folders
+  std::string test_origin;              // of the test split, for people
+  std::string validation_origin;        // of the validation split
 
-  // Known on the rank that made the list alone. They decide no sample, so the fingerprint does not cover them.
-  std::vector<OddFile> remarks;    // files that are left out elsewhere, and files that are taken and odd
-  std::vector<std::string> notes;  // how the folder was read, as sentences
-  std::string train_origin;        // where the training split comes from
-  MetaMat meta_mat;                // of ImageNet's development kit
+  // Known only on the rank that created the list. The following members do not affect samples, so the fingerprint does
+  // not include them.
+  std::vector<OddFile> remarks;    // other files that are left out, and files that are used although they are unusual
+  std::vector<std::string> notes;  // how the folder was interpreted, as sentences
+  std::string train_origin;        // of the training split
+  MetaMat meta_mat;                // from ImageNet's development kit
 
   std::vector<PictureFile>& files(SourceSplit split) {
     if (split == SourceSplit::validation) return validation;
@@ -47,10 +48,10 @@ struct PictureList {
   }
 };
 
-// xxh3-128 over names, sizes and labels, in their order.
+// xxh3-128 over names, sizes and labels, in the order of the list.
 std::string fingerprint(const PictureList& list);
 
-// From rank to rank.
+// Serialization, to send the list between ranks.
 std::string to_text(const PictureList& list);
 PictureList picture_list_from(const std::string& text);
 

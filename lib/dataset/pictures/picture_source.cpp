@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t usual_side = 224;  // of ImageNet's networks
+constexpr std::int64_t usual_side = 224;  // input size of ImageNet networks
 
 std::string describe_storage(const PictureStorage& storage) {
   const std::string bits =
@@ -63,7 +63,7 @@ class PictureSource final : public SampleSource {
     return static_cast<std::int64_t>(list_.files(split).size());
   }
   std::int64_t expected_bytes(SourceSplit split, std::int64_t index) const override {
-    // Pixels: of a picture of 4 to 3.
+    // Pixels, for an aspect ratio of 4 : 3.
     if (storage_.store == SampleStore::pictures) return storage_.side * storage_.side * 4;
     return list_.files(split)[static_cast<std::size_t>(index)].bytes;
   }
@@ -73,7 +73,7 @@ class PictureSource final : public SampleSource {
     return files;
   }
 
-  // Collective, before anything is read. Throws as sample_bits_of().
+  // Collective. Call before anything is read. Throws as sample_bits_of().
   void find_sample_bits(const Communicator& world) {
     std::vector<const PictureFile*> files;
     for (const std::vector<PictureFile>* split : {&list_.train, &list_.test, &list_.validation}) {
@@ -157,7 +157,7 @@ class PictureSource final : public SampleSource {
   SourceDescription description_;
 };
 
-// Collective. Each rank reads its share of the files from its own node.
+// Collective. Each rank checks its share of the files on its own node.
 void require_same_pictures(const Communicator& world, const PictureList& list) {
   std::vector<fs::path> archives;
   for (const std::string& archive : list.archives) archives.push_back(list.folder / archive);
@@ -170,7 +170,7 @@ void require_same_pictures(const Communicator& world, const PictureList& list) {
   require_same_files(world, files);
 }
 
-// Collective. Rank 0's list, or its refusal, for all.
+// Collective. All ranks get rank 0's list, or its error.
 PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
                           std::uint64_t seed, const MetaMat& meta) {
   PictureList list;
@@ -195,7 +195,7 @@ std::string shared_pictures_message(const std::vector<SharedPicture>& shared) {
   return message;
 }
 
-// On rank 0: what two splits share is refused, or remarked on where that is allowed.
+// On rank 0: pictures shared by two splits are an error, or a remark if they are allowed.
 void judge(const std::vector<SharedPicture>& shared, const PictureStorage& storage, PictureList& list) {
   if (shared.empty()) return;
   const std::string message = shared_pictures_message(shared);

@@ -1,4 +1,4 @@
-// Pictures of all sizes, from files of any kind, as samples for shards.
+// A sample source that reads pictures of any size from picture files.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,13 @@
 namespace lockstep {
 
 // Collective. Rank 0 lists the files (listing.hpp), prints a summary and broadcasts the list. All ranks search for
-// pictures that are in two splits: Error(usage) unless storage allows duplicates. Reading a file that is no
-// picture, or a damaged one, leaves it out and says so; with storage.is_strict it throws Error(bad_data) naming the
-// file. A file that cannot be read at all, or changed its length since it was listed, ends the conversion either way.
-// Throws as sample_bits_of(). `meta`: as rank 0 read it (list_pictures()).
+// pictures that are in two splits: Error(usage) unless storage allows duplicates.
+//
+// A file that is damaged or not a picture is left out with a remark. With storage.is_strict it throws Error(bad_data)
+// naming the file. In both modes the conversion fails if a file cannot be read, or if its length has changed since it
+// was listed.
+//
+// `meta` is what rank 0 read (see list_pictures()). Throws as sample_bits_of().
 std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const std::filesystem::path& folder,
                                             const PictureStorage& storage, std::uint64_t seed,
                                             const MetaMat& meta = {});

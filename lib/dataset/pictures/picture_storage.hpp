@@ -1,4 +1,4 @@
-// How pictures of all sizes are to be stored in shards, and which of a folder's files are to be taken.
+// How pictures of any size are stored in shards, and which files of a folder are used.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace lockstep {
 
-// What looks like a mistake in a data set and is refused unless the user allows it.
+// Likely mistakes in a data set, refused unless the user allows them.
 enum class Oddity : std::uint8_t {
-  one_class,          // there is one class
-  split_names,        // a class is called like a split: "test"
-  nested_classes,     // every class folder holds folders and no pictures
-  untrained_classes,  // a class has test or validation pictures and no training pictures
+  one_class,          // there is only one class
+  split_names,        // a class is named like a split: "test"
+  nested_classes,     // every class folder contains folders and no pictures
+  untrained_classes,  // a class has test or validation pictures but no training pictures
   duplicates          // the same picture is in two splits
 };
 inline constexpr std::array<Choice<Oddity>, 5> oddities{{{"one-class", Oddity::one_class},
@@ -28,15 +28,15 @@ inline constexpr std::array<Choice<Oddity>, 5> oddities{{{"one-class", Oddity::o
                                                          {"duplicates", Oddity::duplicates}}};
 
 struct PictureStorage {
-  SampleStore store = SampleStore::jpeg;  // or pictures
-  std::int64_t side = 256;                // of pixels: the shorter side becomes that long
-  std::int64_t longest_side = 0;          // of JPEG: longer ones are made smaller; 0: as they are
-  int quality = 95;                       // of JPEG that is written anew, 1 to 100
-  bool is_strict = false;                 // a file that would be skipped, or is damaged, ends the conversion
-  bool follows_links = false;             // out of the folder too
+  SampleStore store = SampleStore::jpeg;  // jpeg or pictures
+  std::int64_t side = 256;                // of stored pixels: length of the shorter side after resizing
+  std::int64_t longest_side = 0;          // of JPEG: longer sides are scaled down to this; 0: no limit
+  int quality = 95;                       // of re-encoded JPEG files, 1 to 100
+  bool is_strict = false;                 // damaged or unreadable pictures end the conversion
+  bool follows_links = false;             // also out of the folder
   std::vector<std::string> skipped = {};  // files and folders to leave out, relative to the folder
-  std::vector<std::string> allowed = {};  // names of oddities
-  // Significant bits of 16-bit PNG samples, as a user states them (sample_bits.hpp).
+  std::vector<std::string> allowed = {};  // names of the allowed oddities
+  // Significant bits of 16-bit PNG samples, if the user stated them (sample_bits.hpp).
   std::optional<std::int64_t> sample_bits = {};
   bool operator==(const PictureStorage&) const = default;
 

@@ -18,15 +18,15 @@ namespace {
 
 constexpr int doubtful_bits = 12;
 constexpr std::size_t whole_file = std::size_t{1} << 28;
-// A PNG's mark and IHDR, which comes first: its ninth byte is the bits of a channel.
+// PNG signature and IHDR chunk, which comes first; byte 24 of the file is the bit depth.
 constexpr std::size_t head_bytes = 33;
 constexpr std::size_t place_of_depth = 24;
 
 struct Findings {
-  int largest = -1;            // of files without an sBIT chunk; -1: there is none
-  std::string file;            // that has it
-  int low_bits = 0;            // stated by sBIT chunks of files whose values fit into them; 0: none
-  bool has_high_bits = false;  // a file has its stated bits in the highest places
+  int largest = -1;            // largest value in files without an sBIT chunk; -1: there are none
+  std::string file;            // the file with that value
+  int low_bits = 0;            // bits stated by sBIT chunks in files whose values fit into them; 0: none
+  bool has_high_bits = false;  // some file has its significant bits in the highest positions
 };
 
 std::optional<WideSamples> samples_in(const PictureFiles& files, std::int64_t index) {
@@ -36,7 +36,7 @@ std::optional<WideSamples> samples_in(const PictureFiles& files, std::int64_t in
   try {
     const std::string whole = files.read(index, whole_file);
     return wide_samples_of(std::as_bytes(std::span(whole)));
-  } catch (const PictureFault&) {  // said when it is decoded
+  } catch (const PictureFault&) {  // reported when the file is decoded
     return std::nullopt;
   }
 }
@@ -52,7 +52,7 @@ void add(const WideSamples& samples, const std::string& name, Findings& findings
   }
 }
 
-// Of this rank's share, up to the first file that decides where all are alike.
+// Findings of this rank's share, up to the first file that decides if all files are alike.
 Findings own_findings(const Communicator& world, const PictureFiles& files, int deciding_bits) {
   Findings findings;
   for (std::int64_t index = world.rank(); index < files.count; index += world.size()) {
@@ -100,7 +100,7 @@ JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, 
           "are nearly black). State --sample-bits 12 or --sample-bits 16.",
           found.largest, printable(found.file));
   if (found.has_high_bits || found.low_bits == 0) return {{most_sample_bits, BitPlace::highest}};
-  // Files without the chunk are noted as what they are: of 16 bits, which no number says beside this one.
+  // A manifest holds one number of bits. If some files lack the chunk, they have 16 bits, so nothing is noted.
   const bool is_all_stated = found.largest < 0;
   return {{most_sample_bits, BitPlace::lowest},
           is_all_stated ? std::optional<std::int64_t>(found.low_bits) : std::nullopt};

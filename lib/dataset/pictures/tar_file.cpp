@@ -17,9 +17,9 @@
 namespace lockstep {
 namespace {
 
-// POSIX.1-2017, pax, "ustar Interchange Format": blocks of 512 bytes, a header and then the file's bytes, filled up.
+// POSIX.1-2017, pax, "ustar Interchange Format": 512-byte blocks, for each file a header and its padded content.
 constexpr std::int64_t block_bytes = 512;
-constexpr std::int64_t most_name_bytes = 1 << 16;  // of names and pax records that have a block of their own
+constexpr std::int64_t most_name_bytes = 1 << 16;  // limit of long names and pax records, which have their own blocks
 using Block = std::array<char, block_bytes>;
 
 struct Field {
@@ -35,13 +35,13 @@ constexpr Field prefix_field{345, 155};
 
 std::string_view bytes_of(const Block& block, const Field& field) { return {block.data() + field.begin, field.bytes}; }
 
-// Up to the first zero.
+// The text up to the first zero byte.
 std::string_view text_of(const Block& block, const Field& field) {
   const std::string_view bytes = bytes_of(block, field);
   return bytes.substr(0, std::min(bytes.find('\0'), bytes.size()));
 }
 
-// Octal digits between spaces and zeros; or, with GNU, a number of eight bits a digit after a byte of 0x80.
+// Octal digits between spaces and zeros, or GNU's base-256 number after a byte of 0x80.
 std::optional<std::int64_t> number_of(std::string_view bytes) {
   std::uint64_t number = 0;
   if (!bytes.empty() && static_cast<unsigned char>(bytes.front()) == 0x80) {
@@ -61,7 +61,7 @@ std::optional<std::int64_t> number_of(std::string_view bytes) {
   return static_cast<std::int64_t>(number);
 }
 
-// Of all bytes, where those of the sum itself count as spaces.
+// Checksum over all bytes; the checksum field itself counts as spaces.
 std::int64_t sum_of(const Block& block) {
   std::int64_t sum = 0;
   for (std::size_t at = 0; at < block.size(); ++at) {
@@ -71,7 +71,7 @@ std::int64_t sum_of(const Block& block) {
   return sum;
 }
 
-// "21 path=folder/file.jpg\n", and others, one after another.
+// The value of `key` in concatenated pax records: "21 path=folder/file.jpg\n".
 std::optional<std::string> pax_value(std::string_view records, std::string_view key) {
   std::optional<std::string> value;
   while (!records.empty()) {
@@ -83,14 +83,14 @@ std::optional<std::string> pax_value(std::string_view records, std::string_view 
       break;
     }
     const std::string_view record =
-        records.substr(space + 1, static_cast<std::size_t>(*length) - space - 2);  // without the new line
+        records.substr(space + 1, static_cast<std::size_t>(*length) - space - 2);  // without the newline
     if (record.starts_with(key) && record.substr(key.size()).starts_with('=')) value = record.substr(key.size() + 1);
     records = records.substr(static_cast<std::size_t>(*length));
   }
   return value;
 }
 
-// Goes through an archive, header by header.
+// Walks through an archive, header by header.
 class TarWalk {
  public:
   TarWalk(const TarFile& tar, const std::filesystem::path& path, const FilePart& part)
@@ -98,7 +98,7 @@ class TarWalk {
 
   std::vector<TarEntry> entries() {
     std::vector<TarEntry> found;
-    // An archive ends with an empty block: one that was cut between two files has none.
+    // An archive ends with an empty block. An archive that was truncated between two files has none.
     while (true) {
       const Block header = block();
       if (std::ranges::all_of(header, [](char byte) { return byte == '\0'; })) return found;
@@ -182,8 +182,8 @@ class TarWalk {
   const std::filesystem::path& path_;
   std::int64_t at_;
   std::int64_t end_;
-  std::optional<std::string> next_name_;    // of the entry that follows, where a name did not fit into a header
-  std::optional<std::int64_t> next_bytes_;  // likewise
+  std::optional<std::string> next_name_;    // name of the next entry, if it did not fit into a header
+  std::optional<std::int64_t> next_bytes_;  // size of the next entry, likewise
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where the files of a tar archive lie, so that they are read without unpacking it.
+// Index of a tar archive, so that its files are read without unpacking.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// A stretch of a file: [begin, begin + bytes).
+// The byte range [begin, begin + bytes) of a file.
 struct FilePart {
   std::int64_t begin = 0;
   std::int64_t bytes = 0;
@@ -22,18 +22,18 @@ struct TarEntry {
   FilePart content;
 };
 
-// A tar archive (ustar, GNU's long names, pax's paths and sizes), or one that lies in a part of a file. Thread-safe.
+// A tar archive (ustar, GNU long names, pax paths and sizes), or one embedded in a range of a file. Thread-safe.
 class TarFile {
  public:
-  // Throws Error(usage) where the file cannot be read.
+  // Throws Error(usage) if the file cannot be read.
   explicit TarFile(std::filesystem::path path);
 
   FilePart whole() const { return {0, static_cast<std::int64_t>(file_.bytes())}; }
-  // The regular files of the archive in `part`, in their order; folders and links are passed over. Every header's sum
-  // is checked, and that its file ends within the part. Throws Error(bad_data) naming the byte where the archive is
-  // damaged or ends too early.
+  // The regular files of the archive in `part`, in order; folders and links are skipped. Verifies the checksum of every
+  // header, and that its file ends inside `part`. Throws Error(bad_data) naming the byte position if the archive is
+  // damaged or truncated.
   std::vector<TarEntry> entries(const FilePart& part) const;
-  // Throws Error(other) where the system does not give them all.
+  // Throws Error(other) if the system does not return all bytes.
   void read(std::int64_t offset, std::span<char> bytes) const;
 
  private:

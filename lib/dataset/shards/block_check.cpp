@@ -23,7 +23,7 @@ BlockCheck::BlockCheck(std::filesystem::path path, std::span<const std::byte> fi
 }
 
 void BlockCheck::require_whole(std::span<const std::byte> bytes, std::int64_t epoch) {
-  constexpr auto relaxed = std::memory_order_relaxed;  // the numbers order nothing: the bytes are the file's
+  constexpr auto relaxed = std::memory_order_relaxed;  // only the numbers are shared: the file's bytes need no ordering
   if (present_in_.load(relaxed) < epoch) {
     require_present();
     present_in_.store(epoch, relaxed);
@@ -49,8 +49,8 @@ std::span<const std::byte> BlockCheck::to_be_read(std::span<const std::byte> byt
   return file_.subspan(from, to - from);
 }
 
-// The system keeps a removed file for those who have it mapped, but the next start would miss it. Reasons other than
-// its absence may pass: a server that does not answer now.
+// A removed file stays readable for processes that have it mapped, but the next start would fail. Errors other than
+// absence can be temporary, such as an unresponsive file server.
 void BlockCheck::require_present() const {
   std::error_code reason;
   const std::uintmax_t size = std::filesystem::file_size(path_, reason);

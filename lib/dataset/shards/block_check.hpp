@@ -1,5 +1,4 @@
-// Whether a shard in use still is what the manifest says: its blocks are hashed again in every epoch, each when it is
-// first touched.
+// Verifies a shard during use: each block is hashed again in every epoch, when it is first accessed.
 #pragma once
 
 #include <atomic>
@@ -13,20 +12,21 @@
 
 namespace lockstep {
 
-// Of one shard. Thread-safe; two threads that meet at a block may both hash it.
+// Checks one shard. Thread-safe; two threads may hash the same block concurrently.
 class BlockCheck {
  public:
-  // `file` holds the whole shard that `entry` describes. All but this object outlives it; the path is for words and to
-  // see whether the file is still there.
+  // `file` is the whole shard that `entry` describes. `file` and `entry` outlive this. `path` is for messages, and to
+  // check that the file still exists.
   BlockCheck(std::filesystem::path path, std::span<const std::byte> file, const ShardEntry& entry,
              std::int64_t block_bytes);
 
   // Call before `bytes`, a part of the file, are used in `epoch` (counted from 0). Throws Error(bad_data) naming the
-  // shard, the block that changed and since when samples of it may have been wrong; or the shard, where its file is
-  // gone or has another size.
+  // shard, the block that changed, and since when its samples may have been wrong. If the file is missing or has
+  // another size, the error names the shard.
   void require_whole(std::span<const std::byte> bytes, std::int64_t epoch);
 
-  // What require_whole() and the reading of `bytes` will touch in `epoch`: the blocks that are yet to be hashed, whole.
+  // The bytes that require_whole() and a read of `bytes` will access in `epoch`, including the whole blocks that still
+  // need hashing.
   std::span<const std::byte> to_be_read(std::span<const std::byte> bytes, std::int64_t epoch) const;
 
  private:
@@ -37,8 +37,8 @@ class BlockCheck {
   std::span<const std::byte> file_;
   const ShardEntry& entry_;
   std::size_t block_bytes_;
-  std::atomic<std::int64_t> present_in_ = -1;        // the last epoch in which the file was looked at
-  std::vector<std::atomic<std::int64_t>> whole_in_;  // of each block: epochs up to here need no look
+  std::atomic<std::int64_t> present_in_ = -1;        // the last epoch in which the file's existence was checked
+  std::vector<std::atomic<std::int64_t>> whole_in_;  // per block: the last epoch for which it is checked
 };
 
 }  // namespace lockstep

@@ -21,7 +21,7 @@ constexpr const char* record_file = "conversion.json";
 constexpr std::size_t record_limit_bytes = 1 << 16;
 
 Json record_of(const SourceDescription& source, std::int64_t training_samples, const ConvertOptions& options) {
-  // Through text and back, so that a path that is not UTF-8 compares equal to what was written.
+  // A round trip through text, so that a path that is not UTF-8 compares equal to the stored one.
   Json record = {{"source", source.source},
                  {"training_samples", training_samples},
                  {"validation", options.validation},
@@ -35,7 +35,7 @@ Json record_of(const SourceDescription& source, std::int64_t training_samples, c
   return parse_json(json_text(record));
 }
 
-// What a user stated, or may have changed.
+// Names the option or the input that changed.
 std::string record_error_message(const std::string& name) {
   if (name == "source") return "the source (--source)";
   if (name == "training_samples") return "the number of training samples in --source";
@@ -44,12 +44,12 @@ std::string record_error_message(const std::string& name) {
   return "--" + name;
 }
 
-// "--samples-per-shard was 500 and is 400 now", for the first thing that differs.
+// "--samples-per-shard was 500 and is 400 now", for the first difference.
 std::string difference(const Json& before, const Json& now) {
   for (const auto& [name, value] : now.items()) {
     const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
     if (old == value) continue;
-    // A hash of their names, lengths and times.
+    // A hash of file names, lengths and times.
     if (name == "files") return "the files of --source, or how they are to be stored, are not those of the first run";
     return fmt::format("{} was {} and is {} now", record_error_message(name), json_text(old), json_text(value));
   }
@@ -65,7 +65,7 @@ void make_folder(const fs::path& folder) {
   }
 }
 
-// Two would take each other's half-written files for leftovers.
+// Two concurrent runs would remove each other's partial files.
 Descriptor keep_others_out(const fs::path& folder) {
   std::optional<Descriptor> lease = lease_folder(folder);
   require(lease.has_value(), Failure::usage,

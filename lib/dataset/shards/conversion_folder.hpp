@@ -1,4 +1,4 @@
-// The folder that a conversion writes into: made for one set of options, and safe to come back to.
+// The output folder of a conversion, created for one set of options. A conversion can be resumed in it.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace lockstep {
 
-// Makes the folder, or checks that it was begun with the same options, and removes what a killed run left half written.
-// For one rank only. What it returns keeps others out until it is closed, where the file system can do that. Throws
-// Error(usage) if the folder holds something else, or another process is writing into it.
+// Creates the folder, or checks that it was created with the same options, and removes partial files of a killed run.
+// Call on one rank only. The returned descriptor locks the folder until it is closed, if the file system supports
+// locks. Throws Error(usage) if the folder contains something else, or if another process is writing into it.
 Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
                                      const ConvertOptions& options);
 

@@ -37,7 +37,7 @@ void remove_manifest(const fs::path& folder) {
           (folder / manifest_file).string(), reason.message());
 }
 
-// The samples of a shard as they will lie in it, one after another.
+// Collects the samples of a shard in their final order.
 class ShardSamples {
  public:
   explicit ShardSamples(const SourceDescription& source) : source_(source) {}
@@ -75,7 +75,7 @@ Error no_picture(const SplitSpec& plan, const fs::path& folder, const OddFile& f
                       plan.samples.size(), folder.string(), printable(first.file), first.remark)};
 }
 
-// Names of folders need not be UTF-8, but those in a manifest are.
+// Folder names need not be UTF-8, but names in a manifest must be.
 void require_own_names(std::vector<std::string> classes) {
   std::ranges::sort(classes);
   const auto twice = std::ranges::adjacent_find(classes);
@@ -85,7 +85,7 @@ void require_own_names(std::vector<std::string> classes) {
                                           printable(*twice)));
 }
 
-// A network cannot learn a class of which no picture could be read.
+// A network cannot learn a class without samples.
 void warn_of_empty_classes(const fs::path& folder) {
   const Manifest manifest = read_manifest(folder);
   std::vector<std::int64_t> counts(manifest.classes.size());
@@ -104,7 +104,7 @@ void warn_of_empty_classes(const fs::path& folder) {
       empty, counts.size(), folder.string(), printable(manifest.classes[first]));
 }
 
-// The same on all ranks whose files are the same, wherever these lie.
+// The same on all ranks that have the same files, in whatever location.
 std::string describe_content(const SampleSource& source) {
   const std::string hash = source.content_hash();
   return fmt::format("{} and {} samples{}{}", source.samples(SourceSplit::train), source.samples(SourceSplit::test),
@@ -114,7 +114,7 @@ std::string describe_content(const SampleSource& source) {
 // One run of convert().
 class Conversion {
  public:
-  // Throws Error(usage) if no manifest can say what the source is. Touches nothing on disk.
+  // Throws Error(usage) if a manifest cannot describe the source. Does not access the disk.
   Conversion(const Communicator& world, const SampleSource& source, const ConvertOptions& options)
       : world_(world), source_(source), options_(options) {
     const SourceDescription& from = source.description();
@@ -125,13 +125,13 @@ class Conversion {
     manifest_.kind = from.kind;
     manifest_.sample_bits = from.sample_bits;
     manifest_.classes = from.classes;
-    // Small blocks, where opening a shard reads as little as its labels and sizes.
+    // Small blocks, because opening a shard reads whole blocks for its labels and sizes.
     if (from.store != SampleStore::images) manifest_.block_bytes = std::int64_t{1} << 18;
     manifest_ = as_it_will_be_read(split_folder(options.output, Split::train), manifest_);
     require_own_names(manifest_.classes);
   }
 
-  // Collective. Whether every shard of every split is there and right.
+  // Collective. Whether every shard of every split exists and is valid.
   bool is_complete(const std::vector<SplitSpec>& plans) const {
     return std::all_of(plans.begin(), plans.end(), [&](const SplitSpec& plan) {
       const fs::path folder = split_folder(options_.output, plan.split);
@@ -148,7 +148,7 @@ class Conversion {
     });
   }
 
-  // Collective. The shards of one split, then its manifest.
+  // Collective. Writes the shards of one split, then its manifest.
   void write(const SplitSpec& plan) {
     const fs::path folder = split_folder(options_.output, plan.split);
     const std::vector<ShardRange>& ranges = plan.shards;
@@ -173,7 +173,7 @@ class Conversion {
                  all_kept > 0 ? fmt::format(", {} of them kept from an earlier run", all_kept) : "");
   }
 
-  // On rank 0, when all splits are written: what was odd, and records that nobody needs any more.
+  // On rank 0, after all splits are written: writes odd_files.csv and removes the shard records.
   void finish(const std::vector<SplitSpec>& plans) const {
     std::vector<OddFile> odd_files = source_.left_out();
     odd_files.insert(odd_files.end(), odd_files_.begin(), odd_files_.end());
@@ -188,7 +188,7 @@ class Conversion {
   }
 
  private:
-  // Beside the shard, until the data set is whole.
+  // Records are next to the shards until the data set is complete.
   static fs::path record_path(const fs::path& folder, const std::string& shard) {
     return folder / fs::path(shard).replace_extension(".json");
   }
@@ -243,7 +243,7 @@ class Conversion {
     }
   }
 
-  // Of a shard that need not be made again: of the same source, and right.
+  // The record of a shard that need not be written again: from the same source, and valid.
   std::optional<ShardRecord> record_of_earlier_run(const fs::path& folder, const std::string& shard) const {
     const fs::path path = record_path(folder, shard);
     if (source_.description().fingerprint.empty() || is_absent(path)) return std::nullopt;
@@ -301,14 +301,14 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   if (conversion.is_complete(plans)) {
     return log::info("'{}' is complete already: every shard was read again and is right.", options.output.string());
   }
-  // A manifest stands for shards that are all right; until they are, there is none.
+  // A manifest states that all shards are valid, so it is removed until they are.
   if (world.rank() == 0) {
     for (const SplitSpec& plan : plans) remove_manifest(split_folder(options.output, plan.split));
   }
   world.barrier();
   for (const SplitSpec& plan : plans) conversion.write(plan);
   if (world.rank() == 0) conversion.finish(plans);
-  // Only now may another rank read the last manifest.
+  // Other ranks may read the last manifest only after this barrier.
   world.barrier();
 }
 

@@ -1,5 +1,5 @@
-// Turns a source of samples into data sets on disk: OUT/train, OUT/test and OUT/validation where the source has one or
-// it is asked for.
+// Converts a source of samples to data sets on disk: OUT/train, OUT/test and, if the source has one or the user asks
+// for it, OUT/validation.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace lockstep {
 
 struct ConvertOptions {
   std::filesystem::path output;
-  std::int64_t samples_per_shard = 10'000;                 // of a source whose samples are of one size
-  std::int64_t bytes_per_shard = std::int64_t{256} << 20;  // of another
-  std::int64_t validation = 0;                             // samples split off the training set, chosen by `seed`
+  std::int64_t samples_per_shard = 10'000;                 // if all samples have the same size
+  std::int64_t bytes_per_shard = std::int64_t{256} << 20;  // otherwise
+  std::int64_t validation = 0;                             // samples to split off the training set, chosen by `seed`
   std::uint64_t seed = 1;
 };
 
-// Collective; the shards are shared out among the ranks and do not depend on how many there are. Each is whole or
-// absent, and a manifest comes after the last of its shards. Where a run was interrupted the next one goes on: shards
-// that are right are kept, others replaced. OUT/conversion.json says what the folder is made from: a run with other
-// options is refused. OUT/odd_files.csv names the source's files that were left out or set right. Throws Error(usage)
-// for options and folders that do not fit, Error(other) where the disk is full.
+// Collective. The ranks share the shards; the result does not depend on the number of ranks. Shards are written
+// atomically, and a manifest after its last shard. A run resumes an interrupted one: valid shards are kept, others
+// replaced. OUT/conversion.json records the options, and a run with other options is refused. OUT/odd_files.csv lists
+// source files that were left out or repaired. Throws Error(usage) for invalid options and folders, Error(other) if the
+// disk is full.
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options);
 
 }  // namespace lockstep

@@ -29,7 +29,7 @@ constexpr std::int64_t channels_limit = 16;
 constexpr std::size_t classes_limit = 100'000;
 constexpr std::size_t name_limit_bytes = 255;
 
-// Throws the error that says what is wrong with a manifest.
+// Throws the error for an invalid manifest.
 using Refusal = std::function<void(const std::string& what)>;
 
 Refusal damaged(const std::filesystem::path& file) {
@@ -45,7 +45,7 @@ Refusal unwritable(const std::filesystem::path& file) {
   };
 }
 
-// One JSON object of the manifest with its place, "shards[3].", so that every complaint names the field.
+// One JSON object of the manifest with its path, "shards[3].", so that every error names the field.
 class Fields {
  public:
   Fields(const Json& object, std::string place, const Refusal& refuse)
@@ -126,7 +126,7 @@ std::vector<std::string> class_names(const Fields& fields) {
   for (const Json& value : fields.list("classes", 1, classes_limit)) {
     const bool is_text = value.is_string() && value.get_ref<const std::string&>().size() <= name_limit_bytes;
     fields.require_field(is_text, "classes", fmt::format("a list of texts of at most {} bytes", name_limit_bytes));
-    // HDF5 fills texts up with zeros: in shards, models and checkpoints such a name would end there.
+    // HDF5 pads strings with zeros: in shards, models and checkpoints such a name would be cut there.
     const bool has_zero = value.get_ref<const std::string&>().find('\0') != std::string::npos;
     fields.require_field(!has_zero, "classes", "a list of texts without zero bytes");
     names.push_back(value.get<std::string>());
@@ -171,7 +171,7 @@ SampleKind sample_kind(const Fields& fields) {
   return kind == "picture" ? SampleKind::picture : SampleKind::digit;
 }
 
-// Format 1 knows one store, and does not name it.
+// Format 1 has only one store and does not name it.
 SampleStore sample_store(const Fields& fields) {
   if (fields.number("format", 1, 2) == 1) return SampleStore::images;
   const auto* const named = find_choice(sample_stores, fields.text("store", 1, name_limit_bytes));
@@ -211,7 +211,7 @@ std::string root_hash_of(const Json& content) {
   return xxh3_128_hex(std::as_bytes(std::span(text)));
 }
 
-// Where byte `bytes` of a text lies, counted from 1, as editors count.
+// Position of byte `bytes` of a text, with line and column counted from 1, as in editors.
 std::string describe_place(std::string_view text, std::size_t bytes) {
   const std::string_view before = text.substr(0, bytes);
   const std::size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
@@ -235,7 +235,7 @@ Json parse(const std::string& text, const Refusal& refuse) {
   }
 }
 
-// What is known before there are shards.
+// The fields that are known before the shards are written.
 Manifest description_in(const Fields& fields) {
   Manifest manifest;
   manifest.store = sample_store(fields);
@@ -267,7 +267,7 @@ Manifest manifest_in(const std::string& text, const Refusal& refuse) {
   return manifest;
 }
 
-// `directory` is DATA/train/train where a split was named in place of DATA, which holds it.
+// `directory` is DATA/train/train if the user named a split instead of DATA.
 void require_no_part(const std::filesystem::path& directory) {
   std::error_code error;
   const std::filesystem::path split = std::filesystem::absolute(directory, error).lexically_normal().parent_path();

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-// A signal handler can reach nothing but globals. Guards form a list; the handler only walks it.
+// A signal handler can only access globals. Guards form a linked list, which the handler only reads.
 std::mutex list_mutex;
 std::atomic<MappingGuard*> first_guard = nullptr;
 struct sigaction handler_before;
@@ -25,8 +25,7 @@ void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
   for (const MappingGuard* guard = first_guard; guard != nullptr; guard = guard->next()) {
     if (guard->covers(info->si_addr)) guard->end_program();
   }
-  // What happens then is what would have without us: the instruction at fault runs again, a signal that was sent comes
-  // again.
+  // Restores the previous behavior: the faulting instruction runs again; a signal that was sent is raised again.
   sigaction(signal, &handler_before, nullptr);
   const bool was_sent = info->si_code <= 0;
   if (was_sent) raise(signal);

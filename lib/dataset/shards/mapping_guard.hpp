@@ -1,4 +1,4 @@
-// Gives the fault of a file that shrank under its mapping a sentence and an exit code.
+// Turns the SIGBUS of a truncated mapped file into a message and an exit code.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// While it lives, a read of `mapped` that finds no file behind it (SIGBUS) ends the program with code 65 and the
-// shard's name. Faults elsewhere go to whoever handled them before. Thread-safe.
+// During its lifetime, a read of `mapped` beyond the end of the file (SIGBUS) terminates the program with exit code 65
+// and the shard's name. Faults at other addresses go to the previous handler. Thread-safe.
 class MappingGuard {
  public:
   MappingGuard(const std::filesystem::path& shard, std::span<const std::byte> mapped);
@@ -18,14 +18,14 @@ class MappingGuard {
   MappingGuard& operator=(const MappingGuard&) = delete;
 
   bool covers(const void* address) const;
-  // Ends the program. Async-signal-safe, so its words were made before.
+  // Terminates the program. Async-signal-safe, so its message is composed in advance.
   [[noreturn]] void end_program() const;
   const MappingGuard* next() const { return next_; }
 
  private:
   std::span<const std::byte> mapped_;
   std::string sentence_;
-  std::string line_;  // as base/log would print it
+  std::string line_;  // the message with the prefix of base/log
   MappingGuard* next_ = nullptr;
 };
 

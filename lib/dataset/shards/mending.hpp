@@ -1,4 +1,4 @@
-// What a sentence on a damaged shard advises.
+// Advice in messages about a damaged shard.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-// The name of a folder of copies that --stage makes: "train-0123456789abcdef0123456789abcdef".
+// Name of a folder of staged copies (--stage): "train-0123456789abcdef0123456789abcdef".
 std::string staged_folder_name(std::string_view split, const std::string& root_hash);
 
-// What to do about `shard`: the sentence `advice`, unless it lies in a folder of copies, which are made again.
+// Advice for a damaged `shard`: `advice`, or for a staged copy: remove it, so that --stage copies it again.
 std::string mending(const std::filesystem::path& shard, std::string_view advice);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The list of a source's files that were left out of the shards, or set right for them.
+// Writes odd_files.csv: the source files that were left out of the shards, or repaired.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Writes `folder`/odd_files.csv, sorted by name, and says how many there are; does nothing where there is none. Lines
-// of `file,taken,remark`, cells as in base/text/table_cell.hpp. Throws as write_file_atomically().
+// Writes `folder`/odd_files.csv, sorted by name, and logs the number of files. Does nothing if there are none. Lines
+// are `file,taken,remark`, with cells as in base/text/table_cell.hpp. Throws as write_file_atomically().
 void write_odd_files(const std::filesystem::path& folder, std::vector<OddFile> odd_files);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// What writing and reading a shard have in common. Described in data/README.md.
+// Names of HDF5 datasets, shared by the writer and the reader of shards. data/README.md documents the format.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace lockstep::shard_format {
 
 inline constexpr const char* images = "images";    // format 1
-inline constexpr const char* samples = "samples";  // format 2, and the next two
+inline constexpr const char* samples = "samples";  // this and the next two: format 2
 inline constexpr const char* offsets = "offsets";
 inline constexpr const char* sizes = "sizes";
 inline constexpr const char* labels = "labels";

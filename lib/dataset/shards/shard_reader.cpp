@@ -32,7 +32,7 @@ MappedFile map_shard(const std::filesystem::path& path, const RegularFile& file)
   throw_unopened(path, reason);
 }
 
-// Every check names the file and ends in Error(bad_data).
+// Every failed check names the file and throws Error(bad_data).
 template <typename... Args>
 void require_whole(bool condition, const std::filesystem::path& path, fmt::format_string<Args...> text,
                    Args&&... args) {
@@ -59,7 +59,7 @@ RegularFile open_shard(const std::filesystem::path& path) try {
   throw_unopened(path, reason);
 }
 
-// The shard while HDF5 has it open.
+// A shard while HDF5 has it open.
 class ShardReader::File {
  public:
   File(const std::filesystem::path& path, const RegularFile& file, std::int32_t expected_format)
@@ -70,7 +70,7 @@ class ShardReader::File {
     require_whole(format() == expected_format, path_, "its format is not {}", expected_format);
   }
 
-  // The offset of a contiguous dataset of this type and shape, all of it inside the file.
+  // File offset of a contiguous dataset with this type and shape; checks that it is inside the file.
   std::size_t find(const char* name, hid_t type, const std::vector<hsize_t>& dims) const {
     require_whole(H5Lexists(file_, name, H5P_DEFAULT) > 0, path_, "it has no /{}", name);
     const Hid<H5Dclose> dataset(H5Dopen2(file_, name, H5P_DEFAULT));
@@ -131,7 +131,7 @@ ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, co
       samples_(entry.samples),
       image_size_{manifest.shape.height, manifest.shape.width} {
   assert(samples_ > 0);
-  // Alone: around a missing page the system reads megabytes that opening does not need.
+  // Reads only this block, because the system's read-ahead around a missing page would read megabytes.
   read_ahead(file_.bytes().first(std::min(file_.bytes().size(), static_cast<std::size_t>(manifest.block_bytes))));
   require_listed_bytes(path_, file_.bytes(), entry, manifest.block_bytes);
   const File shard(path_, file, manifest.format());
@@ -174,7 +174,7 @@ void ShardReader::find_pictures(const File& shard, const Manifest& manifest, con
   for (std::int64_t sample = 0; sample < samples_; ++sample) {
     const PictureSize picture = size(sample);
     const std::int64_t bytes = offset(sample + 1) - offset(sample);
-    // Their sum is that of all, which fits, so none of them leaves the file.
+    // Each sample has positive size and the total fits into the file, so no sample exceeds it.
     require_whole(offset(sample + 1) > offset(sample) && offset(sample) >= 0, path_, "sample {} has no bytes", sample);
     require_whole(picture.height > 0 && picture.width > 0 && picture.height <= most_picture_side &&
                       picture.width <= most_picture_side,

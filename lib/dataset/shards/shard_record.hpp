@@ -1,5 +1,4 @@
-// What a conversion knows of a shard that it has made: for the manifest, for statistics, and for the run that goes on
-// where this one was interrupted.
+// What a conversion records about a finished shard: for the manifest, for statistics, and to resume an interrupted run.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace lockstep {
 
-// Sums over pixels, for mean and deviation. Whole numbers, so that no order of adding them changes the result.
+// Sums over pixels for mean and deviation. They are integers, so the order of summation does not affect the result.
 struct PixelSums {
   std::vector<std::uint64_t> values;   // [channels]
   std::vector<std::uint64_t> squares;  // [channels]
@@ -25,19 +24,19 @@ struct PixelSums {
   // pixels [..., channels]
   void add(std::span<const std::uint8_t> pixels_of_picture);
   void add(const PixelSums& others);
-  // Into the manifest's mean and deviation.
+  // Sets the manifest's mean and deviation.
   void set_statistics(Manifest& manifest) const;
 };
 
 struct ShardRecord {
-  ShardEntry entry;  // with 0 samples where none of its files was a picture: then there is no such file
+  ShardEntry entry;  // has 0 samples if none of the files was a picture; then the shard file does not exist
   PixelSums sums;
   std::vector<OddFile> odd_files;
 };
 
 // One line of JSON.
 std::string to_text(const ShardRecord& record);
-// Nothing where the text is no such record, of a data set with so many channels.
+// std::nullopt if the text is not a record of a data set with that many channels.
 std::optional<ShardRecord> shard_record_from(const std::string& text, std::int64_t channels);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ namespace {
 Hid<H5Dclose> create_dataset(hid_t file, const char* name, hid_t type, std::span<const hsize_t> dims) {
   const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
   check_h5(H5Pset_layout(creation, H5D_CONTIGUOUS), "choose a layout");
-  // A date in the file would make equal content differ.
+  // Timestamps would make files with equal content differ.
   check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
   const Hid<H5Sclose> space(
       check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe the samples"));
@@ -71,7 +71,7 @@ std::vector<std::byte> finished(hid_t file, const std::optional<ShardFacts>& fac
 
 Hid<H5Fclose> create_shard(std::int32_t format, std::span<const std::string> classes,
                            const std::optional<ShardFacts>& facts) {
-  // Page-aligned, so that a sample of a page or less crosses as few pages as it can.
+  // Page-aligned, so that small samples cross as few page boundaries as possible.
   constexpr hsize_t page_bytes = 4096;
   silence_hdf5();
   const Hid<H5Pclose> access = hdf5_in_memory();
@@ -94,7 +94,7 @@ std::vector<std::byte> shard_bytes(const SampleShape& shape, std::span<const std
                                        static_cast<hsize_t>(shape.width), static_cast<hsize_t>(shape.channels)};
   assert(images.size() == dims[0] * dims[1] * dims[2] * dims[3]);
   const Hid<H5Fclose> file = create_shard(1, classes, facts);
-  // Both are created before any sample is written, so that all of HDF5's own structures lie before the samples.
+  // Both datasets are created before any sample is written, so that all HDF5 structures are before the samples.
   const Hid<H5Dclose> images_set = create_dataset(file, shard_format::images, H5T_STD_U8LE, dims);
   const Hid<H5Dclose> labels_set = create_dataset(file, shard_format::labels, H5T_STD_I32LE, std::span(dims).first(1));
   write_samples(images_set, H5T_STD_U8LE, images.data());
@@ -127,7 +127,7 @@ std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes,
   const Hid<H5Dclose> offsets_set = create(shard_format::offsets, H5T_STD_I64LE, {count + 1});
   const Hid<H5Dclose> sizes_set = create(shard_format::sizes, H5T_STD_I32LE, {count, 2});
   const Hid<H5Dclose> samples_set = create(shard_format::samples, H5T_STD_U8LE, {samples.bytes.size()});
-  // Bytes are laid out in the order in which they are written: what a reader needs first comes first.
+  // Data are stored in the order of writing, so the datasets that a reader needs first are written first.
   write_samples(labels_set, H5T_NATIVE_INT32, samples.labels.data());
   write_samples(offsets_set, H5T_NATIVE_INT64, samples.offsets.data());
   write_samples(sizes_set, H5T_NATIVE_INT32, sizes.data());

@@ -48,7 +48,7 @@ std::vector<SplitSpec> splits_of(const SampleSource& source, const ConvertOption
   return plans;
 }
 
-// By number of samples where all are of one size, else by their bytes.
+// Limited by number of samples if all have one size, otherwise by bytes.
 std::vector<ShardRange> shards_of(const SplitSpec& plan, const SampleSource& source, const ConvertOptions& options) {
   std::vector<ShardRange> ranges;
   const bool by_number = source.description().store == SampleStore::images;
@@ -68,14 +68,14 @@ std::vector<ShardRange> shards_of(const SplitSpec& plan, const SampleSource& sou
   return ranges;
 }
 
-constexpr std::size_t most_shards = 100'000;  // five digits in their names
+constexpr std::size_t most_shards = 100'000;  // shard names have five digits
 
 void require_count(std::size_t shards, const std::string& message, const char* option) {
   require(shards < most_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", message,
           most_shards, option);
 }
 
-// A shard is made in memory.
+// A shard is created in memory.
 void require_shard_samples(const SampleShape& shape, std::size_t largest_split, const ConvertOptions& options) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 31;
   const std::int64_t most = most_bytes / (shape.height * shape.width * shape.channels);

@@ -1,4 +1,4 @@
-// Which of a source's samples go into which shard of which split: a pure function of the source and the options.
+// Assigns samples of a source to shards and splits: a pure function of the source and the options.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// Consecutive samples: [first, end) of a SplitSpec's.
+// Consecutive samples [first, end) of a SplitSpec.
 struct ShardRange {
   std::size_t first;
   std::size_t end;
@@ -19,13 +19,13 @@ struct ShardRange {
 struct SplitSpec {
   Split split;
   SourceSplit from;
-  std::vector<std::int64_t> samples;  // positions in the source
+  std::vector<std::int64_t> samples;  // indices in the source
   std::vector<ShardRange> shards;
 };
 
-// Training, validation (the source's own, or if asked for those training samples that draw the smallest numbers), test.
-// A shard is full by the number of its samples where all are of one size, else by their bytes. Throws Error(usage) for
-// options that do not fit the source.
+// Splits in the order training, validation, test. The validation split is the source's own or, if the options ask for
+// one, consists of the training samples with the smallest random numbers. Shards are limited by number of samples if
+// all have one size, otherwise by bytes. Throws Error(usage) for options that do not fit the source.
 std::vector<SplitSpec> plan_splits(const SampleSource& source, const ConvertOptions& options);
 
 }  // namespace lockstep

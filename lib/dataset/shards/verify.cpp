@@ -39,7 +39,7 @@ std::string describe_block(const ShardEntry& entry, const std::vector<std::strin
                      found.size());
 }
 
-// What is wrong with a shard: bad_data where its bytes are, any other failure where they could not be checked.
+// A problem with a shard: bad_data if its bytes are wrong, another failure if they could not be checked.
 struct Fault {
   std::string message;
   Failure failure;
@@ -51,7 +51,7 @@ Fault unread(const fs::path& path, int error_number) {
           is_missing ? Failure::bad_data : remedy_for(error_number, Access::reading).failure};
 }
 
-// Read, not mapped: a disk that fails then gives a sentence and not a signal.
+// Uses read() instead of a mapping, so that a failing disk gives an error and not a signal.
 std::string content_of(const fs::path& path, const ShardEntry& entry, std::optional<Fault>& fault) {
   try {
     const std::size_t size = RegularFile(path).bytes();
@@ -87,7 +87,7 @@ std::optional<Fault> fault_of(const fs::path& directory, const ShardEntry& entry
       Failure::bad_data};
 }
 
-// Why a reader refuses a shard whose bytes are those that were hashed: another program wrote it, or its manifest.
+// Why a reader refuses a shard with correct hashes: another program wrote the shard or its manifest.
 std::optional<Fault> refusal_of(const fs::path& directory, const Manifest& manifest, const ShardEntry& entry) {
   try {
     const ShardReader reader(directory, manifest, entry);
@@ -97,11 +97,11 @@ std::optional<Fault> refusal_of(const fs::path& directory, const Manifest& manif
   }
 }
 
-// Collective: one for each shard with a fault, sorted, the same on all ranks.
+// Collective. One entry per faulty shard, sorted, the same on all ranks.
 std::vector<Fault> find_faults(const Communicator& world, const fs::path& directory, const Manifest& manifest) {
   const auto ranks = static_cast<std::size_t>(world.size());
   rank_status::enter(Phase::opening_data);
-  std::string own;  // lines: the failure, then the message
+  std::string own;  // the failure code and the message of each fault
   for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
     const ShardEntry& entry = manifest.shards[shard];
     std::optional<Fault> fault = fault_of(directory, entry, manifest.block_bytes);
@@ -112,7 +112,7 @@ std::vector<Fault> find_faults(const Communicator& world, const fs::path& direct
   std::vector<Fault> all;
   for (const std::string& lines : world.all_gather(own)) {
     for (std::size_t start = 0; start < lines.size();) {
-      const std::size_t end = lines.find('\n', start + 1);  // a failure may have the number of a new line
+      const std::size_t end = lines.find('\n', start + 1);  // start + 1: the failure code itself may equal a newline
       all.push_back({lines.substr(start + 1, end - start - 1), static_cast<Failure>(lines[start])});
       start = end + 1;
     }
@@ -176,7 +176,7 @@ void verify(const Communicator& world, const fs::path& directory, VerifyOutput o
     for (std::size_t i = 0; i + 1 < faults.size(); ++i) log::warning(std::string_view(faults[i].message));
   }
   require_checked(faults, shards);
-  // The last one is part of the error itself, so that whoever keeps only that has a name.
+  // The last message is also part of the error, so that the error alone names a shard.
   require(faults.empty(), Failure::bad_data, "{} (damaged shards: {} of {}). Run make_shards again: it replaces them.",
           faults.empty() ? "" : faults.back().message, faults.size(), shards);
   if (output == VerifyOutput::root_hashes) log::plain(fmt::format("{}", fmt::join(hashes, "\n")));

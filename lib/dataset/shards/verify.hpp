@@ -1,5 +1,4 @@
-// Reads every byte of a data set again, compares it with the hashes in its manifest, and opens each shard as a training
-// does.
+// Verifies a data set: hashes every byte, compares with the manifest, and opens each shard as training does.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,24 @@
 
 namespace lockstep {
 
-// What is wrong with a shard's bytes, as one sentence that names it and the damaged blocks; nothing where they are
-// those that were hashed.
+// One sentence about the damage of a shard, naming it and the damaged blocks; std::nullopt if its bytes match the
+// manifest.
 std::optional<std::string> damage_of(const std::filesystem::path& directory, const ShardEntry& entry,
                                      std::int64_t block_bytes);
 
-// Collective; the shards are shared out among the ranks. One sentence for each shard that is damaged or that a reader
-// refuses, the same on all ranks.
+// Collective; the ranks share the shards. One sentence for each shard that is damaged or that a reader refuses, the
+// same on all ranks.
 std::vector<std::string> find_damage(const Communicator& world, const std::filesystem::path& directory,
                                      const Manifest& manifest);
 
 enum class VerifyOutput : std::uint8_t {
-  summary,      // a sentence for each split
-  root_hashes,  // a line for each split of an undamaged data set: "train 0123456789abcdef0123456789abcdef"
+  summary,      // one sentence per split
+  root_hashes,  // one line per undamaged split: "train 0123456789abcdef0123456789abcdef"
 };
 
-// Collective. `directory` holds a manifest, or splits that do. Says what was read; throws Error(bad_data) if any shard
-// is damaged, Error(usage) if there is no data set. Where a shard could not be checked, as no file could be opened, the
-// failure is the system's reason and never bad_data.
+// Collective. `directory` contains a manifest, or splits that do. Logs what was read. Throws Error(bad_data) if a shard
+// is damaged, Error(usage) if there is no data set. If a shard could not be checked, for example because no file could
+// be opened, the failure is the system's reason, never bad_data.
 void verify(const Communicator& world, const std::filesystem::path& directory,
             VerifyOutput output = VerifyOutput::summary);
 

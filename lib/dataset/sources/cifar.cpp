@@ -14,18 +14,18 @@
 namespace lockstep {
 namespace {
 
-// Both versions of https://www.cs.toronto.edu/~kriz/cifar.html: records of one or two label bytes and 32 x 32 pixels,
-// channel by channel.
+// CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html): records of one or two label bytes and 32 x 32
+// pixels, planar.
 struct CifarVersion {
   const char* name;
   const char* form;  // for people
   std::size_t label_bytes;
-  std::size_t label_at;  // the one of them that counts
+  std::size_t label_at;  // index of the label byte that is used
   std::vector<const char*> train_files;
-  std::int64_t train_file_samples;  // in each of the published files
+  std::int64_t train_file_samples;  // per published file
   const char* test_file;
   const char* names_file;
-  std::vector<std::string> known_classes;  // where the names file is missing
+  std::vector<std::string> known_classes;  // used if the names file is missing
 };
 
 constexpr std::int64_t side = 32;

@@ -20,7 +20,7 @@
 namespace lockstep {
 namespace {
 
-// Samples of one split.
+// One split of an IDX data set.
 struct IdxPart {
   std::filesystem::path labels_path;
   IdxFile images;
@@ -30,7 +30,7 @@ struct IdxPart {
     return xxh3_128_hex(std::as_bytes(std::span(images.values))) +
            xxh3_128_hex(std::as_bytes(std::span(labels.values)));
   }
-  // What a network needs at least.
+  // Minimum number of classes that a network needs.
   std::size_t classes() const { return largest_label() + 1U; }
   std::uint8_t largest_label() const { return labels.value(first_with_largest_label()); }
   std::size_t first_with_largest_label() const {
@@ -109,7 +109,7 @@ std::vector<std::string> numbered_classes(std::size_t count) {
   return names;
 }
 
-// The four files of a set.
+// The four files of a data set.
 enum class IdxRole : std::uint8_t { train_images, train_labels, test_images, test_labels };
 struct IdxEnding {
   std::string_view text;
@@ -130,10 +130,10 @@ constexpr std::array idx_endings = {IdxEnding{"train-images-idx3-ubyte", IdxRole
                                     IdxEnding{"t10k-labels.idx1-ubyte", IdxRole::test_labels},
                                     IdxEnding{"test-labels-idx2-int", IdxRole::test_labels}};  // QMNIST
 
-// Names without .gz.
+// File names without .gz.
 using IdxNames = std::map<IdxRole, std::set<std::string>>;
 
-// By the prefix of their names, without the sign that ends it.
+// Data sets in a folder, keyed by the prefix of their file names without the separator.
 std::map<std::string, IdxNames> sets_in(const std::filesystem::path& directory) {
   std::map<std::string, IdxNames> sets;
   std::error_code reason;
@@ -155,7 +155,7 @@ std::map<std::string, IdxNames> sets_in(const std::filesystem::path& directory) 
   return sets;
 }
 
-// Its files have names of their own, which none of MNIST's are.
+// QMNIST's files have names that differ from MNIST's.
 void refuse_qmnist(const std::map<std::string, IdxNames>& sets, const std::filesystem::path& directory) {
   require(sets.contains("") || !sets.contains("qmnist"), Failure::usage,
           "'{}' holds QMNIST ('qmnist-train-images-idx3-ubyte' and others), whose files have other names than MNIST's. "
@@ -189,7 +189,7 @@ std::pair<std::string, IdxNames> chosen_set(const std::filesystem::path& directo
   return *found;
 }
 
-// `message` say which one it is.
+// `message` describes the file.
 std::filesystem::path only_file(const std::filesystem::path& directory, const IdxNames& names, IdxRole role,
                                 std::string_view message) {
   const auto found = names.find(role);
@@ -203,7 +203,7 @@ std::filesystem::path only_file(const std::filesystem::path& directory, const Id
   return directory / *found->second.begin();
 }
 
-// Of an IdxSet.
+// Number of classes of an IdxSet.
 std::size_t class_count(const IdxSet& set, const IdxPart& train, const IdxPart& test) {
   if (!set.classes) {
     require(test.classes() <= train.classes(), Failure::bad_data,
@@ -224,7 +224,7 @@ std::size_t class_count(const IdxSet& set, const IdxPart& train, const IdxPart& 
   return static_cast<std::size_t>(*set.classes);
 }
 
-// The ten classes of MNIST or Fashion-MNIST, and no others under their names.
+// MNIST or Fashion-MNIST, which must have exactly ten classes.
 std::unique_ptr<SampleSource> open_published(const std::filesystem::path& directory, SourceDescription description) {
   require_folder(directory);
   const auto opened = [&](const std::string& name) {
@@ -280,7 +280,7 @@ std::unique_ptr<SampleSource> open_idx_set(const std::filesystem::path& director
   IdxPart test = open_part(test_paths);
   const std::size_t classes = class_count(set, train, test);
   const std::string name = prefix.empty() ? "idx" : prefix;
-  // Of handwriting, as far as is known: its mirror image is not of the same class.
+  // Treated as handwriting, whose mirror image is not of the same class.
   SourceDescription description = {name,
                                    fmt::format("{} (IDX files, {} classes) from {}", name, classes,
                                                std::filesystem::weakly_canonical(directory).string()),

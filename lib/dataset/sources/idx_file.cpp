@@ -28,7 +28,7 @@ struct GzClose {
   void operator()(gzFile file) const noexcept { gzclose_r(file); }
 };
 
-// The bytes of a file from the first on. zlib passes on those of a file that is not packed.
+// Reads a file sequentially. zlib passes uncompressed files through.
 class Unpacker {
  public:
   explicit Unpacker(const std::filesystem::path& plain) : path_(plain) {
@@ -36,17 +36,17 @@ class Unpacker {
     if (is_absent(plain) && !is_absent(packed)) path_ = packed;
     const RegularFile regular = open_to_read(path_);
     file_bytes_ = regular.bytes();
-    descriptor_ = ::fcntl(regular.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes its own
+    descriptor_ = ::fcntl(regular.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes its own descriptor
     file_.reset(descriptor_ < 0 ? nullptr : gzdopen(descriptor_, "rb"));
     if (file_ == nullptr) throw system_failure(fmt::format("cannot read '{}'", path()), errno, Access::reading);
   }
 
   std::string path() const { return path_.string(); }
 
-  // Fewer at the end of the file.
+  // Returns fewer bytes at the end of the file.
   std::string read(std::size_t most_bytes) const {
     constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-    constexpr std::size_t most_unpacked_of_a_byte = 1032;  // of deflate
+    constexpr std::size_t most_unpacked_of_a_byte = 1032;  // maximum compression ratio of deflate
     std::string bytes;
     bytes.reserve(std::min(most_bytes, (file_bytes_ + 1) * most_unpacked_of_a_byte));
     while (bytes.size() < most_bytes) {
@@ -63,7 +63,7 @@ class Unpacker {
 
  private:
   void require_whole() const {
-    // zlib begins with a name for the descriptor; we say the path.
+    // zlib's message begins with the descriptor; ours names the path.
     int code = Z_OK;
     std::string_view message = gzerror(file_.get(), &code);
     const std::string start = fmt::format("<fd:{}>: ", descriptor_);
@@ -84,7 +84,7 @@ std::size_t big_endian(std::string_view bytes) {
   return number;
 }
 
-// After the four bytes that say the type and the number of dimensions.
+// Call after the first four bytes, which contain the type and the number of dimensions.
 IdxFile read_rest(const Unpacker& file, std::size_t dimensions, std::size_t value_bytes) {
   IdxFile read;
   const std::string header = file.read(number_bytes * dimensions);

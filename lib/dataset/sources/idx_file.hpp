@@ -1,7 +1,7 @@
-// One IDX file (http://yann.lecun.com/exdb/mnist), plain or packed by gzip.
+// Reads one IDX file (http://yann.lecun.com/exdb/mnist), plain or compressed by gzip.
 //
-// 0, 0, a byte for the type (8: bytes, 12: four bytes, the highest first), the number of dimensions, then each of them
-// in four bytes, the highest first; then the values.
+// The format: two zero bytes, a type byte (8: uint8, 12: int32), the number of dimensions in one byte, the dimensions
+// as 32-bit integers, then the values. All integers are big-endian.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,11 @@ struct IdxFile {
   std::uint8_t value(std::size_t at) const { return static_cast<std::uint8_t>(values[at]); }
 };
 
-// They read `plain`, or the file beside it with .gz, and no more memory than the file's header states. They throw
-// Error(usage) where it cannot be read, Error(bad_data) where it is of another form, is damaged, or holds fewer or more
-// values than its header states.
-// Bytes in three dimensions.
+// Both functions read `plain`, or the file with .gz appended, and use no more memory than the header states. They throw
+// Error(usage) if it cannot be read. They throw Error(bad_data) if it has another form, is damaged, or holds more or
+// fewer values than its header states. This one reads bytes in three dimensions.
 IdxFile read_idx_images(const std::filesystem::path& plain);
-// Bytes in one dimension, or QMNIST's: numbers of four bytes in rows of eight, the class first.
+// Reads bytes in one dimension, or QMNIST's labels: int32 rows of eight, with the class first.
 IdxFile read_idx_labels(const std::filesystem::path& plain);
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@ constexpr std::string_view advice_on_arrays =
     "Fetch the files that 'make_shards --help' names, or write the arrays as PNG files into a folder for each class "
     "and run 'make_shards images'.";
 
-// Told by the end of a file's name, where no other file tells more.
+// Recognized by the ending of a file name, unless another file is more specific.
 struct NamedForm {
   std::string_view ending;
   std::string_view name;

@@ -1,4 +1,4 @@
-// Where samples come from before they are in shards.
+// Interface of sample sources: samples before they are stored in shards.
 #pragma once
 
 #include <array>
@@ -18,84 +18,85 @@
 
 namespace lockstep {
 
-enum class SourceSplit { train, test, validation };  // the last one only where the description says so
+enum class SourceSplit { train, test, validation };  // validation only if SourceDescription::validation is set
 
 struct SourceDescription {
   std::string name;    // "cifar10"
-  std::string source;  // what and where, for people
-  SampleShape shape;   // of the images that a network is given
+  std::string source;  // what it is and where it is, for people
+  SampleShape shape;   // of the network's input
   SampleKind kind = SampleKind::picture;
   std::vector<std::string> classes;
-  SampleStore store = SampleStore::images;  // what read() gives
-  // Of names, sizes and labels of all its files: what is made of them may be kept as long as it is the same. Empty
-  // where that is not known without reading them.
+  SampleStore store = SampleStore::images;  // what read() provides
+  // Hash of names, sizes and labels of all files. Results of an earlier conversion are reused only if it is unchanged.
+  // Empty if it is not known without reading the files.
   std::string fingerprint = {};
-  std::string validation = {};  // where the source's own validation split comes from, for people; empty: it has none
-  std::optional<std::int64_t> sample_bits = {};  // as in a manifest
+  std::string validation = {};  // origin of the source's own validation split, for people; empty: it has none
+  std::optional<std::int64_t> sample_bits = {};  // see Manifest::sample_bits
 };
 
-// One sample, with memory that is used again for the next one.
+// One sample. Its memory is reused for the next one.
 struct SourceSample {
   OwnedPicture picture;
-  std::vector<std::uint8_t> jpeg;  // the picture as it is to be stored, of a source whose store is JPEG
-  std::string file;                // where it comes from, if that is a file of its own
-  std::string remark;              // what is odd about that file: "is CMYK"; empty for most
+  std::vector<std::uint8_t> jpeg;  // the JPEG file to store, if the source's store is JPEG
+  std::string file;                // its source file, if it has a separate one
+  std::string remark;              // what is unusual about that file: "is CMYK"; usually empty
 };
 
-// A file that is not in the shards, or was set right for them.
+// A file that was left out of the shards, or repaired for them.
 struct OddFile {
   std::string file;
   bool is_skipped = false;
-  std::string remark;  // completes "it ..."
+  std::string remark;  // completes the sentence "it ..."
   bool operator==(const OddFile&) const = default;
 };
 
-// Checked as a whole when it is opened, so that nothing is written from a source that is damaged further on.
+// Validates the whole source when it is opened, so that nothing is written from a damaged source.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual const SourceDescription& description() const = 0;
   virtual std::int64_t samples(SourceSplit split) const = 0;
-  // About as many bytes as the sample takes in a shard: decides where one shard ends and the next begins.
+  // Approximate size of the sample in a shard; decides where one shard ends and the next begins.
   virtual std::int64_t expected_bytes(SourceSplit, std::int64_t) const {
     const SampleShape& shape = description().shape;
     return shape.height * shape.width * shape.channels;
   }
-  // Writes the sample and returns its label; nothing where its file is no picture, which `sample.remark` then says.
-  // Thread-safe.
+  // Writes the sample and returns its label; std::nullopt if its file is not a picture, with the reason in
+  // `sample.remark`. Thread-safe.
   virtual std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const = 0;
-  // Of all samples, where every rank holds them in memory: compared over ranks. Else empty.
+  // Hash of all samples, if every rank holds them in memory; compared over ranks. Otherwise empty.
   virtual std::string content_hash() const { return ""; }
-  // What was left out before reading began.
+  // Files that were left out before reading began.
   virtual std::vector<OddFile> left_out() const { return {}; }
 };
 
-// The binary version of CIFAR, unpacked. They throw Error(usage) where a file cannot be read, Error(bad_data) where it
-// is cut short or has a label out of range.
+// The binary version of CIFAR, unpacked. Throw Error(usage) if a file cannot be read, Error(bad_data) if it is
+// truncated or has a label out of range.
 std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& directory);
-// Of the two labels that each sample of CIFAR-100 has: of 100 classes, or of the 20 that those are grouped into.
+// Which label of a CIFAR-100 sample to use: one of 100 classes, or one of 20 superclasses.
 enum class Cifar100Labels : std::uint8_t { fine, coarse };
 inline constexpr std::array<Choice<Cifar100Labels>, 2> cifar100_labels{
     {{"fine", Cifar100Labels::fine}, {"coarse", Cifar100Labels::coarse}}};
 std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory, Cifar100Labels labels);
 
-// IDX files, plain or with .gz, under the names that MNIST and Fashion-MNIST use alike. Fail as above, and with
-// Error(bad_data) where the training labels are not of ten classes.
+// IDX files, plain or with .gz, with the names that MNIST and Fashion-MNIST share. Throw as above, and Error(bad_data)
+// if the training labels do not have ten classes.
 std::unique_ptr<SampleSource> open_mnist(const std::filesystem::path& directory);
 std::unique_ptr<SampleSource> open_fashion_mnist(const std::filesystem::path& directory);
 
-// Which of the IDX files in a folder, and of how many classes they are.
+// Selects IDX files in a folder, and their number of classes.
 struct IdxSet {
-  std::optional<std::string> prefix = {};    // of the files' names; none: the folder holds one set
-  std::optional<std::int64_t> classes = {};  // 1 to most_idx_classes; none: the largest training label and one more
+  std::optional<std::string> prefix = {};    // of the file names; unset: the folder contains one data set
+  std::optional<std::int64_t> classes = {};  // 1 to most_idx_classes; unset: the largest training label plus one
 };
-inline constexpr std::int64_t most_idx_classes = 256;  // a label is a byte
-// Any such set, like EMNIST's. Its files are found by their names' ends, whatever comes before:
-// train-images-idx3-ubyte, train-labels-idx1-ubyte, and likewise with t10k- or test-; a dot may stand before "idx".
-// Fails as above, and with Error(usage) where none or several sets are there and the prefix does not choose one.
+inline constexpr std::int64_t most_idx_classes = 256;  // labels are bytes
+// Any IDX data set, such as EMNIST. Files are found by the endings of their names: train-images-idx3-ubyte,
+// train-labels-idx1-ubyte, and likewise with t10k- or test-. A dot may precede "idx". Throws as above, and Error(usage)
+// if no data set exists, or if there are several and the prefix does not select one.
 std::unique_ptr<SampleSource> open_idx_set(const std::filesystem::path& directory, const IdxSet& set);
 
-// A stand-in for real pictures, drawn from a formula: `samples` for training and a fifth of that for the test.
+// Synthetic pictures drawn from a formula, as a substitute for real data: `samples` for training, and a fifth of that
+// for testing.
 std::unique_ptr<SampleSource> make_synthetic_source(std::int64_t samples, std::uint64_t seed);
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Of a source that reads a folder.
+// Creates a source that reads a folder.
 template <std::unique_ptr<SampleSource> (*open_folder)(const std::filesystem::path&)>
 std::unique_ptr<SampleSource> from_folder(const SourceRequest& request) {
   return open_folder(request.folder);

@@ -1,4 +1,4 @@
-// The sources by name: what make_shards offers.
+// The sources by name, which make_shards offers.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 namespace lockstep {
 
 struct SourceRequest {
-  std::filesystem::path folder;  // with the published files
-  std::int64_t samples = 0;      // for training
+  std::filesystem::path folder;  // contains the published files
+  std::int64_t samples = 0;      // number of training samples
   std::uint64_t seed = 0;
   PictureStorage pictures = {};
-  MetaMat meta_mat = {};                // of `folder`, on rank 0
-  const Communicator* world = nullptr;  // whose ranks make the source together
+  MetaMat meta_mat = {};                // from `folder`, on rank 0
+  const Communicator* world = nullptr;  // ranks that create the source together
   Cifar100Labels labels = Cifar100Labels::fine;
   IdxSet idx = {};
 };
-// What it is told: a folder, that and which of its labels or files to take, a number of samples, or a folder and a word
-// on how to store pictures.
+// The inputs of a source: a folder, possibly with options for labels, IDX files or picture storage; or a number of
+// samples.
 enum class SourceNeeds : std::uint8_t { folder, folder_and_labels, folder_and_idx_set, sample_count, pictures };
 struct SourceEntry {
   std::string_view name;
-  std::string_view help;  // what it is and reads, for people
+  std::string_view help;  // what the source is and reads, for people
   SourceNeeds needs;
   std::unique_ptr<SampleSource> (*make)(const SourceRequest& request);
 };

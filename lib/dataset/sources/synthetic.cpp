@@ -15,12 +15,12 @@ constexpr std::int64_t channels = 3;
 constexpr std::size_t pixels = side * side;
 constexpr std::int64_t class_count = 10;
 
-// Ten figures, each its own mirror image. Where it lies, how large it is, and which of two random colours is the figure
-// and which the ground is drawn anew for each sample: neither a pixel nor a mean colour tells the class.
+// Ten figures, each symmetric under mirroring. Position, size, and the assignment of two random colors to figure and
+// background are drawn for each sample. So neither single pixels nor the mean color reveal the class.
 constexpr std::array<const char*, class_count> figures = {"disk", "ring",  "square", "frame",   "triangle",
                                                           "plus", "cross", "rows",   "columns", "checkerboard"};
 
-// Whether the point (x, y), relative to the middle and in units of the figure's radius, lies on the figure.
+// Whether the point (x, y), relative to the center and in units of the figure's radius, is on the figure.
 bool on_figure(std::int32_t figure, float x, float y) {
   const float across = std::abs(x);
   const float down = std::abs(y);
@@ -89,7 +89,7 @@ class SyntheticSource final : public SampleSource {
 
  private:
   static constexpr float noise_range = 64;
-  static constexpr std::uint64_t noise_start = 4;  // counters below draw the figure
+  static constexpr std::uint64_t noise_start = 4;  // lower counters draw the figure
   using Colour = std::array<float, channels>;
 
   struct Figure {
@@ -101,7 +101,7 @@ class SyntheticSource final : public SampleSource {
     Colour ground;
   };
 
-  // All random values of one sample, a pure function of (seed, split, index).
+  // All random values of a sample: a pure function of (seed, split, index).
   class Draws {
    public:
     Draws(std::uint64_t seed, SourceSplit split, std::int64_t index)
@@ -116,13 +116,13 @@ class SyntheticSource final : public SampleSource {
       const auto first = at(1);
       const auto second = at(2);
       Figure drawn{static_cast<std::int32_t>(place[0] % class_count), 0, 0, 7 + uniform(place[1]) * 5, {}, {}};
-      // The whole figure stays inside the picture.
+      // Keeps the whole figure inside the picture.
       const auto middle = [&](std::uint32_t bits) {
         return drawn.radius + uniform(bits) * (side - 1 - 2 * drawn.radius);
       };
       drawn.x = middle(place[2]);
       drawn.y = middle(place[3]);
-      // Which of the two is the darker one is a coin's toss, so that their contrast says nothing about the class.
+      // Which color is darker is random, so the contrast does not reveal the class.
       const float contrast = (60 + uniform(first[3]) * 60) * ((second[3] & 1) == 0 ? 1.0F : -1.0F);
       for (std::size_t channel = 0; channel < channels; ++channel) {
         const float middle_grey = 70 + uniform(first[channel]) * 115;

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Large requests: what a file system on the network reads well.
+// Large requests, which network file systems handle well.
 constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 
 [[noreturn]] void throw_unwritable(const fs::path& path, int error_number) {
@@ -28,7 +28,7 @@ constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 
 }  // namespace
 
-// Of the hash, not of the file: any name fits then, with what is added to it.
+// The name contains the hash instead of the file name, so that it fits with any suffix.
 fs::path unfinished_copy(const fs::path& folder, const ShardEntry& entry, int copy) {
   const std::string number = copy == 1 ? "" : fmt::format(".{}", copy);
   return folder / fmt::format(".{}{}.lockstep-staging", entry.hash, number);
@@ -39,7 +39,7 @@ void remove_unfinished_copies(const fs::path& folder, const ShardEntry& entry) t
     LeasedFile::lease(unfinished_copy(folder, entry, copy));
   }
 } catch (const std::system_error&) {
-  // Not ours to remove.
+  // Another process's file is not removed.
 }
 
 bool is_copied(const fs::path& path, std::int64_t bytes) {
@@ -114,7 +114,7 @@ void ShardCopy::finish() {
           "shard '{}' is damaged: its bytes have another hash than manifest.json says (found while it was staged). "
           "Re-run make_shards, or make_shards verify?",
           from_.string());
-  // A process that was stopped finds what others did meanwhile. They may have opened it.
+  // If this process was suspended, others may have finished and opened the file meanwhile.
   if (is_copied(to_, entry_.bytes)) return;
   try {
     copy_->publish(to_);

@@ -1,4 +1,4 @@
-// One shard on its way from where it lies to a folder of copies.
+// Copies one shard from its original location to a folder of staged copies.
 #pragma once
 
 #include <cstddef>
@@ -14,26 +14,26 @@
 
 namespace lockstep {
 
-// The name of an unfinished copy. The process that makes it leases it. If the process that leased copy 1 makes no
+// Name of an unfinished copy, leased by the process that writes it. If the process that leased copy 1 makes no
 // progress, another process begins copy 2, and so on.
 std::filesystem::path unfinished_copy(const std::filesystem::path& folder, const ShardEntry& entry, int copy = 1);
-// Removes unfinished copies that nobody has leased: what is left when another copy was finished first.
+// Removes unfinished copies that nobody has leased, which remain if another copy was finished first.
 void remove_unfinished_copies(const std::filesystem::path& folder, const ShardEntry& entry);
-// Whether a regular file of this length has the name. It was hashed before it got it.
+// Whether a regular file with this name and length exists. It was verified before it got this name.
 bool is_copied(const std::filesystem::path& path, std::int64_t bytes);
 
-// A copy that ends before it is whole leaves nothing.
+// A copy in progress. Its destruction removes the file if it is unfinished.
 class ShardCopy {
  public:
-  // Null where another process makes this copy. `entry` outlives it. Throws Error as its shard or `to` cannot be
+  // Null if another process is making this copy. `entry` outlives this. Throws Error if the shard or `to` cannot be
   // opened.
   static std::unique_ptr<ShardCopy> begin(const std::filesystem::path& from, const std::filesystem::path& to,
                                           const ShardEntry& entry, int copy = 1);
 
-  // Copies the next few MiB and returns how many bytes it were; 0 when the copy is whole, has the right hash, is safe
-  // on disk and has its name, or when another process has finished a copy first, which stays as it is. Throws
-  // Error(bad_data) naming a shard that is not what the manifest says, and as system_failure() where it cannot be read
-  // or its copy not be written.
+  // Copies the next few MiB and returns the number of bytes. Returns 0 if the copy is complete: its hash is correct, it
+  // is synced to disk, and it has its final name. Also returns 0 if another process finished a copy first; that copy is
+  // kept. Throws Error(bad_data) naming a shard that does not match the manifest, and as system_failure() if reading or
+  // writing fails.
   std::int64_t advance();
 
  private:

@@ -42,7 +42,7 @@ void make_folder(const fs::path& folder) {
                        reason ? reason.default_error_condition().value() : ENOTDIR, Access::writing, "--stage");
 }
 
-// A link would lead the copies to where nobody expects them.
+// A symbolic link would redirect the copies to an unexpected place.
 void make_folder_of_copies(const fs::path& folder) {
   make_folder(folder);
   require(!fs::is_symlink(folder), Failure::usage,
@@ -62,7 +62,7 @@ std::int64_t length_of(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 ? status.st_size : -1;
 }
 
-// A split on its way.
+// A split being staged.
 struct StagedSplit {
   fs::path from;
   fs::path to;
@@ -76,7 +76,7 @@ class Staging {
     make_folder(folder_);
   }
 
-  // Where its copy is going to lie.
+  // Returns the folder of the copy.
   fs::path add(Split split, const fs::path& from) {
     Manifest manifest = read_manifest(from);
     fs::path to = folder_ / staged_folder_name(split_name(split), manifest.root_hash);
@@ -120,15 +120,15 @@ class Staging {
 
     const StagedSplit* split;
     const ShardEntry* entry;
-    int attempt = 1;  // the number of the unfinished copy that is leased or waited for
-    // Of the one that another process makes:
+    int attempt = 1;  // number of the unfinished copy that is leased or waited for
+    // State of another process's copy:
     std::int64_t length = -1;
     Stopwatch since_growth;
     bool is_told = false;
   };
   enum class State { done, copying, failed };
 
-  // What a run that was killed left half written is room as well: it is begun again.
+  // The partial copies of a killed run count as available space, because they are started again.
   void require_room() const {
     if (world_.local_rank() != 0 || missing_.empty()) return;
     std::int64_t needed = 0;
@@ -145,7 +145,7 @@ class Staging {
                     static_cast<double>(space.available) / megabyte));
   }
 
-  // In rounds, between which all ranks ask each other whether to go on.
+  // Copies in rounds. Between rounds all ranks agree whether to continue.
   void copy(double to_copy, const std::function<void()>& look) {
     begin_apart();
     Progress progress("staging", whole_megabytes(to_copy), "MB");
@@ -169,15 +169,15 @@ class Staging {
     progress.finish();
   }
 
-  // All ranks remove what they have half written before the first of them ends the job.
+  // All ranks remove their partial copies before the first of them terminates the job.
   void give_up(const std::exception_ptr& failure) {
     current_.reset();
     world_.barrier();
     if (failure != nullptr) std::rethrow_exception(failure);
-    world_.barrier();  // until those who failed have ended the job
+    world_.barrier();  // until the failed ranks have terminated the job
   }
 
-  // The ranks of a node begin in different places of the list.
+  // The ranks of a node begin at different places of the list.
   void begin_apart() {
     const std::size_t first =
         missing_.size() * static_cast<std::size_t>(world_.local_rank()) / static_cast<std::size_t>(world_.local_size());
@@ -202,7 +202,7 @@ class Staging {
     rank_status::end_reading();
   }
 
-  // Drops what has come to be there on the way. Whether there is one that nobody else makes.
+  // Removes shards that have been copied meanwhile. Returns whether a shard was found that no other process is copying.
   bool begin_next() {
     for (auto next = missing_.begin(); next != missing_.end();) {
       if (is_copied(next->copy(), next->entry->bytes)) {
@@ -211,7 +211,7 @@ class Staging {
       }
       current_shard_ = rank_status::name_shard(next->split->from / next->entry->file);
       current_ = next->begin();
-      // Between our look and our lease another may have ended.
+      // Another process may have finished between our check and our lease.
       if (current_ != nullptr && is_copied(next->copy(), next->entry->bytes)) current_.reset();
       if (current_ != nullptr) {
         if (next->attempt > 1) begin_own_copy(*next);
@@ -223,7 +223,7 @@ class Staging {
     return false;
   }
 
-  // Beside one that another process has leased and does not go on with: it needs room of its own.
+  // A copy next to another process's stalled one; it needs additional space.
   void begin_own_copy(const Missing& shard) {
     const fs::path other = unfinished_copy(shard.split->to, *shard.entry, shard.attempt - 1);
     log::warning("'{}' ({}) has not grown for {:.3g} s. This job makes its own copy of '{}'.", other.string(),
@@ -238,7 +238,7 @@ class Staging {
                                      static_cast<double>(space.available) / megabyte));
   }
 
-  // Another process copies this shard: it may be stopped, or wait for a file system that does not answer.
+  // Another process copies this shard. It may be suspended, or waiting for an unresponsive file system.
   void watch_other(Missing& shard) const {
     const std::int64_t length = length_of(shard.unfinished());
     if (length != std::exchange(shard.length, length)) {
@@ -262,14 +262,14 @@ class Staging {
 
   const Communicator& world_;
   fs::path folder_;
-  double patience_;                // seconds
-  std::list<StagedSplit> splits_;  // addresses stay
+  double patience_;                // in seconds
+  std::list<StagedSplit> splits_;  // a list, so that addresses are stable
   std::list<Missing> missing_;
   double shards_ = 0;
   std::int64_t missing_bytes_ = 0;
   std::int64_t copied_bytes_ = 0;  // by this rank
   std::unique_ptr<ShardCopy> current_;
-  std::int32_t current_shard_ = 0;  // of rank_status::name_shard
+  std::int32_t current_shard_ = 0;  // from rank_status::name_shard
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-// --stage: copies of a data set on the node's own disk, which its ranks share.
+// --stage: copies a data set to the node's local disk, shared by the ranks of the node.
 //
-//   FOLDER/train-<root hash>/   manifest.json, and each shard under its own name: whole, or not there
+//   FOLDER/train-<root hash>/   manifest.json, and each shard under its own name: complete or absent
 //
-// A folder is named after the root hash, so what lies in it is right for every training that names it. Processes that
-// stage the same at once, ranks of this job or of another, lease shards one by one and take each other's. A shard that
-// another process has leased and does not go on with is copied anew, under another name until it is whole.
+// A folder is named after the root hash, so its content is valid for every training that uses that data set. Processes
+// that stage the same data at once, in this job or another, lease shards one by one and use each other's copies. If the
+// process that leased a shard makes no progress, another process copies the shard under a temporary name.
 #pragma once
 
 #include <chrono>
@@ -19,18 +19,18 @@ namespace lockstep {
 
 struct StageOptions {
   SplitFolders from;
-  std::vector<Split> splits;     // to copy; those without a manifest stay where they are
-  std::filesystem::path folder;  // to copy into; made where it is missing
-  // How long another process's unfinished copy may stay as long as it is until this job makes its own.
+  std::vector<Split> splits;     // splits to copy; those without a manifest stay in place
+  std::filesystem::path folder;  // destination, created if missing
+  // If another process's unfinished copy does not grow for this long, this job makes its own.
   std::chrono::milliseconds patience = std::chrono::seconds(30);
 };
 
-// Collective. Returns where the splits are to be read from. Copies what `folder` lacks: a shard that is there and as
-// long as it should be has been hashed when it was copied. Calls `look` several times a second, on all ranks alike: it
-// may throw, on all of them, to end the copying. Whatever ends it, no shard is left half written.
+// Collective. Returns the folders to read the splits from. Copies only what `folder` lacks: existing shards of the
+// right length were verified when they were copied. Calls `look` several times a second, on all ranks; it may throw, on
+// all ranks, to abort. No partial shards remain in any case.
 //
-// Throws Error(bad_data) naming a shard or a manifest that is damaged, as system_failure() where something cannot be
-// read or written, and where there is no room for what has to be copied, before anything is.
+// Throws Error(bad_data) naming a damaged shard or manifest. Throws as system_failure() if something cannot be read or
+// written. If space is insufficient, it throws before anything is copied.
 SplitFolders stage(const Communicator& world, const StageOptions& options, const std::function<void()>& look);
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ double Evaluation::ratio(std::int64_t part) const {
 
 namespace {
 
-// Batch b of rank r stands at b * ranks + r in the order of the data set.
+// Batch b of rank r is at index b * ranks + r in data set order.
 void put_in_order(const std::vector<std::string>& of_ranks, std::size_t batch_bytes, char* next) {
   if (of_ranks.empty()) return;
   for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {

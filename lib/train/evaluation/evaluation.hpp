@@ -1,4 +1,4 @@
-// How well a model does on a data set, each sample counted once, whatever the number of ranks.
+// Evaluates a model on a data set. Each sample counts once, for any number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace lockstep {
 
-// Samples in one forward pass: fewer where images are large, for memory, and of a small data set, so that ranks share
-// it. The same at any number of ranks: a kernel chosen for another shape could round otherwise.
+// Batch size of a forward pass. It is smaller for large images, to save memory, and for small data sets, so that ranks
+// share them. It does not depend on the number of ranks, because a kernel for another shape could round differently.
 std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image);
 
 struct Evaluation {
   std::int64_t classes = 0;
   std::int64_t samples = 0;
-  std::int64_t in_top5 = 0;               // samples whose label is among the five largest logits
-  double loss_sum = 0;                    // of cross-entropy, natural logarithm
-  std::vector<std::int64_t> confusion;    // [classes, classes]: row label, column prediction
-  std::vector<std::int32_t> predictions;  // [samples] in the order of the data set
+  std::int64_t in_top5 = 0;               // number of samples whose label is among the five largest logits
+  double loss_sum = 0;                    // of the cross-entropy with natural logarithm
+  std::vector<std::int64_t> confusion;    // [classes, classes]: row = label, column = prediction
+  std::vector<std::int32_t> predictions;  // [samples], in data set order
 
   std::int64_t count(std::int64_t label, std::int64_t prediction) const;
   std::int64_t label_count(std::int64_t label) const;
@@ -49,21 +49,21 @@ class Evaluator {
 
   std::int64_t batch() const { return batch_; }
 
-  // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
-  // of the data set. Of equal logits the lowest class counts as predicted. `told` is called after each batch, with how
-  // many samples all ranks have judged by then, if they go at the pace of this one.
+  // Collective. Returns the same result on every rank: counts are exact, and the loss is summed in data set order. If
+  // logits are equal, the lowest class is the prediction. `told` is called after each batch with an estimate of how
+  // many samples all ranks have evaluated.
   using Told = std::function<void(std::int64_t judged)>;
   Evaluation evaluate(const Told& told = {});
-  // Likewise. `logits` becomes [samples, classes] in the order of the data set on rank 0, empty elsewhere.
+  // Likewise. `logits` becomes [samples, classes] in data set order on rank 0, and empty on other ranks.
   Evaluation evaluate(std::vector<float>& logits);
 
  private:
-  // What a rank finds out about one sample.
+  // The result for one sample.
   struct Judgement {
     float loss;
     std::int32_t prediction;
-    std::int32_t label;          // -1: a place without a sample
-    std::int32_t rank_of_label;  // how many classes came before the label
+    std::int32_t label;          // -1: no sample at this index
+    std::int32_t rank_of_label;  // number of classes ranked above the label
   };
   void read_logits(const Tensor& images, std::vector<float>& logits);
   Judgement judge(const float* logits, std::int32_t label) const;

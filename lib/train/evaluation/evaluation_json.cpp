@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// As json_text() writes it. Lines of metrics.jsonl begin with an accuracy too.
+// As json_text() writes it. A line of metrics.jsonl also begins with an accuracy.
 bool begins_as_evaluation(std::string_view start) {
   constexpr std::string_view first = "{\"accuracy\":";
   if (!start.starts_with(first)) return false;

@@ -1,4 +1,4 @@
-// What an evaluation says to other programs. Field by field in apps/files.md.
+// Evaluation results as JSON. apps/files.md documents each field.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// What was tested on what.
+// The model that was evaluated.
 struct EvaluatedModel {
   std::filesystem::path file;
   std::string name;
@@ -29,7 +29,7 @@ struct EvaluatedData {
 nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedModel& model, const EvaluatedData& data,
                                const Session& session);
 
-// Call before the work. Throws as require_place_for_result().
+// Call before the evaluation. Throws as require_place_for_result().
 void require_place_for_evaluation(const std::filesystem::path& file);
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ namespace lockstep {
 
 namespace {
 
-// Beyond so many classes their matrix does not fit a window: so many of the worst are shown instead.
+// With more classes the matrix does not fit a terminal; the worst ones are listed instead.
 constexpr std::int64_t largest_matrix = 20;
 constexpr std::size_t listed = 20;
 
@@ -68,7 +68,7 @@ std::string class_table(const Evaluation& evaluation, std::span<const std::strin
   return text;
 }
 
-// Of the classes that have samples.
+// Only classes with samples.
 std::vector<std::int64_t> worst_first(const Evaluation& evaluation) {
   std::vector<std::int64_t> labels;
   for (std::int64_t label = 0; label < evaluation.classes; ++label) {

@@ -1,4 +1,4 @@
-// What an evaluation says to people.
+// Evaluation results as text for people.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Loss, top-1, top-5, then tables: the accuracy of each class and the confusion matrix. Of more than 20 classes: of the
-// 20 with the lowest accuracy, and the most frequent mistakes.
+// Loss, top-1 and top-5 accuracy, then the accuracy of each class and the confusion matrix. With more than 20 classes:
+// the 20 classes with the lowest accuracy, and the most frequent confusions.
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names);
 
 }  // namespace lockstep

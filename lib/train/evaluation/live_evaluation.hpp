@@ -1,4 +1,4 @@
-// A test that people watch.
+// Evaluation with a progress line.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-// Collective. evaluator.evaluate(), with a live line of the split's name and so many samples on a terminal.
+// Collective. Calls evaluator.evaluate() and shows a progress line on a terminal, with the name of the split and
+// `samples`.
 Evaluation evaluate_live(Evaluator& evaluator, Split split, std::int64_t samples);
 
 }  // namespace lockstep

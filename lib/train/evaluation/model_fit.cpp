@@ -15,7 +15,7 @@ bool close_to(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) <= 1e-4F; });
 }
 
-// Colour pictures of any size become squares of any size.
+// Color pictures of any size can be resized to squares of any size.
 bool can_be_resized(const SampleShape& image, const Manifest& data) {
   return image.channels == 3 && data.shape.channels == 3 && image.height == image.width;
 }

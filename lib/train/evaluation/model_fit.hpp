@@ -1,4 +1,4 @@
-// Whether a data set is what a model was trained for, and how its pictures become the model's images.
+// Checks whether a data set fits a model, and determines how its pictures become the model's images.
 #pragma once
 
 #include <span>
@@ -9,14 +9,13 @@
 
 namespace lockstep {
 
-// How the pictures of `data` become images as `model` takes them: the size is the model's, and so is the shorter side
-// that pictures are resized to, if it says one and `options` does not. Throws
-// Error(usage) if they have other classes or another number of channels than the model was trained with, or one size
-// that is not the model's and cannot be made so: its answers would mean nothing.
+// Image rules that convert pictures of `data` to images for `model`. The image size is the model's. So is the shorter
+// side for resizing, if the model states one and `options` does not. Throws Error(usage) if classes or channels differ
+// from those of the training, or if pictures have another size and cannot be resized.
 ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions options);
 
-// Lets images of `data` be normalised by what a model was trained with, one value a channel, and says so where that is
-// another way than the data's own. Whether it is another than before. Before loaders are made.
+// Normalizes images of `data` with the values of the model's training, one per channel, and logs if they differ from
+// the data's own. Returns whether they differ from the current ones. Call before loaders are created.
 bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation);
 
 }  // namespace lockstep

@@ -38,7 +38,7 @@ Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::
 
 }  // namespace
 
-// Each sample is needed once: it need not stay on the device.
+// Each sample is read once, so data need not stay on the device.
 ModelTest::ModelTest(const Session& session, const ModelTestOptions& options)
     : dataset_(options.folder),
       file_(read_same_model(session.world, options, dataset_.manifest())),

@@ -1,4 +1,4 @@
-// A model file and a data set, opened to be tested: what every program that evaluates begins with.
+// A model file and a data set, opened for evaluation. Shared by all programs that evaluate.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace lockstep {
 
 struct ModelTestOptions {
   std::filesystem::path file;
-  std::string model;             // of another program's weights (--model); else empty
-  std::filesystem::path folder;  // of the split
+  std::string model;             // name of the model (--model) if another program wrote the weights, otherwise empty
+  std::filesystem::path folder;  // folder of the split
   ImageOptions images;
   int loader_threads = 1;
   TestTimeAugmentation view = TestTimeAugmentation::plain;

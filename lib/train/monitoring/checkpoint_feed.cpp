@@ -17,7 +17,7 @@ CheckpointFeed::CheckpointFeed(fs::path folder, std::chrono::milliseconds patien
 
 CheckpointFeed::Look CheckpointFeed::look() {
   const TrainingStatus status = training_status(folder_);
-  const bool is_last_look = is_over(status);  // what is there by now is all there will be
+  const bool is_last_look = is_over(status);  // checked before the checkpoints are listed, so that none is missed
   for (const auto& [step, path] : checkpoints_in(status.checkpoints)) {
     std::error_code error;
     FileMark mark;

@@ -1,4 +1,4 @@
-// The checkpoints of a training that runs, one after another as they appear. For one rank only.
+// Delivers the checkpoints of a running training in order, as they appear. Use on one rank only.
 #pragma once
 
 #include <chrono>
@@ -14,29 +14,29 @@ namespace lockstep {
 
 class CheckpointFeed {
  public:
-  // A lock of another node's that has not changed for so long is nobody's: three heartbeats and a little more.
+  // Another node's lock that has not changed for this long is stale: three heartbeats and a margin.
   static constexpr std::chrono::milliseconds usual_patience = std::chrono::seconds(35);
 
-  // Of the training whose output folder that is; it need not be there yet.
+  // `folder` is the training's output folder, which need not exist yet.
   explicit CheckpointFeed(std::filesystem::path folder, std::chrono::milliseconds patience = usual_patience);
 
   struct Look {
     enum class Kind : std::uint8_t {
-      checkpoint,    // the oldest that was not given out yet
-      nothing_yet,   // look again in a while
-      training_over  // and all checkpoints were given out
+      checkpoint,    // the oldest checkpoint not yet delivered
+      nothing_yet,   // call again later
+      training_over  // the training has ended, and all checkpoints are delivered
     };
     Kind kind = Kind::nothing_yet;
-    std::filesystem::path path;  // of the checkpoint; of an ended training's folder of them
-    std::string image;           // its bytes, not checked
+    std::filesystem::path path;  // of the checkpoint; at the end, the checkpoint folder
+    std::string image;           // bytes of the checkpoint, not validated
     std::string message;         // how the training ended
   };
-  // Does not wait. A checkpoint that the training removes meanwhile is passed over. Throws as read_file() where one
+  // Does not block. Skips a checkpoint that the training removes meanwhile. Throws as read_file() if a checkpoint
   // cannot be read for another reason.
   Look look();
 
  private:
-  // What tells one file of a name from the next.
+  // Distinguishes successive files with the same name.
   struct FileMark {
     std::filesystem::file_time_type time;
     std::uintmax_t bytes = 0;
@@ -48,7 +48,7 @@ class CheckpointFeed {
   std::filesystem::path folder_;
   std::chrono::milliseconds patience_;
   std::map<std::int64_t, FileMark> given_;
-  std::string lock_;  // its text when `unchanged_` began
+  std::string lock_;  // its text at the start of `unchanged_`
   Stopwatch unchanged_;
 };
 

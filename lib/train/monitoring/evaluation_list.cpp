@@ -34,7 +34,7 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
   std::istringstream text(read_file(file_, limit_bytes));
   for (std::string line; std::getline(text, line);) {
     std::optional<Entry> entry = entry_in(line);
-    // The whole file is written anew with each evaluation.
+    // Each evaluation rewrites the whole file.
     require(entry.has_value(), Failure::usage,
             "'{}' exists and is no list of evaluations (it would be lost). Move it elsewhere.", file_.string());
     entries_.push_back(std::move(*entry));

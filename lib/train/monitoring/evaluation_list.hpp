@@ -1,5 +1,5 @@
-// What a program that scores the checkpoints of a training has found so far: a file beside the training's folder, which
-// is the training's own. Field by field in apps/files.md.
+// The evaluations of a training's checkpoints by another program. The file is next to the training's folder, which only
+// the training writes to. apps/files.md documents each field.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ class EvaluationList {
   // "runs/r20.evaluations.test.jsonl"
   static std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& split);
 
-  // Reads what an earlier run has left. Throws Error(usage) where the file holds something else, and as read_file().
+  // Reads the entries of an earlier run. Throws Error(usage) if the file contains something else, and as read_file().
   explicit EvaluationList(std::filesystem::path file);
 
-  // Whether the weights of this hash were scored after so many steps.
+  // Whether the weights with this hash were evaluated at this step.
   bool has(std::int64_t step, const std::string& weights_hash) const;
   // Throws as write_file_atomically().
   void add(std::int64_t step, std::int64_t epoch, const std::string& weights_hash, const Evaluation& evaluation);
@@ -31,7 +31,7 @@ class EvaluationList {
     std::int64_t step;
     std::string weights_hash;
   };
-  // Nothing where the line is not one of add()'s.
+  // std::nullopt if add() did not write the line.
   static std::optional<Entry> entry_in(const std::string& line);
 
   std::filesystem::path file_;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto pause = std::chrono::milliseconds(500);
 
-// A network that takes the weights of one checkpoint after another.
+// A network that loads one checkpoint after another.
 class Scorer {
  public:
   Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ImageRules& rules,
@@ -109,7 +109,7 @@ class Follower {
     }
   }
 
-  // Nothing, and said, if it is damaged.
+  // std::nullopt, with a warning, if it is damaged.
   std::optional<Checkpoint> whole(CheckpointFeed::Look& found) const try {
     return parse_checkpoint(found.path, found.image);
   } catch (const Error& error) {
@@ -117,7 +117,7 @@ class Follower {
     return std::nullopt;
   }
 
-  // Collective. Every rank finds the same in the same bytes.
+  // Collective. All ranks read the same bytes, so they agree on whether the checkpoint is valid.
   void take(CheckpointFeed::Look& found) {
     std::optional<Checkpoint> checkpoint = whole(found);
     if (!checkpoint) return;
@@ -147,7 +147,7 @@ class Follower {
   std::string model_;
   std::unique_ptr<Scorer> scorer_;
   bool has_waited_ = false;
-  bool has_found_ = false;  // a checkpoint
+  bool has_found_ = false;  // whether a checkpoint has been found
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The evaluator beside a training: it tests each checkpoint as it appears, and keeps the list.
+// Evaluator for a running training: evaluates each checkpoint as it appears, and keeps a list of results.
 #pragma once
 
 #include <filesystem>
@@ -14,14 +14,14 @@ struct FollowOptions {
   std::filesystem::path folder;  // the training's output folder
   std::filesystem::path data;    // the folder of the split
   Split split = Split::test;
-  ImageOptions images = {};  // of the options for tests
+  ImageOptions images = {};  // evaluation options only
   int loader_threads = 1;
   TestTimeAugmentation view = TestTimeAugmentation::plain;
 };
 
-// Collective. Returns when the training has ended, however it did, and all its checkpoints are in the list; waits while
-// there is none yet. What an earlier call has scored is passed over. A damaged checkpoint is named and passed over.
-// Throws Error(bad_data) if the data are not those of the training's model, Error(usage) if the list cannot be written.
+// Collective. Waits for checkpoints, and returns when the training has ended, in any way, and all its checkpoints are
+// evaluated. Skips checkpoints that an earlier call has evaluated. Skips damaged checkpoints and logs their names.
+// Throws Error(bad_data) if the data do not fit the training's model, Error(usage) if the list cannot be written.
 void follow_training(Session& session, const FollowOptions& options);
 
 }  // namespace lockstep

@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Clocks of two nodes may differ by so much.
+// Maximum clock difference between two nodes, in seconds.
 constexpr std::int64_t clock_slack = 5;
 
-// "2026-11-22T07:20:00Z"
+// Parses "2026-11-22T07:20:00Z".
 std::optional<std::int64_t> seconds_of(const Json& time) {
   if (!time.is_string()) return std::nullopt;
   const std::string text = time.get<std::string>();
@@ -54,7 +54,7 @@ std::optional<std::int64_t> written_at(const fs::path& file) {
   return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
 }
 
-// One that was refused for what it was told has trained nothing.
+// An attempt that failed with a usage error has trained nothing.
 bool may_have_trained(const Attempt& attempt) { return attempt.cause != Cause::usage; }
 
 bool was_within(const JobRecord& record, std::size_t attempt, const std::optional<std::int64_t>& time) {
@@ -65,7 +65,7 @@ bool was_within(const JobRecord& record, std::size_t attempt, const std::optiona
   return is_last || *time <= record.attempts[attempt + 1].started;
 }
 
-// The number of the job's newest attempt that has left traces; nothing where none has.
+// Number of the job's newest attempt that has left traces; std::nullopt if none has.
 std::optional<std::int64_t> attempt_in(const JobRecord& record, const TrainingTraces& traces) {
   for (std::size_t back = record.attempts.size(); back > 0; --back) {
     const Attempt& one = record.attempts[back - 1];
@@ -76,7 +76,7 @@ std::optional<std::int64_t> attempt_in(const JobRecord& record, const TrainingTr
 }
 
 TrainingOwner owner_by_times(const JobRecord& record, const TrainingTraces& traces) {
-  if (record.attempts.empty()) return TrainingOwner::this_attempt;  // nothing is known against it
+  if (record.attempts.empty()) return TrainingOwner::this_attempt;  // nothing suggests another owner
   const std::optional<std::int64_t> attempt = attempt_in(record, traces);
   if (!attempt) return TrainingOwner::another;
   return attempt_runs(record) && *attempt < attempt_of(record) ? TrainingOwner::earlier_attempt
@@ -87,7 +87,7 @@ bool is_of(const JobRecord& record, const LockHolder& holder) {
   return std::ranges::any_of(record.parts, [&](std::int64_t job) { return holder.job == fmt::format("{}", job); });
 }
 
-// What the attempt that runs has not reached yet is an earlier one's.
+// Removes the progress of an earlier attempt, which the current one has not reached yet.
 void forget_progress(TrainingStatus& status) {
   status.step.reset();
   status.steps.reset();
@@ -100,7 +100,7 @@ bool has_reported(const TrainingTraces& traces) {
   return traces.status.state != RunState::running || traces.status.step.value_or(0) > traces.first_step;
 }
 
-// The status that is told, and the words of its state.
+// The status to show, and the description of its state.
 struct Told {
   TrainingStatus status;
   std::string state;

@@ -25,10 +25,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::size_t lock_limit_bytes = 1 << 12;
-constexpr std::size_t tail_bytes = 1 << 16;  // of metrics.jsonl: hundreds of lines
+constexpr std::size_t tail_bytes = 1 << 16;  // read from the end of metrics.jsonl: hundreds of lines
 constexpr std::int64_t most_steps = std::int64_t{1} << 53;
 
-// The end of a file that somebody else writes to; empty where it cannot be read.
+// The end of a file that another process is writing; empty if it cannot be read.
 std::string tail_of(const fs::path& path) try {
   const RegularFile file = open_to_read(path);
   const std::size_t start = file.bytes() - std::min(file.bytes(), tail_bytes);
@@ -59,9 +59,9 @@ std::string text_in(const Json& object, const char* field) {
   return found == object.end() || !found->is_string() ? "" : printable(found->get<std::string>());
 }
 
-// The last whole line of that kind; null without one.
+// The last complete line of this kind; null if there is none.
 Json last_line(std::string_view text, std::string_view kind) {
-  text = text.substr(0, text.rfind('\n') + 1);  // what stands behind is half written
+  text = text.substr(0, text.rfind('\n') + 1);  // drops an incomplete last line
   while (!text.empty()) {
     text.remove_suffix(1);
     const std::size_t start = text.rfind('\n') + 1;
@@ -78,7 +78,8 @@ std::string path_in(const Json& summary, const char* option) {
   return named.is_string() ? named.get<std::string>() : "";
 }
 
-// Where a training ran that called `folder` by the relative name `output`; nothing where that is not its end.
+// Working directory of a training that named `folder` by the relative path `output`; std::nullopt if `folder` does not
+// end with `output`.
 std::optional<fs::path> place_of_run(const fs::path& folder, const std::string& output) {
   std::error_code error;
   const std::string whole = (fs::absolute(folder, error).lexically_normal() / "").string();
@@ -87,8 +88,8 @@ std::optional<fs::path> place_of_run(const fs::path& folder, const std::string& 
   return is_end ? std::optional(fs::path(whole.substr(0, whole.size() - end.size() + 1))) : std::nullopt;
 }
 
-// What lay in the folder lies in it still where it was moved or copied. What has the names of then may be another
-// training's by now.
+// If the folder was moved or copied, its checkpoints are still inside. The paths in the summary may belong to another
+// training by now.
 fs::path checkpoints_of(const Json& summary, const fs::path& folder) {
   const fs::path named = path_in(summary, "checkpoints");
   const std::string output = path_in(summary, "output");
@@ -134,7 +135,7 @@ FolderHolder holder_of(const fs::path& folder) try {
 
 TrainingStatus training_status(const fs::path& folder, const std::function<FolderHolder(const fs::path&)>& look) {
   TrainingStatus status;
-  // In this order: a training that ends writes the summary before it gives the lock back.
+  // The order matters: a training that ends writes the summary before it releases the lock.
   status.holder = look(folder);
   const Json summary = read_summary(folder / "summary.json");
   if (status.holder.kind == FolderHolder::Kind::nobody) status.holder = look(folder);

@@ -1,5 +1,5 @@
-// How a training stands, from the files in its output folder alone: for people, and for programs that work beside it.
-// The files are of unknown origin, and may be half written at this moment.
+// Status of a training, read only from the files in its output folder, for people and for monitoring programs. The
+// files are of unknown origin, and may be incomplete at any time.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,36 @@
 
 namespace lockstep {
 
-// Who holds a folder's lock.
+// The holder of a folder's lock.
 struct FolderHolder {
   enum class Kind : std::uint8_t {
-    nobody,     // or one that is known to be gone
-    here,       // a process of this node, which runs
-    elsewhere,  // on another node: only the heartbeats in the lock tell whether it lives
+    nobody,     // or a process known to have ended
+    here,       // a running process on this node
+    elsewhere,  // a process on another node: only heartbeats in the lock show whether it is alive
   };
   Kind kind = Kind::nobody;
   std::string description;  // "job 17 on n2 (process 4711)"
-  std::string lock;         // the file's text
+  std::string lock;         // text of the lock file
 };
 FolderHolder holder_of(const std::filesystem::path& folder);
 
 struct TrainingStatus {
-  std::optional<RunState> state;  // nothing: no summary.json, or none that says it
+  std::optional<RunState> state;  // unset: there is no summary.json, or it has no state
   FolderHolder holder;
   std::string model;
   std::string data;
-  std::optional<std::int64_t> step;  // done
+  std::optional<std::int64_t> step;  // steps done
   std::optional<std::int64_t> steps;
   std::optional<double> samples_per_second;
-  std::optional<double> seconds_left;           // while it is `running`
+  std::optional<double> seconds_left;           // while the state is `running`
   std::optional<double> test_accuracy;          // of the last test
-  std::filesystem::path checkpoints;            // the folder
-  std::optional<std::int64_t> checkpoint_step;  // the newest one's
+  std::filesystem::path checkpoints;            // the checkpoint folder
+  std::optional<std::int64_t> checkpoint_step;  // step of the newest checkpoint
 };
 
-// Never throws for what is in the files: what cannot be read is not known. `look` tells who holds the folder: before
-// the summary is read, and again after it where nobody did, for a training may have begun in between.
+// Never throws because of file contents: unreadable values are unset. `look` returns the holder of the folder. It is
+// called before the summary is read, and again afterwards if there was no holder, because a training may have started
+// in between.
 TrainingStatus training_status(const std::filesystem::path& folder,
                                const std::function<FolderHolder(const std::filesystem::path&)>& look = holder_of);
 

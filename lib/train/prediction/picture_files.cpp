@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t limit_bytes = std::size_t{1} << 30;
 
-// Thumbnails and the like are nobody's pictures.
+// Hidden files and system files such as thumbnails.
 bool is_left_out(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with('.') || is_system_name(name);

@@ -1,4 +1,4 @@
-// Files of pictures as people name them: files, folders, and lists of them.
+// Picture files given by the user: files, folders, and lists.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-// In the order of `named`; in the place of a folder the regular files below it, sorted by their paths, without those
-// that are hidden or made by a system (is_system_name()), or in such a folder. Links to folders are not followed. What
-// is no folder is taken for a file, also where nothing has the name. Throws Error(usage) if a folder cannot be listed.
+// The files in the order of `named`. A folder is replaced by the regular files below it, sorted by path. Hidden files,
+// system files (is_system_name()) and files in such folders are left out. Links to folders are not followed. A name
+// that is not a folder counts as a file, even if it does not exist. Throws Error(usage) if a folder cannot be listed.
 std::vector<std::string> picture_files(const std::vector<std::filesystem::path>& named);
 
-// The lines of a file, without those that are empty. Throws as for_each_line().
+// The lines of a file, without empty ones. Throws as for_each_line().
 std::vector<std::string> lines_of(const std::filesystem::path& file);
 
 }  // namespace lockstep

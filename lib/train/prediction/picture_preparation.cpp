@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// Pillow's weights of red, green and blue, which leave a gray picture as it is.
+// Pillow's luma weights, which leave a gray picture unchanged.
 void make_gray(OwnedPicture& picture) {
   std::size_t pixel = 0;
   for (std::size_t at = 0; at < picture.pixels.size(); at += 3) {

@@ -1,4 +1,4 @@
-// From a file of a picture to what a network reads: as make_shards and an evaluation prepare samples.
+// Converts a picture file to a network's input, with the same preparation as make_shards and an evaluation.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 
 namespace lockstep {
 
-// As the model says that its tests have it; pictures that they take as they are stored are seen whole. Where it does
-// not say, samples up to 64 pixels are seen whole; larger ones are cut out of 8/7 of their side (224 of 256).
+// The shorter side for resizing before the center crop, as in the model's own tests. If they use pictures as stored,
+// no margin is cropped. If the model does not state it: no margin for inputs up to 64 pixels, otherwise 8/7 of the
+// input's side (256 for 224).
 std::int64_t usual_shorter_side(const ModelFile& model);
-// As a test of the model on `data` has it: that of the pictures as stored, where it does not resize them. Throws as
-// rules_for().
+// The shorter side in a test of the model on `data`; if that does not resize, the shorter side of the stored pictures.
+// Throws as rules_for().
 std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data);
 
 class PicturePreparation {
  public:
-  // `shorter_side`: of the picture, before its middle is cut out. `sample_bits`: see decode_picture(). Throws
-  // Error(usage) if the model's samples are larger, or have neither one nor three channels.
+  // `shorter_side` is that of the resized picture before the center crop. `sample_bits`: see decode_picture(). Throws
+  // Error(usage) if the model's input is larger, or has neither one nor three channels.
   PicturePreparation(const ModelFile& model, std::int64_t shorter_side, const SampleBits& sample_bits = {});
 
   // image [h, w, c]. Throws PictureFault.

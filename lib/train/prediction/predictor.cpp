@@ -14,7 +14,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t file_limit_bytes = std::size_t{1} << 28;
-// Of one forward pass. It depends on the number of files alone, so that the ranks do not matter.
+// Batch size of a forward pass. It depends only on the number of files, so results do not depend on the number of
+// ranks.
 constexpr std::size_t most_pictures = 32;
 
 }  // namespace
@@ -71,7 +72,7 @@ void Predictor::predict_batch(std::span<const std::string> files, std::int64_t p
       preparation_.write(std::as_bytes(std::span(bytes)), std::span(images).subspan(i * each, each));
     } catch (const PictureFault& fault) {
       faults[i] = fmt::format("'{}' {}", files[i], fault.what());
-    } catch (const Error& error) {  // of reading it, whose words name the file
+    } catch (const Error& error) {  // read errors, whose message names the file
       faults[i] = error.what();
     }
   }

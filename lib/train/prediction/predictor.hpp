@@ -1,4 +1,4 @@
-// What a model takes unlabelled pictures for.
+// Predicts the classes of unlabeled pictures.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,19 @@ namespace lockstep {
 
 class Predictor {
  public:
-  // `model` and `preparation` outlive this. `top`: how many classes are told of each picture, at most all.
+  // `model` and `preparation` outlive this. `top`: number of classes to return per picture, at most all.
   Predictor(const Communicator& world, Model& model, const PicturePreparation& preparation, std::int64_t top);
 
-  // Collective: ranks share the files, of which each is given all. On every rank, in the order of `files`. A file that
-  // is no picture has no classes, and a fault. Throws Error(bad_data) where the model's answer is no number.
+  // Collective. All ranks pass all files and share the work. Returns the results on every rank, in the order of
+  // `files`. A file that is not a picture has a fault and no classes. Throws Error(bad_data) if the model's output is
+  // not finite.
   std::vector<PicturePrediction> predict(std::span<const std::string> files);
 
  private:
-  // What a rank found out about its files, one after another.
+  // A rank's results for its files, in order.
   struct Found {
-    std::vector<ClassProbability> likeliest;  // `top` for each, also where there is a fault
-    std::string faults;                       // one for each, ended by a zero byte; empty without one
+    std::vector<ClassProbability> likeliest;  // `top` entries per file, also if it has a fault
+    std::string faults;                       // one zero-terminated string per file; empty without a fault
   };
   void predict_batch(std::span<const std::string> files, std::int64_t places, Found& found);
   void add_likeliest(std::span<const float> logits, const std::string& file, Found& found) const;

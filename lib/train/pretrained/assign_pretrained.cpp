@@ -18,12 +18,12 @@ namespace {
 
 constexpr const char* first_convolution = "conv1.weight";  // of residual networks
 
-// Of a square convolution; 0: `dims` are those of none.
+// Kernel size of a square convolution; 0 if `dims` are not those of one.
 std::int64_t kernel_of(const std::vector<std::int64_t>& dims) {
   return dims.size() == 4 && dims[2] == dims[3] ? dims[3] : 0;
 }
 
-// How a residual network begins depends on the size of its images, which no name of a model tells.
+// The stem of a residual network depends on the image size, which the model's name does not include.
 void require_same_beginning(const std::filesystem::path& path, std::span<const ParameterStore::Entry> entries,
                             const Model& model) {
   constexpr std::int64_t of_small_images = 3;
@@ -53,13 +53,13 @@ const ParameterStore::Entry* find(std::span<const ParameterStore::Entry> entries
   return found == entries.end() ? nullptr : &*found;
 }
 
-// How many classes the weights tell apart: as many as the last bias of `store` has values in the file.
+// Number of classes of the weights: the length of the last bias of `store` in the file.
 std::optional<std::int64_t> classes_in(std::span<const ParameterStore::Entry> entries, const ParameterStore& store) {
   const ParameterStore::Entry* const bias = find(entries, store.parameters().back().name);
   return bias != nullptr && bias->dims.size() == 1 ? std::optional(bias->dims.front()) : std::nullopt;
 }
 
-// Prefixes behind which all of `names` stand in a file; only the empty one where they stand there without.
+// Prefixes with which all of `names` occur in a file; only the empty prefix if they occur without one.
 std::vector<std::string> fitting_prefixes(std::span<const ParameterStore::Entry> entries,
                                           const std::vector<std::string>& names) {
   std::set<std::string_view> there;
@@ -85,7 +85,7 @@ std::vector<std::string> names_needed(const ParameterStore& store, Head head) {
   return names;
 }
 
-// Whether they are a model's of such options, with a number of classes of their own.
+// Whether the entries fit a model with these options and their own number of classes.
 bool fits(std::vector<ParameterStore::Entry> entries, ModelOptions options, Device& device) try {
   options.block_start = BlockStart::whole;
   const Model any_classes(device, options);
@@ -93,11 +93,11 @@ bool fits(std::vector<ParameterStore::Entry> entries, ModelOptions options, Devi
   options.classes = classes_in(entries, any_classes.store).value_or(0);
   return Model(device, options).store.misfit(entries).empty();
 } catch (const Error&) {
-  return false;  // it takes no such images, or has no classes
+  return false;  // unsupported image size, or no classes
 }
 
-// "--model resnet18", or several of them; empty where none fits. Residual networks begin otherwise for images of other
-// sizes.
+// "--model resnet18", or several; empty if none fits. Tries several image sizes, because the stem of residual networks
+// depends on them.
 std::string fitting_models(const std::vector<ParameterStore::Entry>& entries, const Model& model) {
   const std::int64_t channels = model.options.sample.channels;
   const std::array samples = {model.options.sample, SampleShape{32, 32, channels}, SampleShape{224, 224, channels}};

@@ -23,7 +23,7 @@ namespace lockstep {
 
 namespace {
 
-// By its bias: a number for each class, in whatever program's file.
+// Uses the bias, which has one value per class in the files of any program.
 void require_same_classes(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
                           const Model& model) {
   const auto bias = std::ranges::find(entries, model.store.parameters().back().name, &ParameterStore::Entry::name);
@@ -33,7 +33,7 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
           counted(bias->dims.front(), "class", "classes"), model.options.classes);
 }
 
-// Damaged checkpoints count: only reading them tells.
+// Damaged checkpoints count, because only reading them shows the damage.
 bool may_go_on(const CheckpointOptions& plan) {
   return plan.resume == "auto" ? !checkpoints_in(plan.folder).empty() : plan.resume != "never";
 }

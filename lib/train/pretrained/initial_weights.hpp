@@ -1,4 +1,4 @@
-// What a training begins with: random weights, or those in a file, where another training ended.
+// Initial weights of a training: random, or from a file.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,19 @@
 
 namespace lockstep {
 
-// Collective, before the start takes time. Throws Error(usage) if rank 0 cannot open the file of `init`, unless the
-// training goes on from a checkpoint by `checkpoints`, and has no need of it.
+// Collective. A check before the slow part of the start. Throws Error(usage) if rank 0 cannot open the file of `init`,
+// unless `checkpoints` resumes the training and the file is not needed.
 void require_initial_weights(const Communicator& world, const InitialWeights& init,
                              const CheckpointOptions& checkpoints);
 
-// Loads the weights and statistics of a model file or checkpoint into `model`; with Head::fresh all but those of the
-// last layer, which keeps its random ones and may be of another size. Says which prefix it leaves out of names. Throws
-// Error(usage) where the last layer is loaded and is of other classes, and as assign_pretrained() does.
+// Loads weights and statistics of a model file or checkpoint into `model`. With Head::fresh the last layer is not
+// loaded: it keeps its random weights, and its size may differ. Logs a prefix that is removed from the names. Throws
+// Error(usage) if the last layer is loaded and has other classes, and as assign_pretrained().
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
 
-// Collective. The weights of a new training into `model`: drawn by recipe.seed, and from recipe.init where it names a
-// file, which rank 0 then prints. Throws as load_initial_weights(), and as require_same_on_ranks() where the ranks do
-// not begin with the same weights.
+// Collective. Initializes `model` for a new training: randomly with recipe.seed, and from recipe.init if it names a
+// file, which rank 0 then logs. Throws as load_initial_weights(), and as require_same_on_ranks() if the initial weights
+// differ over ranks.
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// A model that a program is given to use on data: a model file, a checkpoint, or weights that another program wrote.
+// Reads a model given to a program: a model file, a checkpoint, or weights of another program.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,18 @@
 
 namespace lockstep {
 
-// Of another program's weights only the tensors are known: `name` (--model) says the model, `data` the classes, the
-// picture size and the normalisation. Throws as read_pretrained_weights(); Error(usage) where `name` is needed and
-// empty, or another than the file's own. Whether the data fit, rules_for() says.
+// Another program's weights contain only tensors. `name` (--model) then identifies the model, and `data` provides
+// classes, image size and normalization. Does not check whether the data fit; see rules_for(). Throws as
+// read_pretrained_weights(), and Error(usage) if `name` is required but empty, or differs from the file's own.
 ModelFile read_pretrained_model(const std::filesystem::path& path, const std::string& name, const Manifest& data);
 
-// The same without a data set. Another program's weights are then taken for such as torchvision trains on ImageNet: of
-// colour pictures of 224 x 224 pixels, in torchvision's normalisation; `classes` are their names in the order of the
+// The same without a data set. Another program's weights are then assumed to be trained like torchvision's on ImageNet:
+// RGB pictures of 224 x 224 pixels with torchvision's normalization. `classes` are the class names in the order of the
 // labels.
 ModelFile read_pretrained_model(const std::filesystem::path& path, const std::string& name,
                                 const std::vector<std::string>& classes);
 
-// Weights, classes and preparation of pictures, for require_same_on_ranks().
+// Weights, classes and picture preparation, for require_same_on_ranks().
 RankValue identity_of_model(const std::filesystem::path& path, const ModelFile& model);
 
 }  // namespace lockstep

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-// After which the best test was made; null where none was, or nobody knows.
+// The step of the best test; null if there was none or it is not known.
 nlohmann::json best_step_of(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "summary.json";
   if (is_absent(file)) return {};

@@ -1,4 +1,4 @@
-// The model that a user names: a file, or a training by its output folder.
+// The model that a user names: a file, or the output folder of a training.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@ namespace lockstep {
 
 struct RunModel {
   std::filesystem::path file;
-  std::string description;  // "the best checkpoint of 'runs/r20' (step 640)"; empty of a file that was named
+  std::string description;  // "the best checkpoint of 'runs/r20' (step 640)"; empty if the user named a file
 };
 
-// model-best.h5, else the checkpoint of the best test where it is kept in the folder, else model.h5. Throws
-// Error(usage) where none of them is there.
+// The first that exists: model-best.h5, the checkpoint of the best test in the folder, model.h5. Throws Error(usage) if
+// none exists.
 RunModel model_of_run(const std::filesystem::path& folder);
 
-// `path` itself, or of a folder model_of_run().
+// `path` itself; if it is a folder, model_of_run().
 RunModel named_model(const std::filesystem::path& path);
-// Collective. The same on every rank: what rank 0 finds.
+// Collective. All ranks get rank 0's result.
 RunModel named_model(const Communicator& world, const std::filesystem::path& path);
 
 }  // namespace lockstep

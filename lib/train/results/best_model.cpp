@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// Nothing where it is not there, damaged, or does not say.
+// std::nullopt if the file is missing, damaged, or has no step.
 std::optional<std::int64_t> step_of(const std::filesystem::path& file) try {
   return is_absent(file) ? std::nullopt : read_weights(file).step;
 } catch (const Error&) {
@@ -25,7 +25,7 @@ std::optional<ModelFile> model_in(const std::filesystem::path& checkpoint, std::
   model.step = step;
   return model;
 } catch (const Error&) {
-  return std::nullopt;  // damaged: named when somebody wants to go on from it
+  return std::nullopt;  // damaged: reported if the user resumes from it
 }
 
 }  // namespace

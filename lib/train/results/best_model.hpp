@@ -1,4 +1,4 @@
-// model-best.h5: the weights of a training's best test, beside model.h5, which has those of its end. Rank 0's.
+// model-best.h5: the weights of a training's best test. model.h5 has the final weights. Used on rank 0.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace lockstep {
 
 class BestModel {
  public:
-  // In the folder of `output`, which outlives this.
+  // Writes into the folder of `output`, which outlives this.
   explicit BestModel(FolderLock& output) : output_(output) {}
 
-  // Where a training begins, or goes on: unless the file is of `best_step` (0: of none) it is written from the
-  // checkpoint of that step in `checkpoints`. Without such a checkpoint there is none until the next best test.
+  // Call when a training starts or resumes. Unless the file is of `best_step` (0: no test yet), writes it from that
+  // step's checkpoint in `checkpoints`. Without such a checkpoint there is no file until the next best test.
   void begin(std::int64_t best_step, const std::filesystem::path& checkpoints);
 
-  // After the best test so far. Where it cannot be written that is told once, and the training goes on.
+  // Call after the best test so far. If writing fails, warns once, and the training continues.
   void keep(ModelFile model);
-  // What could not be written before.
+  // Retries a failed write.
   void write();
 
  private:

@@ -19,8 +19,8 @@ namespace lockstep {
 namespace {
 
 constexpr auto period = std::chrono::milliseconds(20);
-constexpr double stopped_seconds = 0.3;  // between two looks; more means that the process was stopped
-// The death of a rank makes mpirun end the others too. The watcher needs this time to see it first.
+constexpr double stopped_seconds = 0.3;  // between two checks; longer means that the process was suspended
+// If a rank dies, mpirun ends the others. The watcher needs this time to detect the death first.
 constexpr double death_seconds = 0.2;
 
 // mpirun, or its daemon on another node.
@@ -32,7 +32,7 @@ bool is_launcher(int process) {
     const std::string name = read_live_file(fmt::format("/proc/{}/comm", process), 64);
     return std::ranges::find(names, name) != names.end();
   } catch (const Error&) {
-    return false;  // it has ended
+    return false;  // the process has ended
   }
 }
 
@@ -49,7 +49,7 @@ std::string describe_newest_checkpoint(std::optional<std::int64_t> step) {
 
 enum class Saving { possible, impossible };
 
-// The newest checkpoint, and whether a newer one is on its way.
+// The newest checkpoint, and whether a newer one will be written.
 std::string describe_saving(std::optional<std::int64_t> newest, Saving saving) {
   return describe_newest_checkpoint(newest) +
          (saving == Saving::possible ? " The last completed step is saved now." : "");
@@ -102,7 +102,7 @@ void EmergencyStop::look(Since since) {
   if (since_announcement_) save_early();
 }
 
-// A second Ctrl-C ends mpirun at once. MPI then ends the ranks, a second or more later.
+// At a second Ctrl-C mpirun exits at once. MPI then ends the ranks, after a second or more.
 void EmergencyStop::look_for_launcher() {
   if (launcher_ == 0 || ::getppid() == launcher_) return;
   launcher_ = 0;
@@ -154,7 +154,7 @@ void EmergencyStop::announce_kill(double seconds_left) {
   seconds_to_kill_ = seconds_left;
 }
 
-// In the background, as any other checkpoint: the step under way may go on.
+// Writes in the background, like any checkpoint; the current step may continue.
 void EmergencyStop::save_early() {
   if (has_saved_early_) return;
   const auto reading = training_.state->try_read();
@@ -169,11 +169,11 @@ void EmergencyStop::end_in_time() {
   const double due_seconds = has_lost_launcher_ ? 0 : std::max(death_seconds, kill_delay_->seconds - needed_seconds);
   if (since_terminate_->seconds() < due_seconds) return;
   const auto reading = training_.state->try_read();
-  if (!reading) return;  // an update, or the training ends in order
+  if (!reading) return;  // an update is running, or the training is stopping normally
   training_.end(save_before_kill());
 }
 
-// A checkpoint that takes too long is left half written: the next start removes it.
+// A checkpoint that takes too long remains a partial file, which the next start removes.
 Checkpointing::Kept EmergencyStop::save_before_kill() {
   constexpr double report_grace_seconds = 0.2;
   const std::int64_t step = training_.completed_steps();

@@ -1,10 +1,10 @@
-// What rank 0 of a training does when it is asked to stop, while its main thread is in a step or a test.
+// Emergency stop: what rank 0 does if it is asked to stop while its main thread is in a step or a test.
 //
-// It says at once that the training stops. Steps may take longer than mpirun waits: it sends SIGCONT, SIGTERM and
-// SIGKILL, a second between one and the next (Open MPI 4: odls_base_sigkill_timeout). So a thread saves the last
-// completed step at SIGCONT and, unless the main thread stops in order in time, again before SIGKILL. Then it ends the
-// process. If mpirun itself is killed, or ends at a second Ctrl-C, the thread saves and ends at once. Weights only
-// change in the update at the end of a step, which waits for the thread (step/state_lock).
+// It logs at once that the training stops. A step may take longer than mpirun waits: mpirun sends SIGCONT, SIGTERM and
+// SIGKILL, one second apart (Open MPI 4: odls_base_sigkill_timeout). So a thread saves the last completed step at
+// SIGCONT. If the main thread does not stop in time, the thread saves again before SIGKILL and ends the process. If
+// mpirun itself is killed, or exits at a second Ctrl-C, the thread saves and ends the process at once. Weights change
+// only in the update at the end of a step, which waits for the thread (step/state_lock).
 #pragma once
 
 #include <condition_variable>
@@ -25,15 +25,15 @@ namespace lockstep {
 
 class EmergencyStop {
  public:
-  // Of the training. Functions are called while the main thread changes nothing.
+  // Access to the training. The functions are called only while the main thread modifies nothing.
   struct Training {
-    StateLock* state = nullptr;  // null: its state cannot be read beside the main thread
+    StateLock* state = nullptr;  // null: another thread cannot read the state
     std::function<std::int64_t()> completed_steps;
     std::function<Checkpoint()> checkpoint;
     std::function<void(const Checkpointing::Kept&)> end;  // ends the process
   };
 
-  // Rank 0's, while steps and tests are made. `kill_delay`: how mpirun ends this rank; nothing: nobody knows. All
+  // Runs on rank 0 during steps and tests. `kill_delay`: how mpirun ends this rank; unset if unknown. All arguments
   // outlive this.
   EmergencyStop(const ProcessSignals& signals, std::optional<KillDelay> kill_delay, Checkpointing& checkpoints,
                 Training training);
@@ -42,7 +42,7 @@ class EmergencyStop {
   ~EmergencyStop();
 
  private:
-  // Whether this process has been stopped since the last look: then SIGCONT means that it goes on.
+  // Whether this process was suspended since the last check; a SIGCONT then only resumes it.
   enum class Since { ran, was_stopped };
 
   bool can_save() const { return training_.state != nullptr && checkpoints_.is_on(); }
@@ -60,15 +60,15 @@ class EmergencyStop {
   std::optional<KillDelay> kill_delay_;
   Checkpointing& checkpoints_;
   Training training_;
-  int launcher_;                      // the process that started this one, while it is there; 0: not mpirun
-  bool has_lost_launcher_ = false;    // it has ended before this training
-  ProcessSignals::Received proceed_;  // as seen so far
+  int launcher_;                      // parent process if it is mpirun and alive; otherwise 0
+  bool has_lost_launcher_ = false;    // mpirun ended before this training
+  ProcessSignals::Received proceed_;  // last values seen
   ProcessSignals::Received terminate_;
   bool has_told_ = false;
   bool has_saved_early_ = false;
-  std::optional<Stopwatch> since_announcement_;  // of a kill
-  double seconds_to_kill_ = 0;                   // then
-  std::optional<Stopwatch> since_terminate_;     // by mpirun
+  std::optional<Stopwatch> since_announcement_;  // time since mpirun announced a kill
+  double seconds_to_kill_ = 0;                   // delay of the kill at its announcement
+  std::optional<Stopwatch> since_terminate_;     // time since SIGTERM from mpirun
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_over_ = false;

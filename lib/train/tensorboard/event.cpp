@@ -46,7 +46,7 @@ std::string bytes_field(std::uint32_t field, std::string_view bytes) {
   return (key(field, Wire::bytes) + varint(bytes.size())).append(bytes);
 }
 
-// Numbers of fields.
+// Field numbers.
 namespace event {
 constexpr std::uint32_t wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7;
 }

@@ -1,5 +1,5 @@
-// Events as TensorBoard reads them: protocol buffers of tensorflow/core/util/event.proto and
-// core/framework/summary.proto, each in the frame of a TFRecord. Written by hand, for they are few.
+// Events in TensorBoard's format: protocol buffers of tensorflow/core/util/event.proto and
+// core/framework/summary.proto, framed as TFRecords. The few messages are encoded by hand.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace lockstep {
 
-// CRC-32C (Castagnoli; RFC 3720, B.4), rotated and moved on by a constant, as TFRecord has it: the sum of a file that
-// holds such sums would be a weak one.
+// CRC-32C (Castagnoli; RFC 3720, B.4), rotated and offset by a constant as TFRecord requires, because a CRC of data
+// that contain CRCs is weak.
 std::uint32_t masked_crc32c(std::string_view bytes);
-// Length, its sum, the bytes, their sum; little-endian.
+// Length, CRC of the length, data, CRC of the data; little-endian.
 std::string tf_record(std::string_view bytes);
 
-// When and where in a training. `step`: steps done.
+// Time and step of an event. `step`: number of steps done.
 struct EventPlace {
-  double time = 0;  // seconds since 1970
+  double time = 0;  // in seconds since 1970
   std::int64_t step = 0;
 };
 
@@ -26,12 +26,12 @@ struct Scalar {
   float value = 0;
 };
 
-// Bytes of one Event each, without their frame. The first of a file:
+// The following functions return the bytes of one Event without frame. This one must be the first of a file:
 std::string version_event(double time);
-// What readers have seen of `place.step` and later steps holds no more.
+// Tells readers to discard events of `place.step` and later steps.
 std::string restart_event(const EventPlace& place);
 std::string scalars_event(const EventPlace& place, std::span<const Scalar> scalars);
-// Markdown. Valid UTF-8.
+// `text` is Markdown in valid UTF-8.
 std::string text_event(const EventPlace& place, std::string_view tag, std::string_view text);
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ constexpr std::string_view file_start = "events.out.tfevents.";
 
 std::string owner_ending(const std::string& owner) { return owner.empty() ? "" : "." + owner; }
 
-// Files are read in the order of their names, so the time comes first.
+// TensorBoard reads files in the order of their names, so the time comes first.
 std::string file_name(double time, int attempt, const std::string& owner) {
   std::string host;
   for (const char c : log::host()) {
@@ -43,7 +43,7 @@ std::string file_name(double time, int attempt, const std::string& owner) {
                      owner_ending(owner));
 }
 
-// A number of the object under another name, or a part of the name: of a kind of its own, or of all kinds.
+// A field of the object and its tag, which may contain the kind.
 struct Drawn {
   const char* field;
   const char* tag;
@@ -124,7 +124,7 @@ void EventLog::open_new(double time) {
   }
 }
 
-// A file that was removed lives on while it is open, where nobody sees it.
+// A file that was removed still exists while it is open, but nobody sees it.
 bool EventLog::is_there() const {
   struct stat ours {};
   return file_ != nullptr && ::fstat(*file_, &ours) == 0 && ours.st_nlink > 0;

@@ -1,5 +1,5 @@
-// What TensorBoard shows of a training (--tensorboard): a file of events for each attempt, which grows. A disk that is
-// full, or a folder that somebody removed, ends no training: what cannot be written is kept, and written later.
+// TensorBoard output (--tensorboard): one event file per attempt. A full disk or a removed folder does not stop the
+// training. Events that cannot be written are kept in memory and written later.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace lockstep {
 
-// Of an object that goes into metrics.jsonl: "loss/training", "accuracy/test", "learning_rate", ... None of a kind that
-// is not drawn.
+// Scalars of an object in metrics.jsonl: "loss/training", "accuracy/test", "learning_rate", ... Empty for kinds that
+// are not shown.
 std::vector<Scalar> scalars_of(const nlohmann::json& metrics);
 
-// Shown once, as it is.
+// A text shown once, unchanged.
 struct EventText {
   std::string tag;
   std::string text;
@@ -27,20 +27,21 @@ struct EventText {
 
 class EventLog {
  public:
-  // `owner` ends the names of files, so that they show of which training they are; empty: that cannot be told.
+  // `owner` becomes the suffix of file names and identifies the training; empty: unknown.
   EventLog(std::filesystem::path folder, std::vector<EventText> texts, std::string owner = {})
       : folder_(std::move(folder)), texts_(std::move(texts)), owner_(std::move(owner)) {}
 
-  // Before a training begins from its first step. TensorBoard takes all files of a folder for one training, and drops
-  // what came before such a beginning. Throws Error(usage) where the folder has events of another owner.
+  // Call before a new training. TensorBoard treats all files of a folder as one training, and drops earlier events at a
+  // restart. Throws Error(usage) if the folder has events of another owner.
   void require_own_folder() const;
-  // Before the first step, when `steps` are done: makes folder and file. What an earlier attempt, or an earlier
-  // training, told of later steps holds no more. Throws Error(usage) if the folder cannot be written to; of a disk that
-  // is full it warns.
+  // Call before the first step. `steps` is the number of steps done. Creates the folder and a file, and invalidates
+  // earlier events of later steps. Throws Error(usage) if the folder is not writable; if the disk is full it only
+  // warns.
   void begin(std::int64_t steps);
-  // An object that goes into metrics.jsonl. Warns of the first events that cannot be written, and says when all are.
+  // Appends an object of metrics.jsonl. Warns about the first events that cannot be written, and logs when all are
+  // written.
   void append(const nlohmann::json& metrics);
-  // Tries again to write what is left over. Returns whether nothing is.
+  // Retries the remaining events. Returns whether all are written.
   bool flush();
   const std::filesystem::path& path() const { return path_; }  // of the file; empty before begin()
 
@@ -53,7 +54,7 @@ class EventLog {
   std::string owner_;
   std::filesystem::path path_;
   std::unique_ptr<Descriptor> file_;
-  std::string left_;  // whole records
+  std::string left_;  // remaining records
   bool has_warned_ = false;
 };
 

@@ -26,7 +26,7 @@ using Names = std::vector<std::string>;
 
 constexpr int most_wrappers = 8;
 
-// A folder on the way to the class folders.
+// A folder on the path to the class folders.
 struct Level {
   fs::path part;  // relative to the list's folder
   FolderContents contents;
@@ -34,7 +34,7 @@ struct Level {
 
 using SplitGroup = std::map<Split, Names>;
 
-// By the stem of their names.
+// Split folders, grouped by the stem of their names.
 std::map<std::string, SplitGroup> split_groups(const Names& folders) {
   std::map<std::string, SplitGroup> groups;
   for (const std::string& name : folders) {
@@ -43,7 +43,7 @@ std::map<std::string, SplitGroup> split_groups(const Names& folders) {
   return groups;
 }
 
-// "seg_train" alone is no split; "train" is.
+// "seg_train" alone is not a split; "train" is.
 bool says_splits(const std::string& stem, const SplitGroup& group) { return stem.empty() || group.size() > 1; }
 
 bool contains(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
@@ -73,7 +73,7 @@ class FolderLayout {
     });
   }
 
-  // The only folder in `level`, if it may wrap others.
+  // The only folder in `level`, if `level` can be a wrapper.
   std::optional<Level> inside_of(const Level& level) const {
     if (level.contents.folders.size() != 1 || level.contents.has_pictures()) return std::nullopt;
     return level_of(level.part / level.contents.folders.front());
@@ -100,7 +100,7 @@ class FolderLayout {
         fmt::format("'{}' holds one folder: the classes are read inside '{}'", around, printable(level.part.string())));
   }
 
-  // Lists and archives are found in --source itself only.
+  // Lists and archives are only supported in --source itself.
   void require_no_source_inside(const Level& level) const {
     for (const char* const name : {"train.list", imagenet_train_archive}) {
       require(!contains(level.contents.files, name), Failure::usage,
@@ -109,7 +109,7 @@ class FolderLayout {
     }
   }
 
-  // The split folders of `level`; none where its folders are classes.
+  // The split folders of `level`; std::nullopt if its folders are classes.
   std::optional<SplitGroup> splits_in(const Level& level) const {
     std::optional<SplitGroup> found;
     for (const auto& [stem, group] : split_groups(level.contents.folders)) {
@@ -168,7 +168,7 @@ class FolderLayout {
       std::vector<PictureFile> files = labelled_pictures(part, unlabelled, taken);
       if (files.empty()) continue;
       parts.push_back(part);
-      // A validation split alone is the test split.
+      // A validation split without a test split serves as the test split.
       list_.validation = std::move(list_.test);
       list_.test = std::move(files);
     }
@@ -181,7 +181,7 @@ class FolderLayout {
     note_others(level, taken);
   }
 
-  // Of a validation or test folder. None where it is empty or has no labels, which a remark says.
+  // The pictures of a validation or test folder. Empty if it has no pictures or no labels, which a remark states.
   std::vector<PictureFile> labelled_pictures(const fs::path& part, Names& unlabelled, Names& taken) {
     std::vector<PictureFile> files;
     const Level whole = level_of(part);
@@ -223,7 +223,7 @@ class FolderLayout {
 
   enum class SplitFolder : std::uint8_t { train, other };
 
-  // The folder inside a split folder that has the class folders: "train/train", "test/images".
+  // The folder inside a split folder that contains the class folders: "train/train", "test/images".
   Level unwrapped(Level level, SplitFolder kind) {
     const fs::path whole = level.part;
     const bool is_train = kind == SplitFolder::train;
@@ -252,7 +252,7 @@ class FolderLayout {
     note_others(level, list_.classes);
   }
 
-  // What was meant for tests is not to become a class.
+  // A test folder must not become a class.
   void require_no_test_alone(const Level& level) const {
     for (const std::string& name : level.contents.folders) {
       const auto split = split_name_of(name);
@@ -277,7 +277,7 @@ class FolderLayout {
     }
   }
 
-  // Folders that all hold folders are kinds of pictures, or groups of classes.
+  // If all folders contain only folders, they may be kinds of pictures, or groups of classes.
   void require_pictures_in_classes(const Level& level) const {
     const Names& folders = level.contents.folders;
     if (folders.size() < 2 || storage_.allows(Oddity::nested_classes)) return;

@@ -59,7 +59,8 @@ bool is_one_of(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// "Test_images-2017" is "test", "images", "2017"; digits at a word's end do not count: "train2017" is "train".
+// "Test_images-2017" gives "test", "images", "2017". Digits at the end of a word are removed: "train2017" gives
+// "train".
 std::vector<std::string> words_in_name(std::string_view name) {
   constexpr std::string_view gaps = " _-.()";
   constexpr std::string_view digits = "0123456789";
@@ -83,7 +84,7 @@ std::optional<Split> split_of_word(std::string_view word) {
   return std::nullopt;
 }
 
-// Combining diacritical marks, the voiced sound marks of kana, and Hangul vowels and final consonants.
+// Combining diacritical marks, voiced sound marks of kana, and Hangul vowels and final consonants.
 bool combines(char32_t code) {
   return (code >= 0x300 && code <= 0x36F) || code == 0x3099 || code == 0x309A || (code >= 0x1160 && code <= 0x11FF);
 }
@@ -98,7 +99,7 @@ std::int64_t combining_marks_in(std::string_view text) {
   return marks;
 }
 
-// What is not ASCII as numbers.
+// Non-ASCII bytes as escape sequences.
 std::string bytes_of_name(std::string_view name) {
   std::string bytes;
   for (const char letter : name) {

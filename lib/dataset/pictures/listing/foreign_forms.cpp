@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t table_limit_bytes = std::size_t{1} << 28;
 
-// Names of regular files, sorted; none where the folder cannot be listed.
+// Names of regular files, sorted; empty if the folder cannot be listed.
 std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code reason;
@@ -34,7 +34,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
   return names;
 }
 
-// Whether a shell and Python take it as it stands: commands in messages are copied.
+// Whether a shell and Python accept the text without quotes, because users copy commands from messages.
 bool is_plain(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
   return !text.starts_with('-') && text.find_first_not_of(plain) == std::string_view::npos;
@@ -50,13 +50,13 @@ std::vector<std::string> fields_of(std::string line) {
 
 struct LabelTable {
   fs::path file;       // relative to the folder
-  std::string before;  // what makes a path of its first column
+  std::string before;  // text to prepend to the first column to form a path
   std::string after;
   std::size_t column = 1;
-  std::string label;  // that column's header
+  std::string label;  // header of that column
 };
 
-// The column that is called like a label; else the second.
+// The column with a usual label name, otherwise the second one.
 std::size_t label_column(const std::vector<std::string>& names) {
   constexpr std::array usual = {"label", "labels", "class", "category", "target", "breed", "species"};
   for (std::size_t column = 1; column < names.size(); ++column) {
@@ -65,7 +65,7 @@ std::size_t label_column(const std::vector<std::string>& names) {
   return 1;
 }
 
-// Whether the first row of a table names a picture.
+// Whether the first row of a table names a picture. Fills `table`.
 bool read_label_table(const fs::path& folder, const fs::path& picture, LabelTable& table) {
   std::string text;
   try {
@@ -106,7 +106,7 @@ std::string table_command(const fs::path& folder, const LabelTable& table) {
       printable(folder.string()), table.before, table.after, table.column, file);
 }
 
-// What a file name's end says.
+// A format recognized by the ending of a file name.
 struct Form {
   std::string_view ending;
   std::string_view name;
@@ -135,7 +135,8 @@ constexpr std::array forms = {Form{".tfrecord", "TFRecord files"},
                               Form{"-ubyte", "IDX files (make_shards idx reads them)"},
                               Form{"-ubyte.gz", "IDX files (make_shards idx reads them)"}};
 
-// The ending of pictures in a shard of WebDataset's, which has NAME.jpg and NAME.cls; empty where it is none.
+// The extension of pictures in a WebDataset shard, which contains NAME.jpg and NAME.cls; empty if it is not such a
+// shard.
 std::string webdataset_ending(const fs::path& archive) {
   try {
     const TarFile tar(archive);
@@ -150,7 +151,7 @@ std::string webdataset_ending(const fs::path& archive) {
     for (const char* const ending : {".jpg", ".jpeg", ".png", ".JPEG"}) {
       if (is_named(key + ending)) return ending;
     }
-  } catch (const Error&) {  // no archive
+  } catch (const Error&) {  // not an archive
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Forms of data sets that are not read, named with what to do about them.
+// Recognizes data set formats that are not supported, for messages that say what to do about them.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,13 @@
 
 namespace lockstep {
 
-// Empty, or words on a table of labels, as Kaggle has them, that names pictures beside `picture`, with a command that
-// makes train.list of it. `picture` is relative to `folder`; tables lie in `folder` or in folders around the picture.
+// A message about a label table, as Kaggle provides, that names pictures next to `picture`. It includes a command that
+// creates train.list from it. `picture` is relative to `folder`; tables are in `folder` or in folders around the
+// picture. Empty if there is no such table.
 std::string label_table_message(const std::filesystem::path& folder, const std::filesystem::path& picture);
 
-// Empty, or words on the files in `folder` that other programs would read: WebDataset's archives, TFRecord, Parquet.
+// A message about files in `folder` for other programs: WebDataset archives, TFRecord, Parquet. Empty if there are
+// none.
 std::string other_layout_message(const std::filesystem::path& folder);
 
 }  // namespace lockstep

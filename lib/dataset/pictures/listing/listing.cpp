@@ -31,7 +31,7 @@ constexpr const char* validation_list = "val.list";
 constexpr const char* test_list = "test.list";
 constexpr const char* held_out_origin = "a tenth of each class, held out by --seed";
 
-// Positions of `files`, in an order drawn by `seed`.
+// A random permutation of 0 ... files - 1, drawn by `seed`.
 std::vector<std::size_t> drawn_order(std::size_t files, std::uint64_t seed, SourceSplit split) {
   std::vector<std::size_t> order(files);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -53,13 +53,14 @@ void shuffle(PictureList& list, std::uint64_t seed, SourceSplit split) {
   files = std::move(shuffled);
 }
 
-// The first tenth of each class, in the drawn order: of ten pictures one, of two to nine one, of one none.
+// Holds out the first tenth of each class in the shuffled order, rounded down, but at least one of two or more
+// pictures.
 void hold_out_tenth(PictureList& list) {
   std::vector<std::int64_t> counts = counts_by_class(list, SourceSplit::train, CountedFiles::all);
   std::vector<PictureFile> kept;
   for (PictureFile& file : list.train) {
     std::int64_t& count = counts[static_cast<std::size_t>(file.label)];
-    // Counts become the number that is still to be held out, as a negative number.
+    // Counts are replaced by the negated number of pictures that are still to be held out.
     if (count > 0) count = -(count == 1 ? 0 : std::max<std::int64_t>(count / 10, 1));
     (count < 0 ? list.test : kept).push_back(std::move(file));
     if (count < 0) ++count;
@@ -72,7 +73,7 @@ bool is_there(const fs::path& folder, const char* file) { return !is_absent(fold
 void add_lists(PictureList& list) {
   const auto if_there = [&](const char* file) { return is_there(list.folder, file) ? file : ""; };
   ListFiles files{train_list, if_there(validation_list), if_there(test_list)};
-  // A validation split alone is the test split.
+  // A validation split without a test split serves as the test split.
   if (files.test.empty()) std::swap(files.validation, files.test);
   list.train_origin = train_list;
   list.validation_origin = files.validation.string();
@@ -86,7 +87,7 @@ void add_archives(PictureList& list) {
   add_imagenet_archives(list);
 }
 
-// A test set is made together with a training set.
+// A test list requires a training list.
 void require_no_test_list_alone(const fs::path& folder) {
   for (const char* const file : {test_list, validation_list}) {
     require(!is_there(folder, file), Failure::usage,
@@ -125,7 +126,7 @@ void add_pictures(const PictureStorage& storage, PictureList& list) {
   add_folders(storage, list);
 }
 
-// What to do where no picture was found in a class.
+// Advice if no picture was found in a class.
 std::string advice_for(const PictureList& list) {
   std::string advice = other_layout_message(list.folder);
   const auto loose = std::ranges::find_if(list.remarks, [](const OddFile& odd) { return may_be_picture(odd.file); });
@@ -147,7 +148,7 @@ void require_pictures(const PictureList& list) {
                                  : advice));
 }
 
-// With one class every prediction is right.
+// With one class every prediction is correct.
 void require_several_classes(const PictureList& list, const PictureStorage& storage) {
   if (storage.allows(Oddity::one_class)) return;
   std::vector<std::int64_t> counts(list.classes.size());

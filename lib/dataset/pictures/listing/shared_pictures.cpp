@@ -20,7 +20,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t middle_bytes = 4096;
-constexpr std::size_t many = 10'000;  // files that take a while
+constexpr std::size_t many = 10'000;  // number of files from which progress is shown
 constexpr std::size_t key_digits = 32;
 
 struct Candidate {
@@ -37,7 +37,7 @@ const char* name_of(SourceSplit split) {
   return split == SourceSplit::train ? "training" : "test";
 }
 
-// Those whose key another split's candidates have too; `keys` has one for each candidate.
+// Candidates whose key also occurs in another split. `keys` has one key per candidate.
 Candidates of_several_splits(const Candidates& candidates, const std::vector<Key>& keys) {
   std::unordered_map<Key, unsigned> splits_of_key;
   const auto bit = [](SourceSplit split) { return 1U << static_cast<unsigned>(split); };
@@ -62,7 +62,7 @@ Candidates of_equal_lengths(const PictureList& list) {
   return of_several_splits(candidates, lengths);
 }
 
-// The key of each candidate, from the ranks in turns.
+// The key of each candidate. Rank r computes the keys of candidates r, r + ranks, ....
 template <typename KeyOf>
 std::vector<Key> keys_of(const Communicator& world, const Candidates& candidates, const KeyOf& key_of) {
   const auto ranks = static_cast<std::size_t>(world.size());
@@ -86,7 +86,7 @@ std::vector<Key> keys_of(const Communicator& world, const Candidates& candidates
 
 std::string hash_of(const std::string& bytes) { return xxh3_128_hex(std::as_bytes(std::span(bytes))); }
 
-// What is no picture will be left out: it is like no other file.
+// Files that are not pictures will be left out, so each gets a unique key.
 Key key_of_picture(const std::string& bytes, std::size_t at) {
   if (picture_format(std::as_bytes(std::span(bytes))) == PictureFormat::unknown) return fmt::format("{:032}", at);
   return hash_of(bytes);

@@ -1,4 +1,4 @@
-// Pictures that two splits hold alike: a test on pictures that were learned measures nothing.
+// Finds pictures that two splits share, because testing on training pictures is meaningless.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace lockstep {
 
 struct SharedPicture {
-  std::string name;        // in the test or validation split
+  std::string name;        // of the picture in the test or validation split
   const char* split;       // "test"
-  std::string same_as;     // a picture with the same bytes
-  const char* same_split;  // "training"; "validation" where only that and the test share it
+  std::string same_as;     // name of the picture with the same bytes
+  const char* same_split;  // "training", or "validation" if only that split and the test share it
 };
 
-// Collective: all ranks have the same list and share the reading; each returns all that was found. Only files that are
-// as long as one of another split are opened: 4 KiB of their middle are read, and all of those whose middles are alike.
-// Files that are no pictures do not count. Throws as PictureBytes does.
+// Collective. All ranks pass the same list and share the reading; each returns all results. Only files with the same
+// length as a file of another split are opened. First 4 KiB from their middle are compared; files with equal middles
+// are read as a whole. Files that are not pictures are ignored. Throws as PictureBytes does.
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list);
 
 }  // namespace lockstep

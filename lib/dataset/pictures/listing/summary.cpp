@@ -39,7 +39,7 @@ std::string names_of(const std::vector<std::string>& names) {
   return text;
 }
 
-// "ant 6 + 3": a number for each split.
+// "ant 6 + 3": one count per split.
 class ClassCounts {
  public:
   explicit ClassCounts(const PictureList& list) : list_(list) {
@@ -89,7 +89,7 @@ class ClassCounts {
   std::vector<std::string> names_;
 };
 
-// Files of class folders that are no pictures by their names: reading decides.
+// Files in class folders whose names are not those of pictures. Reading them decides.
 std::vector<std::string> other_files_of(const PictureList& list) {
   std::vector<std::string> names;
   for (const NamedSplit& split : splits_of(list)) {

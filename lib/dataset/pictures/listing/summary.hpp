@@ -1,4 +1,4 @@
-// What a data set of pictures holds, for people: printed before anything is written.
+// A summary of a picture data set for people, printed before anything is written.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace lockstep {
 
 enum class CountedFiles : std::uint8_t {
   all,
-  pictures  // those whose names may be of pictures, as may_be_picture() has it
+  pictures  // only files that may be pictures by name, as in may_be_picture()
 };
-// One number for each class.
+// One count per class.
 std::vector<std::int64_t> counts_by_class(const PictureList& list, SourceSplit split, CountedFiles kind);
 
-// Splits with their sources, classes with their counts (all of few, of many the first and the last), and what is left
-// out. One line each.
+// One line each: splits with their sources, classes with their counts (the first and last ones if there are many), and
+// files that are left out.
 std::vector<std::string> summary_of(const PictureList& list);
 
-// The files that are left out, grouped by the reason: "5 files: each lies outside the class folders: 'a.jpg', 'b.jpg',
+// The files that are left out, grouped by reason: "5 files: each lies outside the class folders: 'a.jpg', 'b.jpg',
 // 'c.jpg' and 2 more".
 std::vector<std::string> left_out_lines(const PictureList& list);
 
-// What is allowed and yet worth a warning: classes without pictures, classes whose names look alike.
+// Warnings about what is allowed but unusual: classes without pictures, classes whose names look alike.
 std::vector<std::string> doubts_about(const PictureList& list);
 
 }  // namespace lockstep

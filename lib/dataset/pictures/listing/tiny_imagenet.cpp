@@ -23,7 +23,7 @@ struct Annotation {
   bool is_found = false;
 };
 
-// By the picture's file name.
+// Keyed by the picture's file name.
 std::map<std::string, Annotation> read_annotations(const fs::path& file, const std::vector<std::string>& classes) {
   std::map<std::string, Annotation> annotations;
   for_each_line(file, text_limit_bytes, [&](std::int64_t number, std::string_view line) {
