@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The messages of the programs, and which sentences tests have approved: messages.py ROOT [--write]
+
+A message is what the sources give to `Error`, `require`, `refuse`, `log::warning` and the like: a template whose `{}` are
+filled at run time. tests/<room>/messages.txt holds, for the sources of one folder of lib/ (of apps/: room `apps`):
+
+    rendered sentences, as unit tests made and approved them (tests/approve_messages.py)
+    under "# Not rendered by a test": the templates of the sources that no sentence matches, with their file
+
+Without --write it fails where a template is in neither list, or a listed template is no longer in its file. So no message
+changes without a line in a diff.
+"""
+import pathlib
+import re
+import sys
+
+CALL = re.compile(r"\b(?:require|refuse|Error|ValidationError|PictureFault|give_up|damaged|fail|log::(?:info|warning|error"
+                  r"|at_once)|system_failure)\s*\(")
+LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+NOT_RENDERED = "# Not rendered by a test"
+PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+
+
+def without_comments(text):
+    return re.sub(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*', lambda found: found[1] or "", text)
+
+
+def arguments_from(text, start):
+    """The text between the bracket before `start` and its partner."""
+    depth, at = 1, start
+    while depth and at < len(text):
+        if text[at] == '"':
+            at = LITERAL.match(text, at).end()
+            continue
+        if text[at] == "'" and text[at + 2:at + 3] == "'":
+            at += 3
+            continue
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text[at], 0)
+        at += 1
+    return text[start:at - 1]
+
+
+def unescaped(literal):
+    return literal.replace('\\"', '"').replace("\\n", " ").replace("\\\\", "\\").replace("{{", "{").replace("}}", "}")
+
+
+def templates_of(text):
+    """Literals with at least two words, neighbours joined as the compiler joins them."""
+    code = without_comments(text)
+    for call in CALL.finditer(code):
+        arguments = arguments_from(code, call.end())
+        joined = re.sub(r'"\s*"', "", arguments)
+        for literal in LITERAL.finditer(joined):
+            words = unescaped(literal[1])
+            if len(re.findall(r"[A-Za-z]{2,}", PLACEHOLDER.sub("", words))) >= 2 and " " in words.strip():
+                yield words
+
+
+def rooms(root):
+    """{room: {template: file}}"""
+    found = {}
+    for path in sorted([*root.glob("lib/**/*.cpp"), *root.glob("lib/**/*.hpp"), *root.glob("apps/*.cpp")]):
+        name = path.relative_to(root)
+        room = name.parts[1] if name.parts[0] == "lib" else "apps"
+        for template in templates_of(path.read_text()):
+            found.setdefault(room, {}).setdefault(template, name.as_posix())
+    return found
+
+
+def matches(template, sentences):
+    pattern = re.compile(".*?".join(re.escape(part) for part in PLACEHOLDER.split(template)), re.DOTALL)
+    return any(pattern.search(sentence) for sentence in sentences)
+
+
+def read(file):
+    """(sentences, "file: template" lines)"""
+    lines = file.read_text().splitlines() if file.exists() else []
+    at = lines.index(NOT_RENDERED) if NOT_RENDERED in lines else len(lines)
+    return [line for line in lines[:at] if line and not line.startswith("#")], [line for line in lines[at + 1:] if line]
+
+
+def write(file, room, sentences, templates):
+    head = [f"# Messages of {room}. Sentences come from tests, {{...}} stands for what differs between runs. Made by",
+            "# tests/approve_messages.py: review its diff."]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join([*head, "", *sorted(sentences), "", NOT_RENDERED, "", *sorted(templates)]).rstrip() + "\n")
+
+
+def main(root, is_written):
+    root = pathlib.Path(root).resolve()
+    found = rooms(root)
+    sentences = {room: read(root / "tests" / room / "messages.txt")[0] for room in found}
+    everything = [sentence for of_room in sentences.values() for sentence in of_room]
+    faults, rendered = [], 0
+    for room, templates in found.items():
+        file = root / "tests" / room / "messages.txt"
+        missing = {f"{name}: {template}" for template, name in templates.items() if not matches(template, everything)}
+        rendered += len(templates) - len(missing)
+        if is_written:
+            write(file, room, sentences[room], missing)
+            continue
+        listed = set(read(file)[1])
+        faults += [f"{line}\n    is in no messages.txt" for line in sorted(missing - listed)]
+        faults += [f"{line}\n    is listed in tests/{room}/messages.txt and no longer there, or rendered" for line in
+                   sorted(listed - missing)]
+    print("\n".join(faults[:40]))
+    total = sum(len(templates) for templates in found.values())
+    print(f"{len(faults)} faults: run tests/approve_messages.py and review the diff" if faults else
+          f"{total} messages, {rendered} of them rendered by tests")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "--write" in sys.argv[2:]))
