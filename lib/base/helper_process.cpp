@@ -24,7 +24,7 @@
 namespace lockstep {
 namespace {
 
-constexpr rlim_t most_open_files = 32;
+constexpr rlim_t max_open_files = 32;
 
 // Uses only functions that are safe between fork() and exec().
 [[noreturn]] void become_helper(int output, pid_t parent, char* const* arguments) {
@@ -112,7 +112,7 @@ void confine_helper(const HelperLimits& limits) {
   log::fill_closed_streams();
   limit_more_memory(limits.more_memory);
   limit(RLIMIT_CPU, static_cast<rlim_t>(limits.seconds));
-  limit(RLIMIT_NOFILE, most_open_files);
+  limit(RLIMIT_NOFILE, max_open_files);
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_CORE, 0);
 }

@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/io/outlet.hpp"
-#include "base/log_voice.hpp"
+#include "base/io/nonblocking_output.hpp"
+#include "base/log_scope.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/printable.hpp"
 
@@ -42,8 +42,8 @@ struct State {
   bool drawn = false;  // a progress line is on the terminal
   bool ended = false;  // an error was printed
   Clock::time_point drawn_at;
-  Outlet out{STDOUT_FILENO};
-  Outlet err{STDERR_FILENO};
+  NonblockingOutput out{STDOUT_FILENO};
+  NonblockingOutput err{STDERR_FILENO};
 
   bool speaks() const { return voice_rank.value_or(rank) == 0; }
 };
@@ -51,14 +51,14 @@ struct State {
 State& state() {
   // Never destroyed: threads may print during static destruction.
   static State& only = []() -> State& {
-    std::atexit(let_out);
+    std::atexit(flush);
     return *new State;
   }();
   return only;
 }
 
 void let_out_both(State& now) {
-  constexpr Patience last{std::chrono::seconds(1), std::chrono::seconds(10)};
+  constexpr WriteTimeout last{std::chrono::seconds(1), std::chrono::seconds(10)};
   now.out.drain(last);
   now.err.drain(last);
 }
@@ -70,7 +70,7 @@ std::string prefix_of(const State& now) {
 enum class Speaker { rank_0, any_rank };
 
 // Prints `text` as it is. The caller has made it safe for a terminal.
-void print(Outlet State::*outlet, const std::string& text, Speaker speaker) {
+void print(NonblockingOutput State::*outlet, const std::string& text, Speaker speaker) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return;
@@ -78,7 +78,7 @@ void print(Outlet State::*outlet, const std::string& text, Speaker speaker) {
   (now.*outlet).write(text + '\n');
 }
 
-void print_line(Outlet State::*outlet, std::string_view text, Speaker speaker) {
+void print_line(NonblockingOutput State::*outlet, std::string_view text, Speaker speaker) {
   print(outlet, fmt::format("{}  {}", prefix(), printable(text)), speaker);
 }
 
@@ -116,7 +116,7 @@ std::string_view cut(std::string_view text, std::size_t columns) {
 }
 
 void draw(State& now) {
-  if (now.out.stands_still() && now.out.drain(no_patience) == EAGAIN) return;
+  if (now.out.has_pending() && now.out.drain(no_patience) == EAGAIN) return;
   now.out.write(fmt::format("{}{}", clear_line, cut(now.live, columns())));
   now.drawn = true;
   now.drawn_at = Clock::now();
@@ -131,7 +131,7 @@ void fill_closed_streams() {
   }
 }
 
-void set_node_leader(int rank, std::string host) {
+void set_identity(int rank, std::string host) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.rank = rank;
@@ -151,14 +151,14 @@ std::string host() {
   return now.host;
 }
 
-Voice::Voice(int rank, const std::string& label) {
+LogScope::LogScope(int rank, const std::string& label) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.voice_rank = rank;
   now.label = printable(label);
 }
 
-Voice::~Voice() {
+LogScope::~LogScope() {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.voice_rank.reset();
@@ -172,7 +172,7 @@ int job_rank() {
 }
 
 void info(std::string_view text) { print_line(&State::out, text, Speaker::rank_0); }
-void at_once(std::string_view text) {
+void info_to_terminal(std::string_view text) {
   const int people = terminal();
   if (people < 0 || people == STDOUT_FILENO) return info(text);
   const std::string line = fmt::format("{}{}  {}\n", clear_line, prefix(), printable(text));
@@ -184,7 +184,7 @@ void at_once(std::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(people, line.data(), line.size());
 }
 void warning(std::string_view text) { print_line(&State::err, text, Speaker::any_rank); }
-void relayed(std::string_view text) { print(&State::out, printable_lines(text), Speaker::rank_0); }
+void forwarded(std::string_view text) { print(&State::out, printable_lines(text), Speaker::rank_0); }
 
 void plain(std::string_view text) {
   State& now = state();
@@ -206,7 +206,7 @@ void error(std::string_view text) {
   now.ended = true;
 }
 
-void let_out() {
+void flush() {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   let_out_both(now);

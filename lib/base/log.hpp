@@ -17,7 +17,7 @@ namespace lockstep::log {
 void fill_closed_streams();
 
 // Sets the rank and the host of this process, once, when the rank is known. Until then: rank 0 of this host.
-void set_node_leader(int rank, std::string host);
+void set_identity(int rank, std::string host);
 std::string prefix();  // "[rank 3, gpu07]"
 std::string host();    // "gpu07"
 
@@ -25,7 +25,7 @@ std::string host();    // "gpu07"
 void info(std::string_view text);
 // As info(), but writes to the user's terminal directly: mpirun forwards no output while it ends its ranks. Without
 // such a terminal the same as info().
-void at_once(std::string_view text);
+void info_to_terminal(std::string_view text);
 // Any rank: prints one line on standard error. error() is the last output: nothing prints after it.
 void warning(std::string_view text);
 void error(std::string_view text);
@@ -34,7 +34,7 @@ void error(std::string_view text);
 // lost result is a failure. Lines of the log, in contrast, may be lost.
 void plain(std::string_view text);
 // As plain(), for a line of another program's log: does not throw, and the line may be lost.
-void relayed(std::string_view text);
+void forwarded(std::string_view text);
 
 template <typename... Args>
 void info(fmt::format_string<Args...> text, Args&&... args) {
@@ -51,7 +51,7 @@ void progress(std::string_view text);
 bool is_terminal();
 std::size_t progress_columns();  // width of a progress line
 // Flushes buffered output. Gives up after one second without progress, or after ten seconds. Runs at exit by itself.
-void let_out();
+void flush();
 void end_progress();  // keeps the last text on the screen and ends its line
 
 }  // namespace lockstep::log

@@ -24,7 +24,7 @@ std::string live_text(const std::string& path) {
 
 }  // namespace
 
-std::optional<ProcessStat> stat_of(std::int64_t process) {
+std::optional<ProcessStat> process_stat(std::int64_t process) {
   const std::string text = live_text(fmt::format("/proc/{}/stat", process));
   const std::size_t name_end = text.rfind(')');  // the name may contain anything, even spaces and parentheses
   if (name_end == std::string::npos) return std::nullopt;
@@ -47,13 +47,13 @@ std::optional<ProcessStat> stat_of(std::int64_t process) {
   return stat;
 }
 
-std::string kernel_start() {
+std::string boot_id() {
   std::string text = live_text("/proc/sys/kernel/random/boot_id");
   std::erase(text, '\n');
   return text;
 }
 
-std::int64_t process_name_space() {
+std::int64_t pid_namespace() {
   struct stat entry {};
   return ::stat("/proc/self/ns/pid", &entry) == 0 ? static_cast<std::int64_t>(entry.st_ino) : 0;
 }

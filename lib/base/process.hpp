@@ -16,13 +16,13 @@ struct ProcessStat {
   bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
 // Nothing if the process has ended and was collected, or cannot be seen.
-std::optional<ProcessStat> stat_of(std::int64_t process);
+std::optional<ProcessStat> process_stat(std::int64_t process);
 
 // An identifier of this boot, unique across nodes and reboots. Empty if the system does not provide it.
-std::string kernel_start();
+std::string boot_id();
 
 // The inode of the PID namespace that process IDs belong to, unique within this boot; 0 if the system does not provide
 // it.
-std::int64_t process_name_space();
+std::int64_t pid_namespace();
 
 }  // namespace lockstep

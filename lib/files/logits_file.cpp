@@ -51,7 +51,7 @@ std::vector<std::byte> logits_image(std::span<const float> logits, std::span<con
                                     std::span<const std::string> classes, const LogitsOrigin& origin) {
   assert(logits.size() == labels.size() * classes.size());
   const std::array<hsize_t, 2> dims = {labels.size(), classes.size()};
-  const Hid<H5Pclose> access = hdf5_in_memory();
+  const Hid<H5Pclose> access = hdf5_core_access_plist();
   const Hid<H5Fclose> file(
       check_h5(H5Fcreate("logits", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));
   write_values(file, logits_name, H5T_IEEE_F32LE, dims, logits.data());

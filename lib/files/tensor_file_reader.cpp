@@ -26,7 +26,7 @@ TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string&
     const std::string_view before = std::string_view(image).substr(0, image.size() - hash_line({}).size());
     if (!image.ends_with(hash_line(std::as_bytes(std::span(before))))) damaged("its hash does not match its content");
   }
-  const Hid<H5Pclose> access = hdf5_in_memory();
+  const Hid<H5Pclose> access = hdf5_core_access_plist();
   check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
   // HDF5 requires a name, although it reads only the image. No file has this name.
   // careful-open: an image in memory of what regular_file read

@@ -68,7 +68,7 @@ void write_tensor(hid_t group, const ParameterStore::Entry& entry) {
 
 TensorFileWriter::TensorFileWriter() {
   silence_hdf5();
-  const Hid<H5Pclose> access = hdf5_in_memory();
+  const Hid<H5Pclose> access = hdf5_core_access_plist();
   // HDF5 requires a name, although nothing is written to disk.
   file_ = Hid<H5Fclose>(
       check_h5(H5Fcreate("lockstep.in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));

@@ -80,7 +80,7 @@ std::string host_name() {
 
 void introduce(const Communicator& world) {
   const std::string host = host_name();
-  log::set_node_leader(world.rank(), host);
+  log::set_identity(world.rank(), host);
   failure_report::set_rank(world.rank(), host);
   install_crash_handlers();
   silence_hdf5();
@@ -243,7 +243,7 @@ int run_program(int argc, char** argv, const Program& program) {
   failure_report::set_folder({});  // also releases the lock of the output folder
   common_refusal::forget();
   signals.ignore_requests();  // the program has ended, and only its output remains to be read
-  log::let_out();
+  log::flush();
   return code;
 }
 

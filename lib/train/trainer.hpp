@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/session.hpp"
-#include "base/log_voice.hpp"
+#include "base/log_scope.hpp"
 #include "dataset/dataset.hpp"
 #include "dataset/split.hpp"
 #include "recipe/run_options.hpp"
@@ -88,7 +88,7 @@ class Trainer {
   nlohmann::json summary() const;
 
   const Session& session_;
-  log::Voice voice_;
+  log::LogScope voice_;
   rank_status::InTeam in_team_;
   StopAgreement stops_;
   Stopwatch watch_;

@@ -215,7 +215,7 @@ TrainingOutcome Trainer::stop() {
   }
   keep_last_checkpoint(stopped);
   stopped.sentence = stop_message(stops_.reason(), stopped.sentence);
-  if (stopped.is_safe) log::at_once(stopped.sentence);
+  if (stopped.is_safe) log::info_to_terminal(stopped.sentence);
   return stopped;
 }
 
@@ -248,8 +248,8 @@ void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
   failure_report::write({code, 0, sentence});
   checkpoints_.give_back();
   if (output_ != nullptr) output_->give_back();
-  log::at_once(sentence);
-  log::let_out();
+  log::info_to_terminal(sentence);
+  log::flush();
   std::_Exit(code);
 }
 

@@ -16,7 +16,7 @@ TEST(Hdf5Test, a_thread_that_works_on_a_file_in_memory_prints_no_stack) {
   testing::internal::CaptureStderr();
   std::string message;
   std::thread([&message] {
-    const Hid<H5Pclose> access = hdf5_in_memory();
+    const Hid<H5Pclose> access = hdf5_core_access_plist();
     const Hid<H5Fclose> file(H5Fopen("/no/such/file", H5F_ACC_RDONLY, access));
     message = hdf5_error_message();
   }).join();

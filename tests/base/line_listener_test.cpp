@@ -78,7 +78,7 @@ TEST(LineListener, who_comes_does_not_get_the_last_files) {
   while (std::unique_ptr<LineSocket> socket = listener.accept(longest)) taken.push_back(std::move(socket));
   EXPECT_GT(taken.size(), 10U);
   std::vector<std::unique_ptr<Descriptor>> files;
-  for (int i = 0; i < files_in_reserve(most_open_files()); ++i) {
+  for (int i = 0; i < reserved_open_files(max_open_files()); ++i) {
     files.push_back(std::make_unique<Descriptor>(::dup(0)));
     ASSERT_GE(*files.back(), 0) << i;
   }
@@ -102,9 +102,9 @@ TEST(LineListener, rests_where_nobody_can_be_let_in_and_then_looks_again) {
 }
 
 TEST(LineListener, the_reserve_is_a_part_of_what_a_process_may_open) {
-  EXPECT_EQ(files_in_reserve(64), 16);
-  EXPECT_EQ(files_in_reserve(1024), 128);
-  EXPECT_EQ(files_in_reserve(1 << 20), 128);
+  EXPECT_EQ(reserved_open_files(64), 16);
+  EXPECT_EQ(reserved_open_files(1024), 128);
+  EXPECT_EQ(reserved_open_files(1 << 20), 128);
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ pid_t start_waiting_process() {
 
 TEST(ProcessStat, shows_what_a_process_does_from_start_to_end) {
   const pid_t process = start_waiting_process();
-  const std::optional<ProcessStat> stopped = stat_of(process);
+  const std::optional<ProcessStat> stopped = process_stat(process);
   ::kill(process, SIGCONT);
   siginfo_t ignored{};
   ::waitid(P_PID, static_cast<id_t>(process), &ignored, WEXITED | WNOWAIT);
-  const std::optional<ProcessStat> ended = stat_of(process);
+  const std::optional<ProcessStat> ended = process_stat(process);
   int status = 0;
   ASSERT_EQ(::waitpid(process, &status, 0), process);
 
@@ -41,20 +41,20 @@ TEST(ProcessStat, shows_what_a_process_does_from_start_to_end) {
   EXPECT_EQ(ended->end_status, status);
   EXPECT_GT(stopped->start_ticks, 0U);
   EXPECT_EQ(ended->start_ticks, stopped->start_ticks);
-  EXPECT_FALSE(stat_of(process)) << "collected, and still there";
+  EXPECT_FALSE(process_stat(process)) << "collected, and still there";
 }
 
 TEST(ProcessStat, a_process_that_started_later_shows_it) {
-  const std::optional<ProcessStat> own = stat_of(::getpid());
-  const std::optional<ProcessStat> parent = stat_of(::getppid());
+  const std::optional<ProcessStat> own = process_stat(::getpid());
+  const std::optional<ProcessStat> parent = process_stat(::getppid());
   ASSERT_TRUE(own && parent);
   EXPECT_EQ(own->state, 'R');
   EXPECT_GE(own->start_ticks, parent->start_ticks);
 }
 
 TEST(ProcessStat, numbers_of_processes_belong_to_something) {
-  EXPECT_EQ(kernel_start().size(), 36U) << kernel_start();  // a UUID
-  EXPECT_GT(process_name_space(), 0);
+  EXPECT_EQ(boot_id().size(), 36U) << boot_id();  // a UUID
+  EXPECT_GT(pid_namespace(), 0);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST(SameOnRanks, lets_equal_values_pass) {
 // Nodes with different copies of a data set trained on a mixture of them, with code 0.
 TEST(SameOnRanks, names_the_first_value_that_differs_and_the_ranks_that_have_it) {
   const Communicator all = world();
-  log::set_node_leader(all.rank(), fmt::format("n{}", all.rank() + 1));
+  log::set_identity(all.rank(), fmt::format("n{}", all.rank() + 1));
   const bool is_odd_one = all.rank() == 1;
   const std::string message =
       refusal({{"program", "1"}, {"data set 'd'", is_odd_one ? "root hash 34" : "root hash 12"}, {"--epochs", "3"}});
@@ -39,7 +39,7 @@ TEST(SameOnRanks, names_the_first_value_that_differs_and_the_ranks_that_have_it)
 
 TEST(SameOnRanks, finds_what_only_one_rank_has) {
   const Communicator all = world();
-  log::set_node_leader(all.rank(), "n1");
+  log::set_identity(all.rank(), "n1");
   std::vector<RankValue> values{{"program", "1"}};
   if (all.rank() == 2) values.push_back({"--wire", "bf16"});
   const std::string message = refusal(values);

@@ -241,7 +241,7 @@ TEST(ResizedCrop, of_a_panorama_is_its_middle) {
             (Resampling{{430, 0, {40, 30}}, {224, 224}}));
 }
 
-// Resuming rests on it: of these draws none may ever come out otherwise.
+// Resuming is_paused on it: of these draws none may ever come out otherwise.
 TEST(ResizedCrop, is_what_it_always_was) {
   const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip};
   const auto box = [&](std::int64_t position) {
@@ -319,7 +319,7 @@ TEST(Cutout, a_square_lies_around_every_pixel_equally_often_and_ends_at_the_edge
   for (const auto& [extent, count] : corners) EXPECT_NEAR(count, draws / 63, 160) << extent.first << extent.second;
 }
 
-// Resuming rests on it.
+// Resuming is_paused on it.
 TEST(DrawnColours, and_squares_are_what_they_always_were) {
   ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
   rules.jitter = {0.4F, 0.4F, 0.4F};
@@ -380,7 +380,7 @@ TEST(MixedShare, is_a_function_of_seed_epoch_and_position) {
   EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 2, 2, 3));
   EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 3, 3));
   EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 2, 4));
-  // Resuming rests on it.
+  // Resuming is_paused on it.
   EXPECT_EQ(std::to_string(mixed_share(0.2F, 1, 2, 3)) + " " + std::to_string(mixed_share(4, 1, 2, 3)),
             "0.999993 0.592577");
 }

@@ -109,7 +109,7 @@ TEST(BlockOrderTest, differs_by_epoch_and_by_seed_and_is_a_function_of_them) {
   EXPECT_EQ(order(7, 5), order(7, 5));
 }
 
-// Resuming rests on it.
+// Resuming is_paused on it.
 TEST(BlockOrderTest, is_what_it_always_was) {
   const std::vector<std::int64_t> order = samples_of(Split{103, 24, {10, 20, 12}}.order(1, 2), 12);
   EXPECT_EQ(order, (std::vector<std::int64_t>{41, 40, 46, 44, 31, 36, 82, 83, 88, 63, 69, 68}));

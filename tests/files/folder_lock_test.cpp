@@ -156,7 +156,7 @@ TEST_F(FolderLockTest, a_holder_says_of_which_job_it_is) {
 TEST_F(FolderLockTest, in_a_container_of_its_own_a_process_number_says_nothing) {
   LockHolder holder = this_lock_holder();
   holder.start = "1@another boot";
-  holder.name_space += 1;
+  holder.pid_namespace += 1;
   EXPECT_EQ(liveness_of(holder, this_lock_holder()), Liveness::unknown);
 }
 

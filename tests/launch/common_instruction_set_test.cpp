@@ -60,7 +60,7 @@ TEST(CommonInstructionSet, looks_at_sets_that_differ_in_bits) {
 
 TEST(CommonInstructionSet, of_a_users_own_choice_must_run_on_all_ranks) {
   const Communicator all = world();
-  log::set_node_leader(all.rank(), fmt::format("n{}", all.rank() + 1));
+  log::set_identity(all.rank(), fmt::format("n{}", all.rank() + 1));
   DeviceOptions options = cpu_options("avx512");
   const std::string message = message_of(
       Failure::usage, [&] { choose_common_instruction_set(all, options, all.rank() == 1 ? of_2013 : of_2017); });

@@ -18,7 +18,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/log_voice.hpp"
+#include "base/log_scope.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "runtime/failure/failure_report.hpp"

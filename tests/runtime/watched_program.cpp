@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   const int ranks_per_node = std::atoi(argv[1]);
   const int node_number = world.rank() / ranks_per_node;
   const std::string host = fmt::format("n{}", node_number + 1);
-  log::set_node_leader(world.rank(), host);
+  log::set_identity(world.rank(), host);
   failure_report::set_rank(world.rank(), host);
   failure_report::set_folder(argv[5]);
   const Watcher watcher(world, world.split(node_number, world.rank()), host, signals, {std::atof(argv[4])});

@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   if (words.size() < 2) return 2;
   const std::filesystem::path folder = words[1];
-  log::set_node_leader(world.rank(), log::host());
+  log::set_identity(world.rank(), log::host());
   if (words.size() > 4 && std::string(words[2]) == "predict") {
     std::set<int> asked;
     for (char* const word : words.subspan(4)) asked.insert(std::atoi(word));

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class TwoTrainingsTest : public testing::Test {
  protected:
   TwoTrainingsTest() {
-    log::set_node_leader(world_.rank(), "n1");
+    log::set_identity(world_.rank(), "n1");
     failure_report::set_rank(world_.rank(), "n1");
     root_ = world_.broadcast(folder_.path().string(), 0);
     if (world_.rank() == 0) {

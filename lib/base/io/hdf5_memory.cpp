@@ -13,7 +13,7 @@ void write_attribute(hid_t object, const char* name, hid_t space, hid_t type, co
 
 }  // namespace
 
-Hid<H5Pclose> hdf5_in_memory() {
+Hid<H5Pclose> hdf5_core_access_plist() {
   constexpr std::size_t growth_bytes = 1 << 20;
   constexpr hbool_t never_to_disk = false;
   silence_hdf5();

@@ -14,7 +14,7 @@ namespace lockstep {
 // A file access property list for files in memory. It selects HDF5's oldest format, which HDF5 1.8 and later read, and
 // which every version writes with the same bytes. Call it first in every thread that works on such a file: it also
 // silences HDF5 there.
-Hid<H5Pclose> hdf5_in_memory();
+Hid<H5Pclose> hdf5_core_access_plist();
 
 // The bytes of an open file, exactly as they would be on disk.
 std::vector<std::byte> hdf5_image(hid_t file);

@@ -23,7 +23,7 @@ constexpr std::size_t hello_length = secret_text_length + 1 + LinkSeal::added_le
 constexpr std::size_t longest_greeting = 2 * hello_length;  // from either side
 
 // A small part of the process's limit on open files.
-std::size_t most_unauthenticated() { return static_cast<std::size_t>(std::clamp(most_open_files() / 8, 8, 128)); }
+std::size_t most_unauthenticated() { return static_cast<std::size_t>(std::clamp(max_open_files() / 8, 8, 128)); }
 
 // The first received line. Nothing if none arrives in time.
 std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std::chrono::duration<double> patience) {

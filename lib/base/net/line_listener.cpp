@@ -47,18 +47,18 @@ struct FreeAddresses {
 
 }  // namespace
 
-int most_open_files() {
+int max_open_files() {
   rlimit limit{};
   constexpr int most = std::numeric_limits<int>::max();
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > most) return most;
   return static_cast<int>(limit.rlim_cur);
 }
 
-int files_in_reserve(int most_files) { return std::min(most_files / 4, 128); }
+int reserved_open_files(int most_files) { return std::min(most_files / 4, 128); }
 
 LineListener::LineListener() : socket_(make_listening_socket()) {}
 
-bool LineListener::rests() const {
+bool LineListener::is_paused() const {
   constexpr double rest_seconds = 0.1;
   return rest_ && rest_->seconds() < rest_seconds;
 }
@@ -72,13 +72,13 @@ int LineListener::port() const {
 }
 
 std::unique_ptr<LineSocket> LineListener::accept(std::size_t longest_line) {
-  if (!is_open() || rests()) return nullptr;
+  if (!is_open() || is_paused()) return nullptr;
   const int connected = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   // Some connections end before they are accepted.
   if (connected < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return nullptr;
-  const int most = most_open_files();
+  const int most = max_open_files();
   // The system returns the lowest free descriptor, so a high number means that all lower ones are in use.
-  if (connected >= 0 && connected < most - files_in_reserve(most)) {
+  if (connected >= 0 && connected < most - reserved_open_files(most)) {
     return std::make_unique<LineSocket>(connected, longest_line);
   }
   if (connected >= 0) ::close(connected);

@@ -24,20 +24,20 @@ class LineListener {
   bool is_open() const { return socket_ >= 0; }
   int port() const;
   // For poll(). -1 during a pause, which poll() ignores: a listener that cannot accept stays readable.
-  int handle() const { return rests() ? -1 : static_cast<int>(socket_); }
+  int handle() const { return is_paused() ? -1 : static_cast<int>(socket_); }
   // Null if no connection is waiting, or if none can be accepted.
   std::unique_ptr<LineSocket> accept(std::size_t longest_line);
 
  private:
-  bool rests() const;
+  bool is_paused() const;
 
   Descriptor socket_;
   std::optional<Stopwatch> rest_;
 };
 
 // The number of files that this process may open, and how many of `most_files` are reserved for its own use.
-int most_open_files();
-int files_in_reserve(int most_files);
+int max_open_files();
+int reserved_open_files(int most_files);
 
 // Null if nobody accepts the connection within `patience`.
 std::unique_ptr<LineSocket> connect_to(const std::string& address, int port, std::chrono::milliseconds patience,

@@ -42,7 +42,7 @@ bool is_loopback(const std::string& address) { return address == "::1" || addres
 std::string network_of_this_process() {
   struct stat name_space {};
   if (::stat("/proc/thread-self/ns/net", &name_space) != 0) return "";
-  const std::string kernel = kernel_start();
+  const std::string kernel = boot_id();
   return kernel.empty() ? "" : fmt::format("{} {}", kernel, name_space.st_ino);
 }
 

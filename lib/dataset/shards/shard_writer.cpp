@@ -74,7 +74,7 @@ Hid<H5Fclose> create_shard(std::int32_t format, std::span<const std::string> cla
   // Page-aligned, so that small samples cross as few page boundaries as possible.
   constexpr hsize_t page_bytes = 4096;
   silence_hdf5();
-  const Hid<H5Pclose> access = hdf5_in_memory();
+  const Hid<H5Pclose> access = hdf5_core_access_plist();
   check_h5(H5Pset_alignment(access, page_bytes, page_bytes), "align the samples");
   const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_FILE_CREATE), "make a creation list"));
   check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");

@@ -21,7 +21,7 @@ struct UpdateArrays {
   std::vector<Tensor> states;  // as many as the rule keeps
 };
 
-// Where judge() finds what it rests on in the metric slots of the flat gradient buffer.
+// Where judge() finds what it is_paused on in the metric slots of the flat gradient buffer.
 struct MetricSlots {
   std::int64_t loss;
   std::int64_t overflow;

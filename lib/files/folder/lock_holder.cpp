@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 // When a process started. Empty if it has ended.
 std::string start_of(const std::optional<ProcessStat>& stat) {
-  return stat && !stat->has_ended() ? fmt::format("{}@{}", stat->start_ticks, kernel_start()) : "";
+  return stat && !stat->has_ended() ? fmt::format("{}@{}", stat->start_ticks, boot_id()) : "";
 }
 
 std::string random_token() {
@@ -40,15 +40,15 @@ LockHolder lock_holder_of(std::int64_t process, const JobEnvironment& job) {
   ::gethostname(host.data(), host.size() - 1);
   holder.host = host.data();
   holder.process = process;
-  holder.start = start_of(stat_of(holder.process));
-  holder.name_space = process_name_space();
+  holder.start = start_of(process_stat(holder.process));
+  holder.pid_namespace = pid_namespace();
   holder.token = random_token();
   return holder;
 }
 
 std::string lock_holder_text(const LockHolder& holder) {
   const Json json = {{"job", holder.job},         {"restarts", holder.restarts}, {"host", holder.host},
-                     {"process", holder.process}, {"start", holder.start},       {"name_space", holder.name_space},
+                     {"process", holder.process}, {"start", holder.start},       {"name_space", holder.pid_namespace},
                      {"token", holder.token}};
   return json_text(json);
 }
@@ -62,7 +62,7 @@ std::optional<LockHolder> parse_lock_holder(const std::string& line) {
     json.at("host").get_to(holder.host);
     json.at("process").get_to(holder.process);
     json.at("start").get_to(holder.start);
-    json.at("name_space").get_to(holder.name_space);
+    json.at("name_space").get_to(holder.pid_namespace);
     json.at("token").get_to(holder.token);
     return holder;
   } catch (const Json::exception&) {
@@ -77,9 +77,9 @@ std::string describe_lock_holder(const LockHolder& holder) {
 
 Liveness liveness_of(const LockHolder& holder, const LockHolder& own) {
   if (!own.job.empty() && holder.job == own.job && holder.restarts < own.restarts) return Liveness::gone;
-  const bool is_near = holder.host == own.host && holder.name_space == own.name_space && own.name_space != 0;
+  const bool is_near = holder.host == own.host && holder.pid_namespace == own.pid_namespace && own.pid_namespace != 0;
   if (!is_near) return Liveness::unknown;
-  const std::optional<ProcessStat> stat = stat_of(holder.process);
+  const std::optional<ProcessStat> stat = process_stat(holder.process);
   if (start_of(stat) != holder.start) return Liveness::gone;
   return !stat || stat->state == 'T' || stat->state == 't' ? Liveness::unknown : Liveness::alive;
 }

@@ -10,13 +10,13 @@
 namespace lockstep {
 
 struct LockHolder {
-  std::string job;              // Slurm's job ID; empty without Slurm
-  std::int64_t restarts = 0;    // of the Slurm job
-  std::string host;             // the node's name
-  std::int64_t process = 0;     // the process ID on that node
-  std::string start;            // when it started, which detects a reused process ID
-  std::int64_t name_space = 0;  // the PID namespace: a container has its own
-  std::string token;            // random; unique to this lock
+  std::string job;                 // Slurm's job ID; empty without Slurm
+  std::int64_t restarts = 0;       // of the Slurm job
+  std::string host;                // the node's name
+  std::int64_t process = 0;        // the process ID on that node
+  std::string start;               // when it started, which detects a reused process ID
+  std::int64_t pid_namespace = 0;  // the PID namespace: a container has its own
+  std::string token;               // random; unique to this lock
 };
 
 // For a process of this node, with a new token.

@@ -33,7 +33,7 @@ std::optional<int> status_of_collected(int pidfd) {
 }  // namespace
 
 std::optional<int> status_of_ended(int process, int pidfd) {
-  const std::optional<ProcessStat> stat = stat_of(process);
+  const std::optional<ProcessStat> stat = process_stat(process);
   return stat && stat->end_status ? stat->end_status : status_of_collected(pidfd);
 }
 

@@ -96,7 +96,7 @@ Watcher::~Watcher() {
 }
 
 void Watcher::find_ranks(const Communicator& world, const Communicator& node) {
-  const std::int64_t name_space = process_name_space();
+  const std::int64_t name_space = pid_namespace();
   const std::vector<std::string> processes =
       node.all_gather(fmt::format("{} {} {}", world.rank(), ::getpid(), name_space));
   for (int rank = 0; rank < node.size(); ++rank) {
@@ -268,7 +268,7 @@ std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
     if (view.device) view.device->still_seconds = watched.device_stillness.seconds();
     // The only check that needs a system call, so it is skipped while the rank makes progress.
     if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
-      view.process_state = stat_of(watched.process).value_or(ProcessStat{}).state;
+      view.process_state = process_stat(watched.process).value_or(ProcessStat{}).state;
     }
     views.push_back(std::move(view));
   }

@@ -138,7 +138,7 @@ class Supervisor {
       for (const std::string& line : children_[step].process.lines()) {
         const std::optional<TaskEnd> ended = parse_task_end(line);
         if (ended) children_[step].first_end = first_cause(children_[step].first_end, *ended);
-        log::relayed(fmt::format("[{}]  {}", describe_step(step), printable(line)));
+        log::forwarded(fmt::format("[{}]  {}", describe_step(step), printable(line)));
       }
     }
   }

@@ -91,7 +91,7 @@ int run_sbatch(std::vector<std::string> words, const std::string& script, Secret
     log::plain(line);
     if (!is_news) return;
     if (signals.has_come() && secrets != nullptr) keep(*secrets, number);
-    log::let_out();
+    log::flush();
     signals.release();
   });
   if (!number.empty() || (secrets == nullptr && code == 0)) return code;

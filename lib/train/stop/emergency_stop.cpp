@@ -128,7 +128,7 @@ void EmergencyStop::look_for_signals(Since since) {
   const bool is_false_alarm =
       since_announcement_ && !since_terminate_ && since_announcement_->seconds() > 2 * kill_delay_->seconds + 1;
   if (is_false_alarm) {
-    log::at_once("mpirun sent SIGCONT, but no SIGTERM: the training goes on.");
+    log::info_to_terminal("mpirun sent SIGCONT, but no SIGTERM: the training goes on.");
     since_announcement_.reset();
     has_saved_early_ = has_told_ = false;
   }
@@ -140,11 +140,11 @@ void EmergencyStop::say_what_comes() {
   const std::string saving =
       describe_saving(checkpoints_.newest_step(), can_save() ? Saving::possible : Saving::impossible);
   if (has_lost_launcher_) {
-    log::at_once("mpirun is gone, and this training ends with it. " + saving);
+    log::info_to_terminal("mpirun is gone, and this training ends with it. " + saving);
   } else if (since_announcement_) {
-    log::at_once(kill_message(seconds_to_kill_, *kill_delay_, saving));
+    log::info_to_terminal(kill_message(seconds_to_kill_, *kill_delay_, saving));
   } else {
-    log::at_once(stop_request_message(signals_.request(), checkpoints_.is_on()));
+    log::info_to_terminal(stop_request_message(signals_.request(), checkpoints_.is_on()));
   }
 }
 

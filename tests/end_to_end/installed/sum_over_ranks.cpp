@@ -9,7 +9,7 @@
 int main(int argc, char** argv) {
   const lockstep::MpiSession mpi(argc, argv);
   const lockstep::Communicator world(MPI_COMM_WORLD);
-  lockstep::log::set_node_leader(world.rank(), "here");
+  lockstep::log::set_identity(world.rank(), "here");
   const std::unique_ptr<lockstep::Backend> backend = lockstep::open_backend({.name = "cpu"});
   const std::unique_ptr<lockstep::AllReducer> reducer = backend->make_reducer("auto", world, 12, lockstep::DType::f32);
   const lockstep::Tensor values = reducer->allocate(3);

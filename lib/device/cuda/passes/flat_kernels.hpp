@@ -222,7 +222,7 @@ struct StoreValue {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const { *slot = value; }
 };
 
-// The decision on a step, and a copy of the metric slots it rests on. Run for one index.
+// The decision on a step, and a copy of the metric slots it is_paused on. Run for one index.
 struct JudgeStep {
   const float* metric_slots;
   std::int64_t metric_slot_count;

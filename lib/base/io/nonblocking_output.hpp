@@ -13,22 +13,22 @@ namespace lockstep {
 inline constexpr std::size_t outlet_limit = std::size_t{1} << 20U;
 
 // How long to wait until the stream accepts output.
-struct Patience {
+struct WriteTimeout {
   std::chrono::milliseconds without_progress;
   std::chrono::milliseconds in_all;
 };
-inline constexpr Patience no_patience{std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
-inline constexpr Patience endless_patience{std::chrono::years(1), std::chrono::years(1)};
+inline constexpr WriteTimeout no_patience{std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
+inline constexpr WriteTimeout endless_patience{std::chrono::years(1), std::chrono::years(1)};
 
-class Outlet {
+class NonblockingOutput {
  public:
-  explicit Outlet(int descriptor) : descriptor_(descriptor) {}
+  explicit NonblockingOutput(int descriptor) : descriptor_(descriptor) {}
 
   // Both return an errno value, or 0. EAGAIN: text is still buffered. After any other error the buffer is empty.
   int write(std::string_view text);
-  int drain(const Patience& patience);
+  int drain(const WriteTimeout& patience);
 
-  bool stands_still() const { return !kept_.empty(); }
+  bool has_pending() const { return !kept_.empty(); }
 
  private:
   int push();

@@ -1,4 +1,4 @@
-#include "base/io/outlet.hpp"
+#include "base/io/nonblocking_output.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ class Way {
 }  // namespace
 
 // Writes a line with one call if there is room, so that lines of different ranks do not mix.
-int Outlet::push() {
+int NonblockingOutput::push() {
   const Way way(descriptor_);
   std::size_t done = 0;
   int error_number = 0;
@@ -93,14 +93,14 @@ int Outlet::push() {
   return error_number;
 }
 
-std::string Outlet::gap_message() {
+std::string NonblockingOutput::gap_message() {
   return left_out_ == 0 ? "" : fmt::format("(left out here, for nobody took them in time: {} lines)\n", left_out_);
 }
 
-int Outlet::write(std::string_view text) {
-  if (stands_still()) push();
+int NonblockingOutput::write(std::string_view text) {
+  if (has_pending()) push();
   const std::string next = gap_message().append(text);
-  if (stands_still() && kept_.size() + next.size() > outlet_limit) {
+  if (has_pending() && kept_.size() + next.size() > outlet_limit) {
     ++left_out_;
     return EAGAIN;
   }
@@ -109,11 +109,11 @@ int Outlet::write(std::string_view text) {
   return push();
 }
 
-int Outlet::drain(const Patience& patience) {
+int NonblockingOutput::drain(const WriteTimeout& patience) {
   const Clock::time_point end = Clock::now() + patience.in_all;
   Clock::time_point progress = Clock::now();
-  while (stands_still() || left_out_ > 0) {
-    if (!stands_still()) {
+  while (has_pending() || left_out_ > 0) {
+    if (!has_pending()) {
       kept_ = gap_message();
       left_out_ = 0;
     }

@@ -1,5 +1,5 @@
 // A terminal that took nothing held up the training behind it, until its launcher killed it before its checkpoint.
-#include "base/io/outlet.hpp"
+#include "base/io/nonblocking_output.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ std::string take_some(int reader, std::size_t most) {
 
 std::string take(int reader) { return take_some(reader, std::string::npos); }
 
-std::string take_all(int reader, Outlet& outlet) {
+std::string take_all(int reader, NonblockingOutput& outlet) {
   std::string taken;
   for (bool more = true; more;) {
     more = outlet.drain(no_patience) == EAGAIN;
@@ -75,33 +75,33 @@ std::string take_all(int reader, Outlet& outlet) {
 const std::string short_line = std::string(50, 'x') + '\n';
 
 // A process that writes so many short lines, and ends with 0 if its patience is enough for all of them.
-pid_t start_writer(int writer, int lines, const Patience& patience) {
+pid_t start_writer(int writer, int lines, const WriteTimeout& patience) {
   const pid_t child = ::fork();
   EXPECT_GE(child, 0);
   if (child != 0) return child;
-  Outlet outlet(writer);
+  NonblockingOutput outlet(writer);
   for (int number = 0; number < lines; ++number) outlet.write(short_line);
   ::_exit(outlet.drain(patience) == 0 ? 0 : 1);
 }
 
-class OutletTest : public testing::TestWithParam<Ends (*)()> {};
+class NonblockingOutputTest : public testing::TestWithParam<Ends (*)()> {};
 
-TEST_P(OutletTest, what_nobody_takes_holds_nobody_up_and_comes_whole_and_in_order_later) {
+TEST_P(NonblockingOutputTest, what_nobody_takes_holds_nobody_up_and_comes_whole_and_in_order_later) {
   const Ends ends = GetParam()();
-  Outlet outlet(ends.writer);
+  NonblockingOutput outlet(ends.writer);
   std::string expected;
   for (int number = 0; number < 2000; ++number) {  // 200 KB; a pipe has room for 64, a terminal for 4
     outlet.write(line(number));
     expected += line(number);
   }
-  EXPECT_TRUE(outlet.stands_still());
+  EXPECT_TRUE(outlet.has_pending());
   EXPECT_EQ(take_all(ends.reader, outlet), expected);
-  EXPECT_FALSE(outlet.stands_still());
+  EXPECT_FALSE(outlet.has_pending());
 }
 
-TEST_P(OutletTest, beyond_its_limit_whole_lines_are_left_out_and_counted) {
+TEST_P(NonblockingOutputTest, beyond_its_limit_whole_lines_are_left_out_and_counted) {
   const Ends ends = GetParam()();
-  Outlet outlet(ends.writer);
+  NonblockingOutput outlet(ends.writer);
   constexpr int lines = 20000;
   for (int number = 0; number < lines; ++number) outlet.write(line(number));
   const std::string taken = take_all(ends.reader, outlet);
@@ -116,9 +116,9 @@ TEST_P(OutletTest, beyond_its_limit_whole_lines_are_left_out_and_counted) {
 }
 
 // The number of what was left out stood thousands of lines later.
-TEST_P(OutletTest, the_count_stands_where_lines_are_left_out) {
+TEST_P(NonblockingOutputTest, the_count_stands_where_lines_are_left_out) {
   const Ends ends = GetParam()();
-  Outlet outlet(ends.writer);
+  NonblockingOutput outlet(ends.writer);
   int number = 0;
   for (; number < 20000; ++number) outlet.write(line(number));
   const std::string first = take(ends.reader);
@@ -135,7 +135,7 @@ TEST_P(OutletTest, the_count_stands_where_lines_are_left_out) {
 }
 
 // A second was all that a program which ended left its reader, however busily that read.
-TEST_P(OutletTest, its_patience_begins_anew_as_long_as_something_is_read) {
+TEST_P(NonblockingOutputTest, its_patience_begins_anew_as_long_as_something_is_read) {
   const Ends ends = GetParam()();
   constexpr int lines = 20000;
   const pid_t child = start_writer(ends.writer, lines, {milliseconds(300), milliseconds(60000)});
@@ -150,25 +150,25 @@ TEST_P(OutletTest, its_patience_begins_anew_as_long_as_something_is_read) {
   EXPECT_EQ(taken, short_line.size() * lines);
 }
 
-TEST_P(OutletTest, its_patience_ends) {
+TEST_P(NonblockingOutputTest, its_patience_ends) {
   const Ends ends = GetParam()();
-  Outlet outlet(ends.writer);
+  NonblockingOutput outlet(ends.writer);
   const std::string much(1000000, 'x');  // more than any of them has room for
   EXPECT_EQ(outlet.write(much + '\n'), EAGAIN);
   const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(outlet.drain({milliseconds(60), milliseconds(1000)}), EAGAIN);
   EXPECT_GE(std::chrono::steady_clock::now() - before, milliseconds(60));
-  EXPECT_TRUE(outlet.stands_still());
+  EXPECT_TRUE(outlet.has_pending());
 }
 
-TEST_P(OutletTest, the_stream_itself_stays_as_others_share_it) {
+TEST_P(NonblockingOutputTest, the_stream_itself_stays_as_others_share_it) {
   const Ends ends = GetParam()();
-  Outlet outlet(ends.writer);
+  NonblockingOutput outlet(ends.writer);
   outlet.write(std::string(100000, 'x'));
   EXPECT_EQ(::fcntl(ends.writer, F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_P(OutletTest, it_waits_for_a_slow_reader_if_told_to) {
+TEST_P(NonblockingOutputTest, it_waits_for_a_slow_reader_if_told_to) {
   const Ends ends = GetParam()();
   constexpr int lines = 4000;
   const pid_t child = start_writer(ends.writer, lines, endless_patience);
@@ -184,7 +184,7 @@ TEST_P(OutletTest, it_waits_for_a_slow_reader_if_told_to) {
 }
 
 // A pipe or a terminal that a user may write to and not open: behind su, or sudo -u.
-TEST_P(OutletTest, another_users_holds_nobody_up) {
+TEST_P(NonblockingOutputTest, another_users_holds_nobody_up) {
   if (::geteuid() != 0) GTEST_SKIP() << "to become another user wants root";
   const Ends ends = GetParam()();
   std::array<int, 2> filled{};  // closed when the child has written all
@@ -195,9 +195,9 @@ TEST_P(OutletTest, another_users_holds_nobody_up) {
     ::alarm(20);  // ends one that is held up
     constexpr uid_t nobody = 65534;
     if (::setresuid(nobody, nobody, nobody) != 0) ::_exit(2);
-    Outlet outlet(ends.writer);
+    NonblockingOutput outlet(ends.writer);
     for (int number = 0; number < 5000; ++number) outlet.write(line(number));
-    if (!outlet.stands_still()) ::_exit(3);
+    if (!outlet.has_pending()) ::_exit(3);
     ::close(filled[1]);
     ::_exit(outlet.drain({milliseconds(3000), milliseconds(60000)}) == 0 ? 0 : 4);
   }
@@ -220,25 +220,25 @@ std::string stream_name(const testing::TestParamInfo<Ends (*)()>& stream) {
   return stream.param == a_pipe ? "pipe" : "terminal";
 }
 
-INSTANTIATE_TEST_SUITE_P(streams, OutletTest, testing::Values(a_pipe, a_terminal, a_socket), stream_name);
+INSTANTIATE_TEST_SUITE_P(streams, NonblockingOutputTest, testing::Values(a_pipe, a_terminal, a_socket), stream_name);
 
 TEST(OutletFailureTest, a_reader_that_is_gone_is_an_error_and_nothing_is_kept) {
   std::signal(SIGPIPE, SIG_IGN);
   auto ends = std::make_unique<Ends>(a_pipe());
   const Descriptor writer(::dup(ends->writer));
-  Outlet outlet(writer);
+  NonblockingOutput outlet(writer);
   EXPECT_EQ(outlet.write(std::string(100000, 'x')), EAGAIN);
   ends.reset();
   EXPECT_EQ(outlet.drain(endless_patience), EPIPE);
-  EXPECT_FALSE(outlet.stands_still());
+  EXPECT_FALSE(outlet.has_pending());
   EXPECT_EQ(outlet.write("more\n"), EPIPE);
 }
 
 TEST(OutletFailureTest, a_full_disk_is_an_error) {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
-  Outlet outlet(full);
+  NonblockingOutput outlet(full);
   EXPECT_EQ(outlet.write("more\n"), ENOSPC);
-  EXPECT_FALSE(outlet.stands_still());
+  EXPECT_FALSE(outlet.has_pending());
 }
 
 }  // namespace
