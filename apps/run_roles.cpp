@@ -96,7 +96,7 @@ int run_all(const RoleOptions& options) {
 int main(int argc, char** argv) {
   return run_outside_ranks<RoleOptions>(argc, argv, [](const RoleOptions& options) {
     failure_report::set_rank(0, log::host());
-    failure_report::set_exit_report_file(this_job().verdict_file);
+    failure_report::set_exit_report_file(this_job().exit_report_file);
     try {
       return run_all(options);
     } catch (const Error& error) {

@@ -62,7 +62,7 @@ int become_instance() {
 int main(int argc, char** argv) {
   return run_outside_ranks<InstanceOptions>(argc, argv, [](const InstanceOptions&) {
     failure_report::set_rank(0, log::host());
-    failure_report::set_exit_report_file(this_job().verdict_file);
+    failure_report::set_exit_report_file(this_job().exit_report_file);
     try {
       return become_instance();
     } catch (const Error& error) {

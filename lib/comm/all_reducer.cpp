@@ -20,7 +20,7 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   const bool nobody_shares = world.max(node.size()) == 1;
   if (name == "mpi" || (name == "auto" && nobody_shares)) return make_mpi_all_reducer(world);
 
-  NoSharedMemory reason;
+  SharedMemoryError reason;
   std::unique_ptr<AllReducer> shared = make_shared_all_reducer(world, sharing_groups(world, node), bytes, reason);
   if (shared != nullptr) return shared;
   const std::string_view advice = remedy_for(reason.error_number, Access::shared_memory).advice;

@@ -59,7 +59,7 @@ double reduce(double value, MPI_Op operation, MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, operation, comm, &request),
             "combine a value of all ranks");
-  wait_patiently(request, "combine a value of all ranks");
+  wait_with_backoff(request, "combine a value of all ranks");
   return value;
 }
 
@@ -77,7 +77,7 @@ Communicator::Communicator(MPI_Comm handle) : handle_(std::make_shared<MPI_Comm>
 void Communicator::barrier() const {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibarrier(handle(), &request), "let the ranks meet");
-  wait_patiently(request, "let the ranks meet");
+  wait_with_backoff(request, "let the ranks meet");
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes, int root) const {
@@ -85,7 +85,7 @@ void Communicator::broadcast(std::span<std::byte> bytes, int root) const {
     const std::size_t length = std::min(bytes.size(), largest_message);
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibcast(bytes.data(), static_cast<int>(length), MPI_BYTE, root, handle(), &request), "broadcast");
-    wait_patiently(request, "broadcast");
+    wait_with_backoff(request, "broadcast");
     bytes = bytes.subspan(length);
   }
 }
@@ -107,7 +107,7 @@ std::vector<std::string> Communicator::gather(std::string_view text, int root) c
   std::vector<std::uint64_t> lengths(rank_ == root ? static_cast<std::size_t>(size_) : 0);
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Igather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, root, handle(), &request), "gather");
-  wait_patiently(request, "gather");
+  wait_with_backoff(request, "gather");
 
   const std::vector<int> counts(lengths.begin(), lengths.end());
   const std::vector<int> offsets = offsets_of(lengths);
@@ -115,7 +115,7 @@ std::vector<std::string> Communicator::gather(std::string_view text, int root) c
   check_mpi(MPI_Igatherv(text.data(), message_length(length), MPI_CHAR, all.data(), counts.data(), offsets.data(),
                          MPI_CHAR, root, handle(), &request),
             "gather");
-  wait_patiently(request, "gather");
+  wait_with_backoff(request, "gather");
   return cut(all, offsets);
 }
 
@@ -124,7 +124,7 @@ std::vector<std::string> Communicator::all_gather(std::string_view text) const {
   std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size_));
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, handle(), &request), "gather");
-  wait_patiently(request, "gather");
+  wait_with_backoff(request, "gather");
 
   const std::vector<int> counts(lengths.begin(), lengths.end());
   const std::vector<int> offsets = offsets_of(lengths);
@@ -132,7 +132,7 @@ std::vector<std::string> Communicator::all_gather(std::string_view text) const {
   check_mpi(MPI_Iallgatherv(text.data(), message_length(length), MPI_CHAR, all.data(), counts.data(), offsets.data(),
                             MPI_CHAR, handle(), &request),
             "gather");
-  wait_patiently(request, "gather");
+  wait_with_backoff(request, "gather");
   return cut(all, offsets);
 }
 

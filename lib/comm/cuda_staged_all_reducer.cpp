@@ -48,30 +48,30 @@ class CudaStagedAllReducer final : public AllReducer {
   void start_sum(const Tensor& values) override {
     const Slice slice{
         values, on_host_.slice((values.data() - on_device_.data()) / size_of(values.dtype()), values.shape().count())};
-    if (under_way_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
+    if (in_flight_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
     side_.wait_for_main();
     marker_.begin();
     check_cuda(cudaMemcpyAsync(slice.host.data(), values.data(), static_cast<std::size_t>(values.bytes()),
                                cudaMemcpyDeviceToHost, side_.handle()),
                "copy gradients to the host");
     marker_.end();  // the device's part is done; the host tracks its own part
-    check_cuda(cudaEventRecord(arrived_[under_way_.size()].get(), side_.handle()), "record an event");
-    under_way_.push_back(slice);
+    check_cuda(cudaEventRecord(arrived_[in_flight_.size()].get(), side_.handle()), "record an event");
+    in_flight_.push_back(slice);
   }
 
   // The host waits, because it computes the sums.
   void wait() override {
-    for (std::size_t i = 0; i < under_way_.size(); ++i) {
+    for (std::size_t i = 0; i < in_flight_.size(); ++i) {
       check_cuda(cudaEventSynchronize(arrived_[i].get()), "wait for gradients on the host");
-      host_->start_sum(under_way_[i].host);
+      host_->start_sum(in_flight_[i].host);
     }
     host_->wait();
-    for (const Slice& slice : under_way_) {
+    for (const Slice& slice : in_flight_) {
       check_cuda(cudaMemcpyAsync(slice.device.data(), slice.host.data(), static_cast<std::size_t>(slice.host.bytes()),
                                  cudaMemcpyHostToDevice, side_.handle()),
                  "copy sums to the device");
     }
-    under_way_.clear();
+    in_flight_.clear();
     marker_.end_step();
     side_.make_main_wait();
   }
@@ -95,8 +95,8 @@ class CudaStagedAllReducer final : public AllReducer {
   Tensor on_device_;
   cuda::SideStream side_;
   cuda::SumMarker marker_;
-  std::vector<Slice> under_way_;      // started, in order
-  std::vector<cuda::Event> arrived_;  // by index in under_way_
+  std::vector<Slice> in_flight_;      // started, in order
+  std::vector<cuda::Event> arrived_;  // by index in in_flight_
 };
 
 }  // namespace

@@ -32,13 +32,13 @@ class MpiAllReducer final : public AllReducer {
     return {memory_.get(), bytes, Shape{count}, dtype, Layout::plain};
   }
 
-  void start_sum(const Tensor& values) override { under_way_.push_back(values); }
+  void start_sum(const Tensor& values) override { in_flight_.push_back(values); }
 
   // Sends nothing before this call. MPI's nonblocking reductions progress only inside MPI calls, so they would not
   // overlap with backward. Open MPI's took twice as long as its blocking ones (11 to 100 MB, two ranks of one node).
   void wait() override {
-    for (const Tensor& values : under_way_) sum(values);
-    under_way_.clear();
+    for (const Tensor& values : in_flight_) sum(values);
+    in_flight_.clear();
   }
 
   std::string description() const override {
@@ -58,7 +58,7 @@ class MpiAllReducer final : public AllReducer {
 
   Communicator world_;
   std::unique_ptr<std::byte[], FreeAligned> memory_;
-  std::vector<Tensor> under_way_;
+  std::vector<Tensor> in_flight_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-void wait_patiently(MPI_Request& request, std::string_view task) {
+void wait_with_backoff(MPI_Request& request, std::string_view task) {
   using namespace std::chrono_literals;
   using Clock = std::chrono::steady_clock;
   const auto spin_until = Clock::now() + 30us;

@@ -11,7 +11,7 @@ namespace lockstep {
 
 // Waits for a nonblocking MPI operation. Tests it for a few microseconds without a pause. Then it sleeps between tests,
 // up to a millisecond, so that waiting ranks leave the cores to working ones. `task` as in check_mpi.
-void wait_patiently(MPI_Request& request, std::string_view task);
+void wait_with_backoff(MPI_Request& request, std::string_view task);
 
 // Waits for memory that another rank writes. Polls without a pause while ranks in step usually arrive. Then it yields
 // the core between polls, because there may be fewer cores than ranks.

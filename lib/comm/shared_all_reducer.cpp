@@ -103,18 +103,18 @@ class SharedAllReducer final : public AllReducer {
   void start_sum(const Tensor& values) override {
     const std::int64_t first = values.data() - mine();
     assert(first >= 0 && first + values.bytes() <= capacity_ && values.dtype() == dtype_);
-    under_way_.push_back({++started_, first, values.bytes()});
+    in_flight_.push_back({++started_, first, values.bytes()});
     progress_of(groups_.node.rank()).arrived.store(started_, std::memory_order_release);
     // Between nodes, a sum waits for messages of other nodes, which would delay backward.
     if (groups_.groups == 1) work_without_waiting();
   }
 
   void wait() override {
-    for (const Slice& slice : under_way_) {
+    for (const Slice& slice : in_flight_) {
       wait_until([&] { return all_reached(&SliceProgress::arrived, slice.number); });
       add_up(slice);
     }
-    under_way_.clear();
+    in_flight_.clear();
     wait_until([&] { return all_reached(&SliceProgress::finished, started_); });
   }
 
@@ -146,10 +146,10 @@ class SharedAllReducer final : public AllReducer {
 
   void work_without_waiting() {
     std::size_t done = 0;
-    while (done < under_way_.size() && all_reached(&SliceProgress::arrived, under_way_[done].number)) {
-      add_up(under_way_[done++]);
+    while (done < in_flight_.size() && all_reached(&SliceProgress::arrived, in_flight_[done].number)) {
+      add_up(in_flight_[done++]);
     }
-    under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(done));
+    in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(done));
   }
 
   // Sums this rank's part of a slice, in whole cache lines.
@@ -194,7 +194,7 @@ class SharedAllReducer final : public AllReducer {
   std::int64_t capacity_;           // per rank
   std::vector<std::byte*> arrays_;  // by rank on the node
   DType dtype_ = DType::f32;
-  std::vector<Slice> under_way_;  // started, but this rank has not yet added its part
+  std::vector<Slice> in_flight_;  // started, but this rank has not yet added its part
   std::uint64_t started_ = 0;
 };
 
@@ -207,7 +207,7 @@ SharingGroups sharing_groups(const Communicator& world, const Communicator& node
 }
 
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
-                                                    NoSharedMemory& reason) {
+                                                    SharedMemoryError& reason) {
   const std::int64_t capacity = whole_lines(bytes);
   const std::int64_t needed = SharedAllReducer::bytes_needed(groups.node.size(), capacity);
   std::unique_ptr<SharedSegment> segment = SharedSegment::create(groups.node, needed, reason);

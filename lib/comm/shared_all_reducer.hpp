@@ -29,6 +29,6 @@ SharingGroups sharing_groups(const Communicator& world, const Communicator& node
 // Collective. A reducer for `bytes` of gradients. Null on every rank if any node lacks the shared memory; `reason` says
 // why.
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
-                                                    NoSharedMemory& reason);
+                                                    SharedMemoryError& reason);
 
 }  // namespace lockstep

@@ -52,7 +52,7 @@ int back_part(int file, std::int64_t bytes, const Communicator& node) {
 }  // namespace
 
 std::unique_ptr<SharedSegment> SharedSegment::create(const Communicator& node, std::int64_t bytes,
-                                                     NoSharedMemory& reason) {
+                                                     SharedMemoryError& reason) {
   assert(bytes >= node.size());  // every rank allocates a part
   const std::string name = node.broadcast(node.rank() == 0 ? random_name() : "", 0);
   const Descriptor file(open_in_turn(name, node));

@@ -11,7 +11,7 @@
 namespace lockstep {
 
 // Why shared memory is not available.
-struct NoSharedMemory {
+struct SharedMemoryError {
   std::string message;   // "4096 bytes of shared memory on a node: No space left on device"
   int error_number = 0;  // for remedy_for()
 };
@@ -22,7 +22,7 @@ struct NoSharedMemory {
 class SharedSegment {
  public:
   // Collective over `node`, whose ranks share memory. Null on every rank if it is not available; `reason` says why.
-  static std::unique_ptr<SharedSegment> create(const Communicator& node, std::int64_t bytes, NoSharedMemory& reason);
+  static std::unique_ptr<SharedSegment> create(const Communicator& node, std::int64_t bytes, SharedMemoryError& reason);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;

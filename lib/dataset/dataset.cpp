@@ -18,7 +18,7 @@ struct Dataset::OpenShard {
         reader(directory, manifest, entry),
         check(reader.path(), reader.mapped(), entry, manifest.block_bytes) {}
 
-  std::int32_t number;  // from rank_status::name_shard
+  std::int32_t number;  // from rank_status::register_shard
   ShardReader reader;
   BlockCheck check;
 };
@@ -26,7 +26,7 @@ struct Dataset::OpenShard {
 Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manifest(directory)), first_sample_{0} {
   rank_status::enter(Phase::opening_data);
   for (const ShardEntry& entry : manifest_.shards) {
-    const std::int32_t number = rank_status::name_shard(directory / entry.file);
+    const std::int32_t number = rank_status::register_shard(directory / entry.file);
     rank_status::begin_reading(number);
     shards_.push_back(std::make_unique<OpenShard>(number, directory, manifest_, entry));
     first_sample_.push_back(first_sample_.back() + entry.samples);

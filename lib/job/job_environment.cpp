@@ -147,7 +147,7 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.slurm = slurm_job_in(environment);
   job.task = role_task_in(environment);
   job.interface = environment.text("LOCKSTEP_INTERFACE");
-  job.verdict_file = environment.text(exit_report_variable);
+  job.exit_report_file = environment.text(exit_report_variable);
   constexpr NumberRange<double> start_timeouts{0, 1e6};
   const std::string stated = environment.text(start_timeout_variable);
   const auto start_timeout = parse_number(stated, start_timeouts);

@@ -45,7 +45,7 @@ struct SlurmJob {
   std::optional<std::int64_t> ends_at;  // seconds since 1970; set by Slurm 24.11 and later
 };
 
-// The variable of JobEnvironment::verdict_file.
+// The variable of JobEnvironment::exit_report_file.
 inline constexpr const char* exit_report_variable = "LOCKSTEP_VERDICT";
 
 // The variable of JobEnvironment::start_timeout_seconds.
@@ -85,7 +85,7 @@ struct JobEnvironment {
   std::optional<SlurmJob> slurm;
   RoleTask task;
   std::string interface;               // network interface for MPI and NCCL; empty: their choice
-  std::string verdict_file;            // the exit report of this attempt, which the job script reads
+  std::string exit_report_file;        // the exit report of this attempt, which the job script reads
   double start_timeout_seconds = 300;  // time limit of MPI's start; 0: no limit
   std::filesystem::path cache_folder;  // the user's, absolute (XDG_CACHE_HOME, else .cache in HOME); empty: none
   std::string mistake;  // an invalid LOCKSTEP_ variable; continues with "... Mend or unset it."; empty: none

@@ -88,7 +88,7 @@ void introduce(const Communicator& world) {
 
 // Collective. Uses rank 0's environment, because launchers may not pass it to the other ranks.
 void begin_attempt(const Communicator& world) {
-  failure_report::set_exit_report_file(world.broadcast(this_job().verdict_file, 0));
+  failure_report::set_exit_report_file(world.broadcast(this_job().exit_report_file, 0));
   if (world.rank() == 0) failure_report::begin_attempt();
 }
 
@@ -115,7 +115,7 @@ std::optional<int> refuse_environment() {
   if (fault.empty()) return std::nullopt;
   constexpr int code = static_cast<int>(Failure::usage);
   if (!job.rank || job.rank->rank == 0) {
-    failure_report::set_exit_report_file(job.verdict_file);
+    failure_report::set_exit_report_file(job.exit_report_file);
     tell({code, fault});
   }
   return code;
@@ -216,7 +216,7 @@ int run_program(int argc, char** argv, const Program& program) {
   const int refused = run_alone([&] {
     if (const std::optional<int> code = refuse_environment()) return *code;
     if (program.prepare) program.prepare(argc, argv);
-    limit.emplace(this_job().start_timeout_seconds, this_job().verdict_file);
+    limit.emplace(this_job().start_timeout_seconds, this_job().exit_report_file);
     return 0;
   });
   if (refused != 0) return refused;
@@ -226,7 +226,7 @@ int run_program(int argc, char** argv, const Program& program) {
   const Communicator world(MPI_COMM_WORLD);
   common_refusal::prepare(world, signals);
   introduce(world);
-  if (world.rank() == 0) signals.speak_as(log::prefix());
+  if (world.rank() == 0) signals.set_message_prefix(log::prefix());
   const BuildInfo built = build_info();
   const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
   const auto run_all = [&] {

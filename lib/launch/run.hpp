@@ -66,7 +66,7 @@ struct Program {
   std::function<void(int argc, char** argv)> prepare;
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the ones below
   std::function<WatchOptions()> watch_options;
-  Stopping stopping = Stopping::at_once;
+  Stopping stopping = Stopping::immediate;
   std::function<Ending(Session&)> body;
 };
 int run_program(int argc, char** argv, const Program& program);

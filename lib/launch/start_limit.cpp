@@ -13,9 +13,9 @@
 
 namespace lockstep {
 
-StartLimit::StartLimit(double seconds, const std::string& verdict_file) {
+StartLimit::StartLimit(double seconds, const std::string& exit_report_file) {
   if (seconds <= 0) return;
-  failure_report::set_exit_report_file(verdict_file);
+  failure_report::set_exit_report_file(exit_report_file);
   // Signals must go to the main thread, which waits in MPI.
   sigset_t all;
   sigset_t before;

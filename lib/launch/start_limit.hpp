@@ -12,8 +12,8 @@ namespace lockstep {
 class StartLimit {
  public:
   // Starts a thread that ends the process with code 76 unless this object is destroyed within `seconds`. The thread
-  // prints a sentence and writes it to `verdict_file` as well. 0: no limit.
-  StartLimit(double seconds, const std::string& verdict_file);
+  // prints a sentence and writes it to `exit_report_file` as well. 0: no limit.
+  StartLimit(double seconds, const std::string& exit_report_file);
   StartLimit(const StartLimit&) = delete;
   StartLimit& operator=(const StartLimit&) = delete;
   ~StartLimit();

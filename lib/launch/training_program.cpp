@@ -19,7 +19,7 @@ int run_training(int argc, char** argv, const TrainingHelp& help, Settings setti
   };
   program.device_options = [&] { return device_options(settings.recipe, settings.run); };
   program.watch_options = [&] { return WatchOptions{settings.run.hang_timeout_seconds}; };
-  program.stopping = Stopping::in_order;
+  program.stopping = Stopping::graceful;
   program.body = [&](Session& session) { return ending_of(train(session, settings.recipe, settings.run)); };
   return run_program(argc, argv, program);
 }

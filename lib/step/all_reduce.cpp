@@ -83,7 +83,7 @@ void AllReduce::begin_micro_batch(int micro_batch, int micro_batches) {
 void AllReduce::ready(const Parameter& parameter) {
   assert(parameter.index == next_);  // each gradient is reported once per micro-batch, in the order of the flat array
   --next_;
-  rank_status::get_on();
+  rank_status::mark_progress();
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
   if (bucket == closes_no_bucket) return;
   const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];

@@ -68,7 +68,7 @@ class AllReduce final : public Exchange {
 
   const ParameterStore& store_;
   std::unique_ptr<AllReducer> reducer_;
-  rank_status::ShownMarks shown_marks_;  // of the reducer
+  rank_status::PublishedMarks shown_marks_;  // of the reducer
   FlatPasses& flat_;
   std::optional<ReproducibleSums> reproducible_;
   std::vector<Bucket> buckets_;     // in the order in which backward fills them

@@ -42,7 +42,7 @@ TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& excha
 }
 
 void TrainingStep::discard_graphs() {
-  assert(under_way_.empty());
+  assert(in_flight_.empty());
   for (std::unique_ptr<CapturedGraph>& graph : micro_batch_graphs_) graph = device_.make_captured_graph();
   update_graph_ = device_.make_captured_graph();
 }
@@ -106,7 +106,7 @@ void TrainingStep::run_micro_batch(const Batch& batch, GradientSink& sink, Accum
 }
 
 void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate) {
-  assert(steps_under_way() <= device_.steps_ahead());
+  assert(steps_in_flight() <= device_.steps_ahead());
   failure_report::set_step(step);
   rank_status::set_step(step);
   device_.flat().set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
@@ -120,8 +120,8 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
     exchange_.finish();
     update_graph_->run([this] { update(); });
   }
-  under_way_.push_back({step, learning_rate, spare_readback()});
-  under_way_.back().record->start(record_.all());
+  in_flight_.push_back({step, learning_rate, spare_readback()});
+  in_flight_.back().record->start(record_.all());
 }
 
 void TrainingStep::queue_micro_batch(const Batch& batch, int micro_batch) {
@@ -154,9 +154,9 @@ std::unique_ptr<Readback> TrainingStep::spare_readback() {
 }
 
 StepResult TrainingStep::finish() {
-  assert(!under_way_.empty());
-  UnderWay oldest = std::move(under_way_.front());
-  under_way_.pop_front();
+  assert(!in_flight_.empty());
+  StepInFlight oldest = std::move(in_flight_.front());
+  in_flight_.pop_front();
   if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
   while (!oldest.record->has_arrived()) {
     exchange_.check();  // after a failed reduction no data arrives

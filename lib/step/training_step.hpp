@@ -69,7 +69,7 @@ class TrainingStep {
   // diverged if the loss is not finite, or if gradients overflow and no smaller loss scale can help. From that step on
   // no weight changes, even in steps already queued. Any other step with an overflow changes only the loss scale.
   StepResult finish();
-  int steps_under_way() const { return static_cast<int>(under_way_.size()); }
+  int steps_in_flight() const { return static_cast<int>(in_flight_.size()); }
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
 
   // For devices that do not run ahead. `lock` is held between steps and outlives this. A step releases it from its
@@ -94,7 +94,7 @@ class TrainingStep {
 
  private:
   enum MicroBatchKind : std::uint8_t { first_micro_batch, middle_micro_batch, last_micro_batch, micro_batch_kinds };
-  struct UnderWay {
+  struct StepInFlight {
     std::int64_t step;
     double learning_rate;
     std::unique_ptr<Readback> record;
@@ -119,7 +119,7 @@ class TrainingStep {
   bool scales_loss_ = false;
   std::array<std::unique_ptr<CapturedGraph>, micro_batch_kinds> micro_batch_graphs_;
   std::unique_ptr<CapturedGraph> update_graph_;  // used if the host reduces between backward and update
-  std::deque<UnderWay> under_way_;               // oldest first
+  std::deque<StepInFlight> in_flight_;           // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;
   StateLock* state_ = nullptr;  // null: the state is not shared

@@ -56,7 +56,7 @@ std::string Checkpointing::find() {
     log::info("going on from '{}'", options_.resume);
     return image;
   }
-  std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_good() : std::nullopt;
+  std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_valid() : std::nullopt;
   if (!newest) return "";
   found_in_ = newest->path;
   log::info("going on from '{}'", newest->path.string());
@@ -73,8 +73,8 @@ void Checkpointing::forget_tensors() {
 LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch) {
   if (!folder_) return LaterOutput::repeated;
   constexpr std::int64_t no_step = -1;
-  const bool goes_back = folder_->continue_after(found_ ? found_->state.progress.step : no_step,
-                                                 found_ ? found_->state.scores : std::map<std::int64_t, double>());
+  const bool goes_back = folder_->resume_after(found_ ? found_->state.progress.step : no_step,
+                                               found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
   clock_.emplace(options_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
   return goes_back ? LaterOutput::set_aside : LaterOutput::repeated;
@@ -114,8 +114,8 @@ std::optional<std::int64_t> Checkpointing::newest_step() const {
   return files.empty() ? std::nullopt : std::optional(files.rbegin()->first);
 }
 
-void Checkpointing::give_back() {
-  if (folder_) folder_->give_back();
+void Checkpointing::release() {
+  if (folder_) folder_->release();
 }
 
 std::filesystem::path Checkpointing::newest_finite() {

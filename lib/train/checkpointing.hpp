@@ -61,8 +61,8 @@ class Checkpointing {
   std::string description() const;
   // The step of the newest file; std::nullopt if there is none.
   std::optional<std::int64_t> newest_step() const;
-  // For a process that exits without destroying this; see FolderLock::give_back().
-  void give_back();
+  // For a process that exits without destroying this; see FolderLock::release().
+  void release();
   std::filesystem::path path() const { return folder_ ? folder_->path() : options_.folder; }
   std::int64_t failures() const { return writer_ ? writer_->record().failures : 0; }
 

@@ -309,7 +309,7 @@ bool Trainer::train_epoch(std::int64_t epoch) {
 }
 
 void Trainer::report(int steps_left_under_way) {
-  while (step_.steps_under_way() > steps_left_under_way) {
+  while (step_.steps_in_flight() > steps_left_under_way) {
     const StepResult result = step_.finish();
     if (!result.divergence.empty()) {
       if (divergence_.empty()) divergence_ = result.divergence;

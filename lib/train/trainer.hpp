@@ -89,7 +89,7 @@ class Trainer {
 
   const Session& session_;
   log::LogScope voice_;
-  rank_status::InTeam in_team_;
+  rank_status::TeamScope in_team_;
   StopAgreement stops_;
   Stopwatch watch_;
   Recipe recipe_;

@@ -246,8 +246,8 @@ void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
   const std::string sentence = stop_message(request == 0 ? "mpirun is gone" : signal_name(request), kept.failure);
   if (is_safe && output_ != nullptr) mark_stopped((run_.output / "summary.json").c_str());
   failure_report::write({code, 0, sentence});
-  checkpoints_.give_back();
-  if (output_ != nullptr) output_->give_back();
+  checkpoints_.release();
+  if (output_ != nullptr) output_->release();
   log::info_to_terminal(sentence);
   log::flush();
   std::_Exit(code);

@@ -42,7 +42,7 @@ float sum_in_rank_order(int ranks, std::int64_t step, std::int64_t index) {
 std::unique_ptr<AllReducer> over_nodes(const std::function<int(int rank)>& node_of, std::int64_t bytes) {
   const Communicator all = world();
   const Communicator node = all.split(node_of(all.rank()), all.rank());
-  NoSharedMemory reason;
+  SharedMemoryError reason;
   return make_shared_all_reducer(all, sharing_groups(all, node), bytes, reason);
 }
 

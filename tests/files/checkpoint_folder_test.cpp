@@ -54,12 +54,12 @@ class CheckpointFolderTest : public testing::Test {
 };
 
 TEST_F(CheckpointFolderTest, an_empty_one_has_nothing_to_go_on_from) {
-  EXPECT_FALSE(CheckpointFolder(locked(), {}).newest_good().has_value());
+  EXPECT_FALSE(CheckpointFolder(locked(), {}).newest_valid().has_value());
 }
 
 TEST_F(CheckpointFolderTest, the_newest_one_is_found) {
   fill({3, 20, 7});
-  std::optional<CheckpointFolder::Found> found = CheckpointFolder(locked(), {}).newest_good();
+  std::optional<CheckpointFolder::Found> found = CheckpointFolder(locked(), {}).newest_valid();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->path, file_of(20));
   EXPECT_EQ(parse_checkpoint(found->path, found->image).state.progress.step, 20);
@@ -70,7 +70,7 @@ TEST_F(CheckpointFolderTest, a_damaged_one_is_named_and_the_one_before_is_used) 
   damage(20);
   testing::internal::CaptureStderr();
   CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
-  EXPECT_EQ(folder.newest_good()->path, file_of(7));
+  EXPECT_EQ(folder.newest_valid()->path, file_of(7));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("checkpoint '" + file_of(20).string() +
                         "' is damaged or not a checkpoint: it does not begin as an HDF5 file does. Is there an older "
@@ -95,7 +95,7 @@ TEST_F(CheckpointFolderTest, if_all_are_damaged_nothing_is_overwritten) {
   damage(3);
   damage(7);
   CheckpointFolder folder(locked(), {});
-  EXPECT_EQ(message_of(Failure::bad_data, [&] { folder.newest_good(); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { folder.newest_valid(); }),
             "none of the 2 checkpoints in '" + path_.string() +
                 "' can be read (nothing was overwritten). Bring one back, or begin anew with --resume never.");
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3, 7}));
@@ -105,7 +105,7 @@ TEST_F(CheckpointFolderTest, a_checkpoint_under_another_steps_name_is_passed_ove
   fill({3, 7});
   std::filesystem::rename(file_of(3), file_of(30));
   testing::internal::CaptureStderr();
-  EXPECT_EQ(CheckpointFolder(locked(), {}).newest_good()->path, file_of(7));
+  EXPECT_EQ(CheckpointFolder(locked(), {}).newest_valid()->path, file_of(7));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is the checkpoint of step 3 (it was renamed?)"));
 }
 
@@ -115,9 +115,9 @@ TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_chec
   write_file_atomically(left, std::span<const std::byte>(checkpoint_image(checkpoint_of(9))));
   testing::internal::CaptureStderr();
   CheckpointFolder folder(locked(), {});
-  EXPECT_FALSE(folder.newest_good().has_value());
+  EXPECT_FALSE(folder.newest_valid().has_value());
   EXPECT_TRUE(std::filesystem::exists(left)) << "it goes when nothing more can keep a training from beginning";
-  EXPECT_FALSE(folder.continue_after(-1, {}));
+  EXPECT_FALSE(folder.resume_after(-1, {}));
   EXPECT_FALSE(std::filesystem::exists(left));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("removed '" + left.string() + "', which a run left half written."));
@@ -129,7 +129,7 @@ TEST_F(CheckpointFolderTest, other_files_are_nobodys_business) {
                                            "step-7.h5", "step-00000000000x.h5", "step--00000000001.h5"};
   for (const std::string& name : others) std::ofstream(path_ / name) << "mine";
   CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
-  EXPECT_EQ(folder.newest_good()->path, file_of(3));
+  EXPECT_EQ(folder.newest_valid()->path, file_of(3));
   folder.write(checkpoint_of(4));
   for (const std::string& name : others) EXPECT_TRUE(std::filesystem::exists(path_ / name)) << name;
 }
@@ -153,8 +153,8 @@ TEST_F(CheckpointFolderTest, a_later_run_knows_the_best_from_the_checkpoint_it_g
     folder.write(checkpoint_of(20));
   }
   CheckpointFolder folder(locked(), {.latest = 1, .best = 1});
-  std::optional<CheckpointFolder::Found> found = folder.newest_good();
-  folder.continue_after(20, parse_checkpoint(found->path, found->image).state.scores);
+  std::optional<CheckpointFolder::Found> found = folder.newest_valid();
+  folder.resume_after(20, parse_checkpoint(found->path, found->image).state.scores);
   folder.write(tested(30, 0.8));
   folder.write(checkpoint_of(40));
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{10, 40}));
@@ -164,8 +164,8 @@ TEST_F(CheckpointFolderTest, what_is_damaged_does_not_count_as_kept) {
   fill({3, 7, 20});
   damage(20);
   CheckpointFolder folder(locked(), {.latest = 2, .best = 0});
-  ASSERT_TRUE(folder.newest_good().has_value());
-  folder.continue_after(20, {});
+  ASSERT_TRUE(folder.newest_valid().has_value());
+  folder.resume_after(20, {});
   folder.write(checkpoint_of(8));
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{7, 8, 20}));
   folder.write(checkpoint_of(20));  // the damaged one is replaced
@@ -176,13 +176,13 @@ TEST_F(CheckpointFolderTest, later_checkpoints_than_the_one_it_goes_on_from_are_
   fill({3, 7, 20});
   testing::internal::CaptureStderr();
   CheckpointFolder folder(locked(), {});
-  folder.continue_after(3, {});
+  folder.resume_after(3, {});
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3}));
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-1" / file_of(20).filename()));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("the checkpoints of later steps in '" + path_.string() + "' are moved to '" +
                         (path_ / "set-aside-1").string() + "'."));
-  folder.continue_after(-1, {});
+  folder.resume_after(-1, {});
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-2" / file_of(3).filename()));
 }
 
@@ -199,7 +199,7 @@ TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
 // Checkpoints of later steps that somebody copied there made it remove each of its own right after writing it.
 TEST_F(CheckpointFolderTest, what_others_put_there_meanwhile_neither_counts_nor_goes) {
   CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
-  folder.continue_after(-1, {});
+  folder.resume_after(-1, {});
   folder.write(checkpoint_of(4));
   std::filesystem::copy_file(file_of(4), file_of(90));
   std::ofstream(file_of(80)) << "no checkpoint";

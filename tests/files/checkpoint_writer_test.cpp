@@ -34,7 +34,7 @@ TEST_F(CheckpointWriterTest, what_it_wrote_is_whole) {
 
 TEST_F(CheckpointWriterTest, its_end_waits_for_the_one_under_way) {
   { CheckpointWriter(folder_).start(small_checkpoint(12)); }
-  EXPECT_EQ(folder_.newest_good()->path.filename(), "step-000000000012.h5");
+  EXPECT_EQ(folder_.newest_valid()->path.filename(), "step-000000000012.h5");
 }
 
 TEST_F(CheckpointWriterTest, a_failure_is_told_at_once_and_remembered_and_the_next_one_may_succeed) {

@@ -62,7 +62,7 @@ TEST_F(FolderLockTest, is_taken_kept_and_given_back) {
 
 TEST_F(FolderLockTest, may_be_given_back_before_it_is_destroyed_and_is_not_its_own_after_it) {
   FolderLock lock(folder_.path(), option, this_lock_holder(), heartbeat);
-  lock.give_back();
+  lock.release();
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
   EXPECT_THROW(lock.require_held(), Error);
 }

@@ -21,7 +21,7 @@ TEST(JobEnvironmentTest, a_plain_start_tells_nothing) {
   EXPECT_FALSE(job.has_pmi);
   EXPECT_FALSE(job.rank);
   EXPECT_FALSE(job.slurm);
-  EXPECT_EQ(job.verdict_file, "");
+  EXPECT_EQ(job.exit_report_file, "");
   EXPECT_EQ(job.cache_folder, "");
 }
 
@@ -195,7 +195,7 @@ TEST(JobEnvironmentTest, what_slurm_numbers_down_from_2_to_the_32_is_no_number) 
 }
 
 TEST(JobEnvironmentTest, the_verdicts_file_is_named_as_it_stands) {
-  EXPECT_EQ(job_with({{"LOCKSTEP_VERDICT", "logs/why 17.json"}}).verdict_file, "logs/why 17.json");
+  EXPECT_EQ(job_with({{"LOCKSTEP_VERDICT", "logs/why 17.json"}}).exit_report_file, "logs/why 17.json");
 }
 
 TEST(JobEnvironmentTest, the_cache_is_where_the_user_wants_it) {

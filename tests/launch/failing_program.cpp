@@ -109,7 +109,7 @@ const std::map<std::string, std::function<void()>> ways = {
     {"hang_elsewhere", [] { sleep_in(Phase::gathering); }},
     {"hang_reading",
      [] {
-       rank_status::begin_reading(rank_status::name_shard("/data/train-00003.h5"));
+       rank_status::begin_reading(rank_status::register_shard("/data/train-00003.h5"));
        sleep_in(Phase::reading);
      }},
     {"stop", [] { ::raise(SIGSTOP); }},
@@ -140,7 +140,7 @@ void note_the_moment(const std::string& folder) { std::ofstream(std::filesystem:
 Ending end_as_told(Session& session, const FailingOptions& options) {
   failure_report::set_folder(options.output);
   if (session.world.rank() == 0) failure_report::clear();
-  rank_status::name_shard("/data/train-00003.h5");
+  rank_status::register_shard("/data/train-00003.h5");
   rank_status::enter(Phase::meeting);
   session.world.barrier();
   if (options.rank != session.world.rank() && options.rank >= 0) {

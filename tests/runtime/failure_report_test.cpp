@@ -97,7 +97,7 @@ TEST_F(FailureReportTest, goes_to_the_attempts_verdict_before_there_is_a_folder)
   failure_report::set_exit_report_file(verdict);
   EXPECT_TRUE(failure_report::write({2, 0, "refused"}));
   EXPECT_EQ(nlohmann::json::parse(read_file(verdict, 1 << 16))["sentence"], "refused");
-  EXPECT_EQ(failure_report::standing_code(), 2);
+  EXPECT_EQ(failure_report::reported_code(), 2);
   failure_report::begin_attempt();
   EXPECT_FALSE(fs::exists(verdict)) << "the next attempt begins";
   failure_report::set_folder(folder());
@@ -186,23 +186,23 @@ TEST_F(FailureReportTest, one_of_many_that_fail_at_once_speaks) {
   }
   std::ranges::for_each(ranks, [](std::thread& rank) { rank.join(); });
   EXPECT_EQ(leaders, 1);
-  EXPECT_EQ(told, failure_report::Shared::is_told);
+  EXPECT_EQ(told, failure_report::Shared::reported);
   EXPECT_EQ(code, 65);
 }
 
 // A thread that came second ended the process, and with it the thread that was writing: no report was left.
 TEST_F(FailureReportTest, who_comes_second_goes_on_when_the_first_has_written) {
-  std::atomic<int> told = failure_report::Shared::one_tells;
+  std::atomic<int> told = failure_report::Shared::reporting;
   std::atomic<int> code = 0;
   failure_report::share({&told, &code});
   std::thread first([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    told = failure_report::Shared::is_told;
+    told = failure_report::Shared::reported;
   });
   EXPECT_FALSE(failure_report::write({65, 0, "words"}));
-  EXPECT_EQ(told, failure_report::Shared::is_told);
+  EXPECT_EQ(told, failure_report::Shared::reported);
   first.join();
-  told = failure_report::Shared::one_tells;
+  told = failure_report::Shared::reporting;
   EXPECT_FALSE(failure_report::write({65, 0, "words"})) << "a first one that was killed holds nobody up for ever";
 }
 

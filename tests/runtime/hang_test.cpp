@@ -7,7 +7,7 @@ namespace {
 
 constexpr double timeout_seconds = 300;
 
-RankView rank_at(int rank, Phase phase, double still_seconds, std::int64_t step = 412, std::int64_t sum = 1648) {
+RankView rank_at(int rank, Phase phase, double stalled_seconds, std::int64_t step = 412, std::int64_t sum = 1648) {
   RankView view;
   view.rank = rank;
   view.host = rank < 2 ? "n1" : "n2";
@@ -15,7 +15,7 @@ RankView rank_at(int rank, Phase phase, double still_seconds, std::int64_t step 
   view.step = step;
   view.sum = sum;
   view.process_state = 'S';
-  view.still_seconds = still_seconds;
+  view.stalled_seconds = stalled_seconds;
   return view;
 }
 
@@ -97,7 +97,7 @@ TEST(Hang, where_all_wait_in_one_place_the_network_is_asked_about) {
 }
 
 RankView on_gpu(RankView view, std::uint64_t begun, std::uint64_t ended) {
-  view.device = DeviceView{{begun, 2, 5'000'000, ended, 1'800'000}, view.still_seconds + 1};
+  view.device = DeviceView{{begun, 2, 5'000'000, ended, 1'800'000}, view.stalled_seconds + 1};
   return view;
 }
 
@@ -222,8 +222,8 @@ TEST(Hang, a_team_of_which_a_node_is_missing_is_seen_in_part) {
   EXPECT_EQ(teams_in_view(std::span(views).last(1), 1)[0].coverage, Coverage::all_ranks);
 }
 
-TEST(Stillness, counts_from_the_last_progress) {
-  Stillness stillness;
+TEST(StallTimer, counts_from_the_last_progress) {
+  StallTimer stillness;
   stillness.look(7, 1);
   EXPECT_EQ(stillness.seconds(), 0) << "nothing is known before the first look";
   stillness.look(7, 1);
@@ -233,7 +233,7 @@ TEST(Stillness, counts_from_the_last_progress) {
   EXPECT_EQ(stillness.seconds(), 0);
 }
 
-TEST(Stillness, every_record_that_changes_is_progress) {
+TEST(StallTimer, every_record_that_changes_is_progress) {
   RankStatus status{};
   const std::uint64_t before = progress_of(status);
   status.readers_used = 6;

@@ -28,7 +28,7 @@ class ProcessSignalsTest : public testing::Test {
 TEST_F(ProcessSignalsTest, the_first_request_is_noted_and_the_process_lives_on) {
   for (const auto& [signal, words] : {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGUSR1, "SIGUSR1"),
                                       std::pair(SIGINT, "SIGINT"), std::pair(SIGHUP, "SIGHUP")}) {
-    const ProcessSignals signals(Stopping::in_order);
+    const ProcessSignals signals(Stopping::graceful);
     EXPECT_FALSE(signals.is_stop_requested());
     ::raise(signal);
     EXPECT_TRUE(signals.is_stop_requested());
@@ -38,14 +38,14 @@ TEST_F(ProcessSignalsTest, the_first_request_is_noted_and_the_process_lives_on) 
 
 // A pager that was left, and a terminal that went, ended trainings without a checkpoint.
 TEST_F(ProcessSignalsTest, a_reader_that_goes_ends_no_program_that_stops_in_order) {
-  const ProcessSignals signals(Stopping::in_order);
+  const ProcessSignals signals(Stopping::graceful);
   ::raise(SIGPIPE);
   EXPECT_FALSE(signals.is_stop_requested());
 }
 
 // With something still to be read, a training that was done ended by the signal.
 TEST_F(ProcessSignalsTest, a_program_that_has_ended_in_order_takes_no_requests) {
-  ProcessSignals signals(Stopping::in_order);
+  ProcessSignals signals(Stopping::graceful);
   signals.ignore_requests();
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP}) ::raise(signal);
   EXPECT_FALSE(signals.is_stop_requested());
@@ -53,13 +53,13 @@ TEST_F(ProcessSignalsTest, a_program_that_has_ended_in_order_takes_no_requests) 
 
 TEST_F(ProcessSignalsTest, nohup_counts) {
   std::signal(SIGHUP, SIG_IGN);
-  const ProcessSignals signals(Stopping::in_order);
+  const ProcessSignals signals(Stopping::graceful);
   ::raise(SIGHUP);
   EXPECT_FALSE(signals.is_stop_requested());
 }
 
 TEST_F(ProcessSignalsTest, the_same_request_delivered_twice_is_one) {
-  const ProcessSignals signals(Stopping::in_order);
+  const ProcessSignals signals(Stopping::graceful);
   ::raise(SIGUSR1);
   ::raise(SIGUSR1);
   ::raise(SIGTERM);
@@ -69,7 +69,7 @@ TEST_F(ProcessSignalsTest, the_same_request_delivered_twice_is_one) {
 TEST_F(ProcessSignalsTest, a_second_request_ends_the_process_at_once) {
   EXPECT_EXIT(
       {
-        const ProcessSignals signals(Stopping::in_order);
+        const ProcessSignals signals(Stopping::graceful);
         ::raise(SIGTERM);
         std::this_thread::sleep_for(std::chrono::milliseconds(1100));
         ::raise(SIGTERM);
@@ -81,8 +81,8 @@ TEST_F(ProcessSignalsTest, a_second_request_ends_the_process_at_once) {
 TEST_F(ProcessSignalsTest, a_second_request_says_so_where_the_rank_speaks) {
   EXPECT_EXIT(
       {
-        ProcessSignals signals(Stopping::in_order);
-        signals.speak_as("[rank 0, here]");
+        ProcessSignals signals(Stopping::graceful);
+        signals.set_message_prefix("[rank 0, here]");
         ::raise(SIGINT);
         std::this_thread::sleep_for(std::chrono::milliseconds(1100));
         ::raise(SIGINT);
@@ -93,7 +93,7 @@ TEST_F(ProcessSignalsTest, a_second_request_says_so_where_the_rank_speaks) {
 }
 
 TEST_F(ProcessSignalsTest, who_sends_SIGTERM_and_SIGCONT_is_known) {
-  const ProcessSignals signals(Stopping::in_order);
+  const ProcessSignals signals(Stopping::graceful);
   EXPECT_EQ(signals.terminate().count, 0U);
   EXPECT_EQ(signals.proceed().count, 0U);
   ::kill(::getpid(), SIGCONT);
@@ -110,7 +110,7 @@ TEST_F(ProcessSignalsTest, a_program_that_ends_at_once_ends_by_the_first) {
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE}) {
     EXPECT_EXIT(
         {
-          const ProcessSignals signals(Stopping::at_once);
+          const ProcessSignals signals(Stopping::immediate);
           ::raise(signal);
         },
         testing::KilledBySignal(signal), "");
@@ -118,7 +118,7 @@ TEST_F(ProcessSignalsTest, a_program_that_ends_at_once_ends_by_the_first) {
 }
 
 TEST_F(ProcessSignalsTest, a_request_interrupts_no_read) {
-  const ProcessSignals signals(Stopping::in_order);
+  const ProcessSignals signals(Stopping::graceful);
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   const Descriptor out(ends[0]);
@@ -137,13 +137,13 @@ TEST_F(ProcessSignalsTest, a_request_interrupts_no_read) {
 }
 
 TEST_F(ProcessSignalsTest, a_question_that_nobody_answers_ends_nobody) {
-  const ProcessSignals signals(Stopping::at_once);
+  const ProcessSignals signals(Stopping::immediate);
   ::raise(SIGUSR2);
 }
 
 TEST_F(ProcessSignalsTest, the_watcher_is_woken_and_errno_kept) {
   const Descriptor descriptor(make_wake());
-  ProcessSignals signals(Stopping::at_once);
+  ProcessSignals signals(Stopping::immediate);
   signals.start_waking(descriptor, WokenBy::where_and_terminate);
   EXPECT_TRUE(signals.terminate_only_wakes());
   errno = ENOSPC;
@@ -151,14 +151,14 @@ TEST_F(ProcessSignalsTest, the_watcher_is_woken_and_errno_kept) {
   ::raise(SIGUSR2);
   EXPECT_EQ(errno, ENOSPC);
   const Wakes heard = read_wakes(descriptor);
-  EXPECT_TRUE(heard.terminate && heard.say_where && !heard.stop);
+  EXPECT_TRUE(heard.terminate && heard.print_status && !heard.stop);
   EXPECT_FALSE(signals.is_stop_requested());
 }
 
 // While a training stood in a sum that nobody would join, its watcher was not told that the launcher had seen a death.
 TEST_F(ProcessSignalsTest, the_watcher_hears_of_sigterm_also_where_it_is_a_request) {
   const Descriptor descriptor(make_wake());
-  ProcessSignals signals(Stopping::in_order);
+  ProcessSignals signals(Stopping::graceful);
   signals.start_waking(descriptor, WokenBy::where_and_terminate);
   EXPECT_FALSE(signals.terminate_only_wakes());
   ::raise(SIGTERM);
@@ -170,7 +170,7 @@ TEST_F(ProcessSignalsTest, the_watcher_of_one_rank_leaves_sigterm_alone) {
   EXPECT_EXIT(
       {
         const Descriptor descriptor(make_wake());
-        ProcessSignals signals(Stopping::at_once);
+        ProcessSignals signals(Stopping::immediate);
         signals.start_waking(descriptor, WokenBy::where_only);
         ::raise(SIGTERM);
       },
@@ -181,11 +181,11 @@ TEST_F(ProcessSignalsTest, without_a_watcher_any_more_sigterm_ends_the_process_a
   EXPECT_EXIT(
       {
         const Descriptor descriptor(make_wake());
-        ProcessSignals signals(Stopping::at_once);
+        ProcessSignals signals(Stopping::immediate);
         signals.start_waking(descriptor, WokenBy::where_and_terminate);
         signals.stop_waking();
         ::raise(SIGUSR2);
-        if (read_wakes(descriptor).say_where) std::_Exit(1);
+        if (read_wakes(descriptor).print_status) std::_Exit(1);
         ::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");
@@ -195,7 +195,7 @@ TEST_F(ProcessSignalsTest, ranks_that_end_together_are_deaf_to_sigterm_until_the
   EXPECT_EXIT(
       {
         {
-          ProcessSignals signals(Stopping::at_once);
+          ProcessSignals signals(Stopping::immediate);
           signals.ignore_terminate();
           ::raise(SIGTERM);
         }
@@ -208,7 +208,7 @@ TEST_F(ProcessSignalsTest, ranks_that_end_together_are_deaf_to_sigterm_until_the
 TEST_F(ProcessSignalsTest, before_and_after_it_requests_are_as_they_were) {
   static volatile std::sig_atomic_t seen = 0;
   std::signal(SIGUSR1, [](int) { seen = seen + 1; });
-  { const ProcessSignals signals(Stopping::in_order); }
+  { const ProcessSignals signals(Stopping::graceful); }
   ::raise(SIGUSR1);
   EXPECT_EQ(seen, 1);
   std::signal(SIGUSR1, SIG_DFL);
@@ -218,7 +218,7 @@ TEST_F(ProcessSignalsTest, after_a_request_more_of_the_same_do_not_kill_a_proces
   EXPECT_EXIT(
       {
         {
-          const ProcessSignals signals(Stopping::in_order);
+          const ProcessSignals signals(Stopping::graceful);
           ::raise(SIGTERM);
         }
         ::raise(SIGTERM);

@@ -52,7 +52,7 @@ TEST_F(RankStatusTest, whatever_gets_done_counts_as_progress) {
   std::set<std::uint64_t> seen = {status_.progress};
   rank_status::enter(Phase::forward);
   seen.insert(status_.progress);
-  rank_status::get_on();
+  rank_status::mark_progress();
   seen.insert(status_.progress);
   rank_status::begin_sum();
   seen.insert(status_.progress);
@@ -71,8 +71,8 @@ TEST_F(RankStatusTest, time_is_kept_by_phase) {
 }
 
 TEST_F(RankStatusTest, each_thread_that_reads_is_seen_with_its_shard) {
-  const std::int32_t first = rank_status::name_shard("/data/train-00000.h5");
-  const std::int32_t second = rank_status::name_shard("/data/train-00001.h5");
+  const std::int32_t first = rank_status::register_shard("/data/train-00000.h5");
+  const std::int32_t second = rank_status::register_shard("/data/train-00001.h5");
   rank_status::enter(Phase::reading);
   rank_status::set_step(7);
   std::barrier begun(4);
@@ -104,7 +104,7 @@ TEST_F(RankStatusTest, a_stuck_thread_is_seen_among_as_many_as_there_may_be) {
   std::barrier all_done(count + 1);
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) {
-    const std::int32_t shard = rank_status::name_shard("/data/many-" + std::to_string(i));
+    const std::int32_t shard = rank_status::register_shard("/data/many-" + std::to_string(i));
     if (i % 100 == 0) stuck.push_back(shard);
     threads.emplace_back([&, shard, i] {
       rank_status::begin_reading(shard);
@@ -131,9 +131,9 @@ TEST_F(RankStatusTest, threads_that_come_later_take_the_places_of_those_that_end
 
 // Ranks of two trainings name other shards: the number that meant the third one here meant another one there.
 TEST_F(RankStatusTest, the_number_of_a_shard_depends_on_its_path_alone) {
-  const std::int32_t number = rank_status::name_shard("/data/train-00002.h5");
-  rank_status::name_shard("/other/train-00000.h5");
-  EXPECT_EQ(rank_status::name_shard("/data/train-00002.h5"), number);
+  const std::int32_t number = rank_status::register_shard("/data/train-00002.h5");
+  rank_status::register_shard("/other/train-00000.h5");
+  EXPECT_EQ(rank_status::register_shard("/data/train-00002.h5"), number);
   EXPECT_EQ(number, 1852560583);
 }
 
@@ -141,7 +141,7 @@ TEST_F(RankStatusTest, a_training_counts_its_own_steps_and_sums_and_is_left_at_i
   rank_status::set_step(7);
   rank_status::begin_sum();
   {
-    const rank_status::InTeam in_team({4, 2});
+    const rank_status::TeamScope in_team({4, 2});
     EXPECT_EQ(view().team, (Team{4, 2}));
     EXPECT_EQ(view().step, -1);
     EXPECT_EQ(view().sum, 0);
@@ -174,7 +174,7 @@ TEST_F(RankStatusTest, the_record_moves_with_what_it_holds) {
 TEST_F(RankStatusTest, what_a_device_marks_is_seen_once_it_is_copied) {
   SumMarks marks{1648, 2, 5'000'000, 1647, 1'800'000};
   {
-    const rank_status::ShownMarks shown(&marks);
+    const rank_status::PublishedMarks shown(&marks);
     EXPECT_EQ(view().device, std::nullopt);
     const std::uint64_t before = progress_of(status_);
     rank_status::copy_device_marks();
@@ -191,7 +191,7 @@ TEST_F(RankStatusTest, what_a_device_marks_is_seen_once_it_is_copied) {
 }
 
 TEST_F(RankStatusTest, a_rank_without_a_device_that_marks_shows_none) {
-  const rank_status::ShownMarks shown(nullptr);
+  const rank_status::PublishedMarks shown(nullptr);
   rank_status::copy_device_marks();
   EXPECT_EQ(view().device, std::nullopt);
 }

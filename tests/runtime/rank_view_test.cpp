@@ -70,7 +70,7 @@ RankView sample_augmentation() {
   view.sum = 823;
   view.shards = {0, 4};
   view.process_state = 'D';
-  view.still_seconds = 12.5;
+  view.stalled_seconds = 12.5;
   view.team = {4, 2};
   view.device = DeviceView{{1648, 2, std::uint64_t{1} << 63, 1647, 1'800'000}, 11.5};
   return view;
@@ -90,14 +90,14 @@ TEST(RankView, another_node_reads_what_was_written) {
   EXPECT_EQ(got.team, sent.team);
   EXPECT_EQ(got.shards, sent.shards);
   EXPECT_EQ(got.process_state, sent.process_state);
-  EXPECT_EQ(got.still_seconds, sent.still_seconds);
+  EXPECT_EQ(got.stalled_seconds, sent.stalled_seconds);
   ASSERT_TRUE(got.device);
   EXPECT_EQ(got.device->marks.begun, sent.device->marks.begun);
   EXPECT_EQ(got.device->marks.bucket, sent.device->marks.bucket);
   EXPECT_EQ(got.device->marks.begun_ns, sent.device->marks.begun_ns);
   EXPECT_EQ(got.device->marks.ended, sent.device->marks.ended);
   EXPECT_EQ(got.device->marks.ended_ns, sent.device->marks.ended_ns);
-  EXPECT_EQ(got.device->still_seconds, sent.device->still_seconds);
+  EXPECT_EQ(got.device->stalled_seconds, sent.device->stalled_seconds);
   EXPECT_FALSE(views[1].device);
 }
 

@@ -26,7 +26,7 @@ class StopAgreementTest : public testing::Test {
   }
 
   Communicator world_{MPI_COMM_WORLD};
-  ProcessSignals signals_{Stopping::in_order};
+  ProcessSignals signals_{Stopping::graceful};
   StopAgreement stops_{world_, &signals_, std::nullopt};
 };
 

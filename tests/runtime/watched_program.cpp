@@ -79,7 +79,7 @@ const std::map<std::string, std::function<void()>> ways = {
 };
 
 void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
-  std::optional<rank_status::ShownMarks> marks;
+  std::optional<rank_status::PublishedMarks> marks;
   if (how == "stick_gpu") marks.emplace(&gpu);
   std::optional<LateWatcher> own_watcher;
   if (how == late && world.rank() == 0) own_watcher.emplace();
@@ -100,7 +100,7 @@ void play(const Communicator& world, int ranks_per_node, int rank, const std::st
 
 int main(int argc, char** argv) {
   using namespace lockstep;
-  ProcessSignals signals(Stopping::at_once);
+  ProcessSignals signals(Stopping::immediate);
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   const int ranks_per_node = std::atoi(argv[1]);

@@ -73,7 +73,7 @@ class EmergencyStopTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  ProcessSignals signals_{Stopping::in_order};
+  ProcessSignals signals_{Stopping::graceful};
   Communicator world_{MPI_COMM_WORLD};
   StopAgreement stops_{world_, nullptr, std::nullopt};
   Checkpointing checkpoints_{world_, {folder_.path(), {}, {}, "never"}, nullptr, stops_};

@@ -53,11 +53,11 @@ TEST_P(SpecialFilesTest, a_model_or_checkpoint_is_named) {
 
 TEST_P(SpecialFilesTest, a_checkpoint_in_its_folder_is_named_and_passed_over) {
   CheckpointFolder folder(std::make_shared<FolderLock>(folder_.path(), "--checkpoints"), {});
-  folder.continue_after(-1, {});
+  folder.resume_after(-1, {});
   const fs::path good = folder.write(small_checkpoint(12));
   const SpecialFileAt special(GetParam(), folder_.path() / "step-000000000013.h5");
   testing::internal::CaptureStderr();
-  const std::optional<CheckpointFolder::Found> found = folder.newest_good();
+  const std::optional<CheckpointFolder::Found> found = folder.newest_valid();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(special.sentence() + " It is passed over."));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->path, good);

@@ -157,7 +157,7 @@ TEST_F(TwoTrainingsTest, one_after_another_in_one_process_learn_what_they_learn_
 // Whoever asks a process asks every training of it, and those that come. The failure of an earlier attempt stayed in
 // the folder where an attempt was stopped before it took the lock.
 TEST_F(TwoTrainingsTest, a_signal_stops_the_training_of_the_ranks_it_is_sent_to_and_no_other_begins_there) {
-  ProcessSignals signals(Stopping::in_order);
+  ProcessSignals signals(Stopping::graceful);
   Session session = session_of_half();
   session.signals = &signals;
   const Settings settings = settings_of_half("signal");

@@ -124,7 +124,7 @@ class Staging {
     // State of another process's copy:
     std::int64_t length = -1;
     Stopwatch since_growth;
-    bool is_told = false;
+    bool reported = false;
   };
   enum class State { done, copying, failed };
 
@@ -196,7 +196,7 @@ class Staging {
       rank_status::begin_reading(current_shard_);
       const std::int64_t bytes = current_->advance();
       copied_bytes_ += bytes;
-      rank_status::get_on();
+      rank_status::mark_progress();
       if (bytes == 0) current_.reset();
     }
     rank_status::end_reading();
@@ -209,7 +209,7 @@ class Staging {
         next = missing_.erase(next);
         continue;
       }
-      current_shard_ = rank_status::name_shard(next->split->from / next->entry->file);
+      current_shard_ = rank_status::register_shard(next->split->from / next->entry->file);
       current_ = next->begin();
       // Another process may have finished between our check and our lease.
       if (current_ != nullptr && is_copied(next->copy(), next->entry->bytes)) current_.reset();
@@ -246,7 +246,7 @@ class Staging {
       return;
     }
     const double still = shard.since_growth.seconds();
-    if (still >= patience_ / 3 && !std::exchange(shard.is_told, true) && world_.local_rank() == 0) {
+    if (still >= patience_ / 3 && !std::exchange(shard.reported, true) && world_.local_rank() == 0) {
       log::warning(
           "waiting for '{}': another process ({}) copies it to '{}', which has not grown for {:.3g} s. After {:.3g} s "
           "this job makes its own copy.",
@@ -257,7 +257,7 @@ class Staging {
     ++shard.attempt;
     shard.length = -1;
     shard.since_growth = Stopwatch();
-    shard.is_told = false;
+    shard.reported = false;
   }
 
   const Communicator& world_;
@@ -269,7 +269,7 @@ class Staging {
   std::int64_t missing_bytes_ = 0;
   std::int64_t copied_bytes_ = 0;  // by this rank
   std::unique_ptr<ShardCopy> current_;
-  std::int32_t current_shard_ = 0;  // from rank_status::name_shard
+  std::int32_t current_shard_ = 0;  // from rank_status::register_shard
 };
 
 }  // namespace

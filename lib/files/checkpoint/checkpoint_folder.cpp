@@ -58,7 +58,7 @@ std::set<std::int64_t> CheckpointFolder::steps() const {
   return steps;
 }
 
-std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
+std::optional<CheckpointFolder::Found> CheckpointFolder::newest_valid() {
   const std::set<std::int64_t> found = steps();
   for (const std::int64_t step : found | std::views::reverse) {
     const fs::path path = file_of(step);
@@ -96,7 +96,7 @@ fs::path CheckpointFolder::newest_finite() const {
   return {};
 }
 
-bool CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
   lock_->require_held();
   for (const fs::path& removed : remove_partial_files(path())) {
     log::warning("removed '{}', which a run left half written.", removed.string());

@@ -31,17 +31,17 @@ class CheckpointFolder {
     std::string image;  // the file's bytes, verified
   };
 
-  // The folder of `lock`. Nothing in it changes before continue_after().
+  // The folder of `lock`. Nothing in it changes before resume_after().
   CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep);
 
   // Skips damaged checkpoints with a warning. Throws Error(bad_data) if there are checkpoints and all are damaged.
-  std::optional<Found> newest_good();
+  std::optional<Found> newest_valid();
 
   // Call once, before the first write(). The training continues after `step` (-1: from the beginning), with the
   // `scores` of that step's checkpoint. Moves checkpoints of later steps into a separate folder, because the next start
   // would otherwise take one of them for this training's. Removes incomplete files of an earlier run, with a warning.
   // Returns whether there were checkpoints of later steps.
-  bool continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
+  bool resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
 
   // Adds the scores of the kept checkpoints to `checkpoint`, writes it under its step, and removes the checkpoints that
   // no rule keeps. Returns its path. Throws Error(out_of_step) if the lock is lost, and Error as
@@ -53,7 +53,7 @@ class CheckpointFolder {
   std::filesystem::path newest_finite() const;
 
   const std::filesystem::path& path() const { return lock_->folder(); }
-  void give_back() { lock_->give_back(); }  // see FolderLock
+  void release() { lock_->release(); }  // see FolderLock
 
  private:
   std::filesystem::path file_of(std::int64_t step) const;

@@ -53,7 +53,7 @@ FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std:
   thread_ = std::thread([this] { write_heartbeats(); });
 }
 
-void FolderLock::give_back() {
+void FolderLock::release() {
   {
     const std::lock_guard guard(mutex_);
     stopping_ = true;
@@ -147,9 +147,9 @@ void FolderLock::require_lock() const {
 void FolderLock::wait_until_free(const std::function<void()>& look) const {
   const std::string first = text_of(file_).value_or("");
   const std::optional<LockHolder> holder = holder_in(first);
-  const Liveness fate = holder ? liveness_of(*holder, own_) : Liveness::unknown;
-  if (fate == Liveness::gone) return;
-  if (fate == Liveness::alive) refuse(first);
+  const Liveness liveness = holder ? liveness_of(*holder, own_) : Liveness::unknown;
+  if (liveness == Liveness::gone) return;
+  if (liveness == Liveness::alive) refuse(first);
   log::info("waiting {:.0f} s to see whether {} still writes to '{}'", missed_heartbeats * heartbeat_.count() / 1e3,
             holder ? describe_lock_holder(*holder) : "another training", folder_.string());
   const std::chrono::milliseconds pause = std::min(heartbeat_ / 4, std::chrono::milliseconds(200));

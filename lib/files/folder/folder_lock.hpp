@@ -39,11 +39,11 @@ class FolderLock {
       std::chrono::milliseconds heartbeat = default_heartbeat, const std::function<void()>& look = [] {});
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() { give_back(); }
+  ~FolderLock() { release(); }
 
   // Removes the lock if this job still holds it. Call before the process ends without the destructor. Nothing is
   // written afterwards.
-  void give_back();
+  void release();
 
   // Call before each change to the folder; thread-safe. If somebody removed the folder, creates it again with its lock,
   // and logs a warning. Throws Error(out_of_step) if another job or nobody has the lock now, or if the folder's name

@@ -158,7 +158,7 @@ bool write_whole(int file, std::string_view text) {
 void wait_for(const std::atomic<int>& told) {
   constexpr timespec look{0, 10'000'000};
   constexpr int looks = 100;  // one second; the writer may have been killed
-  for (int i = 0; i < looks && told != Shared::is_told; ++i) ::nanosleep(&look, nullptr);
+  for (int i = 0; i < looks && told != Shared::reported; ++i) ::nanosleep(&look, nullptr);
 }
 
 enum class Outcome { written, another_stands, impossible };
@@ -241,9 +241,9 @@ void begin_attempt() {
 
 void set_folder(const std::filesystem::path& folder, FolderLease lease) {
   const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
-  const bool is_verdict =
+  const bool is_exit_report =
       state.exit_report.is_set && absolute_path(file) == absolute_path(state.exit_report.file.data());
-  set(state.folder, is_verdict ? "" : file);
+  set(state.folder, is_exit_report ? "" : file);
   copy_into(state.lock_file, (folder / "lock").string());
   copy_into(state.summary_file, (folder / "summary.json").string());
   state.owns_summary = false;
@@ -271,8 +271,8 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
   if (state.left_to_others) return false;
   const int saved_errno = errno;
   std::atomic<int>* const told = state.told;
-  int nobody = Shared::nobody_tells;
-  if (told != nullptr && !told->compare_exchange_strong(nobody, Shared::one_tells)) {
+  int nobody = Shared::unreported;
+  if (told != nullptr && !told->compare_exchange_strong(nobody, Shared::reporting)) {
     wait_for(*told);
     errno = saved_errno;
     return false;
@@ -280,7 +280,7 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
   const Text report = report_of(rank, host, cause);
   const Outcome of_attempt = publish(state.exit_report, report.view());
   const Outcome of_folder = publish(state.folder, report.view());
-  if (told != nullptr) *told = Shared::is_told;
+  if (told != nullptr) *told = Shared::reported;
   errno = saved_errno;
   return of_attempt != Outcome::another_stands && of_folder != Outcome::another_stands;
 }
@@ -289,7 +289,7 @@ void write_in_folder(const Cause& cause) noexcept {
   publish(state.folder, report_of(state.rank, state.host.data(), cause).view());
 }
 
-std::optional<int> standing_code() {
+std::optional<int> reported_code() {
   for (const Target* target : {&state.exit_report, &state.folder}) {
     if (!target->is_set) continue;
     if (const std::optional<int> code = code_in(target->file.data())) return code;

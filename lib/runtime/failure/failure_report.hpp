@@ -77,13 +77,13 @@ void write_in_folder(const Cause& cause) noexcept;
 
 // The exit code in the existing report, with the attempt's exit report first. Nothing if none can be read. Not
 // async-signal-safe.
-std::optional<int> standing_code();
+std::optional<int> reported_code();
 
 // State that the ranks of a node share, so that only one of them reports a failure. See runtime/watch/watcher.
 struct Shared {
-  static constexpr int nobody_tells = 0;
-  static constexpr int one_tells = 1;
-  static constexpr int is_told = 2;
+  static constexpr int unreported = 0;
+  static constexpr int reporting = 1;
+  static constexpr int reported = 2;
   std::atomic<int>* told = nullptr;  // state of the node's first report
   std::atomic<int>* code = nullptr;  // set to this rank's exit code
 };

@@ -51,9 +51,9 @@ NodeLink::NodeLink(const Communicator& world, const Communicator& node, const st
   // careful-number: from our own ranks
   for (const std::string& rank : node.all_gather(std::to_string(world.rank()))) ranks.push_back(std::stoi(rank));
   if (is_hub_) {
-    receive_nodes(world, host, ranks);
+    accept_nodes(world, host, ranks);
   } else if (node.rank() == 0) {
-    meet_hub(world, host, ranks);
+    connect_to_hub(world, host, ranks);
   } else {
     world.broadcast(std::string(), 0);
     world.gather("", 0);
@@ -63,25 +63,25 @@ NodeLink::NodeLink(const Communicator& world, const Communicator& node, const st
 NodeLink::~NodeLink() = default;
 
 // MPI also tells which nodes have connected, so that a node that gave up after its handshake does not count as dead.
-void NodeLink::receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
+void NodeLink::accept_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
   const std::string token = draw_secret();
-  HandshakeServer reception(token);
+  HandshakeServer handshakes(token);
   const NodeAddresses own = addresses_of_this_node();
   const Json invitation = {{"host", host},           {"ranks", ranks},
-                           {"token", token},         {"port", reception.port()},
+                           {"token", token},         {"port", handshakes.port()},
                            {"network", own.network}, {"addresses", own.addresses}};
   world.broadcast(json_text(invitation), 0);
-  std::jthread porter([&reception](const std::stop_token& stop) {
-    while (!stop.stop_requested()) reception.serve(std::chrono::milliseconds(5));
+  std::jthread handshake_thread([&handshakes](const std::stop_token& stop) {
+    while (!stop.stop_requested()) handshakes.serve(std::chrono::milliseconds(5));
   });
   const std::vector<std::string> introductions = world.gather("", 0);
-  porter.request_stop();
-  porter.join();
+  handshake_thread.request_stop();
+  handshake_thread.join();
   for (const std::string& text : introductions) {
     if (text.empty()) continue;
     const Json said = parse_json(text);
     nodes_.push_back(std::make_unique<Node>());
-    nodes_.back()->socket = reception.take(said["challenge"]);
+    nodes_.back()->socket = handshakes.take(said["challenge"]);
     nodes_.back()->host = said["host"];
     nodes_.back()->ranks = said["ranks"].get<std::vector<int>>();
     assert(nodes_.back()->socket != nullptr);
@@ -89,7 +89,7 @@ void NodeLink::receive_nodes(const Communicator& world, const std::string& host,
   }
 }
 
-void NodeLink::meet_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
+void NodeLink::connect_to_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
   constexpr std::size_t most_addresses = 8;
   constexpr auto patience = std::chrono::seconds(15);
   const Json hub = parse_json(world.broadcast(std::string(), 0));

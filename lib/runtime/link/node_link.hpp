@@ -57,8 +57,8 @@ class NodeLink {
 
  private:
   struct Node;
-  void receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
-  void meet_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
+  void accept_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
+  void connect_to_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
   void listen(Node& node);
   void hear(Node& node, const std::string& text);
   std::vector<const Node*> missed() const;

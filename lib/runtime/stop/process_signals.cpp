@@ -85,7 +85,7 @@ void on_request(int signal, siginfo_t* info, void*) {
 void on_proceed(int, siginfo_t* info, void*) { note(proceed_received, info); }
 
 void say_terminate(int) { say(Wake::terminate); }
-void say_where(int) { say(Wake::say_where); }
+void print_status(int) { say(Wake::print_status); }
 
 using Handler = void (*)(int);
 
@@ -114,7 +114,7 @@ ProcessSignals::ProcessSignals(Stopping stopping) : stopping_(stopping) {
   spoken_prefix = {};
   for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], nullptr, &before[i]);
   handle(SIGUSR2, SIG_IGN);
-  if (stopping_ == Stopping::at_once) return;
+  if (stopping_ == Stopping::immediate) return;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const bool is_nohup = requests[i] == SIGHUP && before[i].sa_handler == SIG_IGN;
     if (!is_nohup) handle_with_sender(requests[i], on_request);
@@ -137,14 +137,14 @@ int ProcessSignals::request() const { return requested.load(std::memory_order_re
 ProcessSignals::Received ProcessSignals::terminate() const { return received_in(terminate_received); }
 ProcessSignals::Received ProcessSignals::proceed() const { return received_in(proceed_received); }
 
-void ProcessSignals::speak_as(std::string_view prefix) {
+void ProcessSignals::set_message_prefix(std::string_view prefix) {
   spoken_prefix = {};
   prefix.copy(spoken_prefix.data(), spoken_prefix.size() - 1);
 }
 
 void ProcessSignals::start_waking(int descriptor, WokenBy signals) {
   woken = descriptor;
-  handle(SIGUSR2, say_where);
+  handle(SIGUSR2, print_status);
   terminate_wakes = signals == WokenBy::where_and_terminate;
   if (terminate_only_wakes()) handle(SIGTERM, say_terminate);
 }
@@ -156,7 +156,7 @@ void ProcessSignals::stop_waking() {
   woken = nobody;
 }
 
-bool ProcessSignals::terminate_only_wakes() const { return stopping_ == Stopping::at_once && terminate_wakes; }
+bool ProcessSignals::terminate_only_wakes() const { return stopping_ == Stopping::immediate && terminate_wakes; }
 
 void ProcessSignals::ignore_terminate() {
   ignores_terminate_ = true;
@@ -164,7 +164,7 @@ void ProcessSignals::ignore_terminate() {
 }
 
 void ProcessSignals::ignore_requests() {
-  if (stopping_ == Stopping::at_once) return;
+  if (stopping_ == Stopping::immediate) return;
   for (const int signal : requests) handle(signal, SIG_IGN);
 }
 

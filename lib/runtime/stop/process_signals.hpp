@@ -1,7 +1,7 @@
 // The signals that reach a program from outside, and their effects. No other code in a program handles, ignores or
 // restores them. (Crash signals belong to failure/crash_handler and to the guards of mapped files.)
 //
-//               Stopping::in_order                            Stopping::at_once
+//               Stopping::graceful                            Stopping::immediate
 //   SIGTERM     recorded, and wakes the watcher               wakes the watcher, which ends the process; without a
 //                                                             watcher ends the process
 //   SIGUSR1,    recorded                                      ends the process
@@ -24,7 +24,7 @@
 
 namespace lockstep {
 
-enum class Stopping { at_once, in_order };
+enum class Stopping { immediate, graceful };
 
 // The signals that wake the watcher: SIGUSR2 always, SIGTERM optionally. Programs with several ranks need SIGTERM,
 // because they report a death before they end. A single rank has nobody to wait for.
@@ -45,7 +45,7 @@ class ProcessSignals {
   int request() const;  // the signal's number; 0 if none was received
 
   // The sender of the last SIGTERM or SIGCONT, and how many were received. A sender of 0 is outside this PID namespace.
-  // Only for Stopping::in_order. Thread-safe.
+  // Only for Stopping::graceful. Thread-safe.
   struct Received {
     std::uint32_t count = 0;
     int sender = 0;
@@ -54,7 +54,7 @@ class ProcessSignals {
   Received proceed() const;
 
   // Sets the prefix of the message that a second request prints. Without a call there is no message.
-  void speak_as(std::string_view prefix);
+  void set_message_prefix(std::string_view prefix);
 
   // Until stop_waking(), signals wake the thread that waits on `descriptor` (watch/wake).
   void start_waking(int descriptor, WokenBy signals);

@@ -31,7 +31,7 @@ class Trace {
   std::string host_;
   SpanLog spans_;
   ClockOffset first_;
-  rank_status::ShownSpans shown_;
+  rank_status::SpanLogScope shown_;
 };
 
 }  // namespace lockstep

@@ -27,7 +27,7 @@ std::vector<std::pair<std::string, std::vector<int>>> by_place(std::span<const R
 }
 
 const RankView* longest_still(const Views& views) {
-  const auto longest = std::ranges::max_element(views, {}, &RankView::still_seconds);
+  const auto longest = std::ranges::max_element(views, {}, &RankView::stalled_seconds);
   return longest == views.end() ? nullptr : &*longest;
 }
 
@@ -35,7 +35,7 @@ Blame describe_stopped(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it; "
                       "--hang-timeout 0 waits for ever.",
-                      rank.rank, rank.host, format_seconds(rank.still_seconds), describe_place(rank),
+                      rank.rank, rank.host, format_seconds(rank.stalled_seconds), describe_place(rank),
                       describe_others(all, rank.rank))};
 }
 
@@ -44,7 +44,7 @@ Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
                       "system; if the work does take this long, raise --hang-timeout.",
-                      rank.rank, rank.host, format_seconds(rank.still_seconds), describe_place(rank), state,
+                      rank.rank, rank.host, format_seconds(rank.stalled_seconds), describe_place(rank), state,
                       describe_others(all, rank.rank))};
 }
 
@@ -65,7 +65,7 @@ Blame describe_waiting(const Views& views) {
   for (const RankView& view : views) ranks.push_back(view.rank);
   return {rank.rank, rank.host,
           fmt::format("{} have waited for each other for {} ({}). {}", describe_ranks(ranks),
-                      format_seconds(rank.still_seconds), describe_place(rank), advice_to_waiting(views))};
+                      format_seconds(rank.stalled_seconds), describe_place(rank), advice_to_waiting(views))};
 }
 
 // Hosts queue steps ahead and then wait at arbitrary places, so the progress of their devices tells which rank is
@@ -80,7 +80,7 @@ std::optional<Blame> describe_devices(const Views& views) {
   return Blame{behind->rank, behind->host,
                fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
                            "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
-                           behind->rank, behind->host, format_seconds(behind->device->still_seconds),
+                           behind->rank, behind->host, format_seconds(behind->device->stalled_seconds),
                            describe_device(*behind->device), describe_others(views, behind->rank))};
 }
 
@@ -95,12 +95,12 @@ Blame describe_all_waiting(const Views& views) {
   if (places.size() == 1) return describe_waiting(views);
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} is out of step: {} for {}{}. Please report it.", rank.rank, rank.host,
-                      describe_place(rank), format_seconds(rank.still_seconds), describe_others(views, rank.rank))};
+                      describe_place(rank), format_seconds(rank.stalled_seconds), describe_others(views, rank.rank))};
 }
 
 }  // namespace
 
-void Stillness::look(std::uint64_t progress, double waking_seconds) {
+void StallTimer::look(std::uint64_t progress, double waking_seconds) {
   seconds_ = progress_ == progress ? seconds_ + waking_seconds : 0;
   progress_ = progress;
 }
@@ -133,7 +133,7 @@ std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_s
                        [](const RankView& view) { return view.code == RankStatus::running; });
   Views still;
   std::ranges::copy_if(running, std::back_inserter(still),
-                       [&](const RankView& view) { return view.still_seconds >= timeout_seconds; });
+                       [&](const RankView& view) { return view.stalled_seconds >= timeout_seconds; });
   Views stopped;
   std::ranges::copy_if(still, std::back_inserter(stopped), &RankView::is_stopped);
   if (const RankView* const rank = longest_still(stopped)) return describe_stopped(*rank, views);

@@ -13,7 +13,7 @@ namespace lockstep {
 
 // How long a rank has made no progress, measured in the observer's own running time. If the whole job, and with it the
 // observer, was suspended, no rank counts as late.
-class Stillness {
+class StallTimer {
  public:
   // `progress` is any number that changes with the rank's progress. `waking_seconds` is the running time since the last
   // call.

@@ -23,7 +23,7 @@ NodeBoard::NodeBoard(const Communicator& node) {
     return;
   }
   const std::int64_t bytes = node.size() * std::int64_t{sizeof(RankStatus)};
-  NoSharedMemory reason;
+  SharedMemoryError reason;
   segment_ = SharedSegment::create(node, bytes + std::int64_t{sizeof(std::atomic<int>)}, reason);
   if (segment_ == nullptr && node.rank() != 0) failure_report::leave_to_others();
   require(segment_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. {}", reason.message,

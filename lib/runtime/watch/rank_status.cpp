@@ -117,7 +117,7 @@ bool waits_for_others(Phase phase) {
 
 namespace rank_status {
 
-InTeam::InTeam(const Team& team) {
+TeamScope::TeamScope(const Team& team) {
   RankStatus& status = record();
   status.step.store(0, relaxed);
   status.sum.store(0, relaxed);
@@ -125,7 +125,7 @@ InTeam::InTeam(const Team& team) {
   status.team_first.store(team.first + 1, relaxed);
 }
 
-InTeam::~InTeam() { record().team_first.store(0, relaxed); }
+TeamScope::~TeamScope() { record().team_first.store(0, relaxed); }
 
 void enter(Phase phase) noexcept {
   RankStatus& status = record();
@@ -139,14 +139,14 @@ void enter(Phase phase) noexcept {
   }
   status.since_ns.store(now, relaxed);
   status.phase.store(phase, relaxed);
-  get_on();
+  mark_progress();
 }
 
 void set_step(std::int64_t step) noexcept { record().step.store(step + 1, relaxed); }
 
 void begin_sum() noexcept {
   add(record().sum, std::int64_t{1});
-  get_on();
+  mark_progress();
   if (tracing.log == nullptr) return;
   ++tracing.sums;
   tracing.sum_since_ns = monotonic_ns();
@@ -157,7 +157,7 @@ void end_sum() noexcept {
   tracing.log->add({tracing.sum_since_ns, monotonic_ns(), tracing.step, Span::starting_sum, tracing.sums});
 }
 
-void get_on() noexcept { add(record().progress, std::uint64_t{1}); }
+void mark_progress() noexcept { add(record().progress, std::uint64_t{1}); }
 
 void begin_reading(std::int32_t shard) noexcept {
   RankStatus::Reader& reader = reader_of_this_thread();
@@ -167,7 +167,7 @@ void begin_reading(std::int32_t shard) noexcept {
 
 void end_reading() noexcept { reader_of_this_thread().shard.store(0, relaxed); }
 
-std::int32_t name_shard(const std::filesystem::path& path) {
+std::int32_t register_shard(const std::filesystem::path& path) {
   const std::string name = path.string();
   const auto number = static_cast<std::int32_t>(XXH3_64bits(name.data(), name.size()) % 0x7fffffff);
   const std::lock_guard lock(names_mutex);
@@ -181,26 +181,26 @@ std::string shard_name(std::int32_t shard) {
   return known == names.end() ? std::string() : known->second;
 }
 
-ShownMarks::ShownMarks(SumMarks* shown) : shown_(shown) {
+PublishedMarks::PublishedMarks(SumMarks* shown) : shown_(shown) {
   const std::lock_guard lock(marks_mutex);
   marks = shown;
 }
 
-ShownMarks::~ShownMarks() {
+PublishedMarks::~PublishedMarks() {
   const std::lock_guard lock(marks_mutex);
   if (marks != shown_) return;
   marks = nullptr;
   record().device.is_shown.store(false, relaxed);
 }
 
-ShownSpans::ShownSpans(SpanLog* log) {
+SpanLogScope::SpanLogScope(SpanLog* log) {
   enter(record().phase.load(relaxed));  // the first span begins here
   tracing = {};
   tracing.log = log;
   tracing.step = record().step.load(relaxed);
 }
 
-ShownSpans::~ShownSpans() { tracing = {}; }
+SpanLogScope::~SpanLogScope() { tracing = {}; }
 
 void copy_device_marks() {
   const std::lock_guard lock(marks_mutex);

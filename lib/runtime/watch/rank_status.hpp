@@ -62,7 +62,7 @@ struct alignas(128) RankStatus {
   // Enough for the main thread and three loaders (training, test, validation) of at most 256 threads each.
   static constexpr std::size_t most_readers = 1024;
   struct alignas(64) Reader {
-    std::atomic<std::int32_t> shard;  // what the thread reads now: name_shard() + 1, or 0
+    std::atomic<std::int32_t> shard;  // what the thread reads now: register_shard() + 1, or 0
     std::atomic<std::uint64_t> progress;
   };
   // A copy of the device's record of its sums (SumMarks), written by copy_device_marks().
@@ -101,32 +101,32 @@ static_assert(std::atomic<Phase>::is_always_lock_free && std::atomic<std::int64_
 namespace rank_status {
 
 // While it exists, this rank belongs to `team`. Its steps and sums count from zero.
-class InTeam {
+class TeamScope {
  public:
-  explicit InTeam(const Team& team);
-  InTeam(const InTeam&) = delete;
-  InTeam& operator=(const InTeam&) = delete;
-  ~InTeam();
+  explicit TeamScope(const Team& team);
+  TeamScope(const TeamScope&) = delete;
+  TeamScope& operator=(const TeamScope&) = delete;
+  ~TeamScope();
 };
 
 // For the main thread.
 void enter(Phase phase) noexcept;
 void set_step(std::int64_t step) noexcept;  // counted from 0
 void begin_sum() noexcept;
-void end_sum() noexcept;  // the sum was begun; it may complete later
-void get_on() noexcept;   // progress within a phase
+void end_sum() noexcept;        // the sum was begun; it may complete later
+void mark_progress() noexcept;  // progress within a phase
 
-// From any thread: it begins to read from a shard of name_shard(); it has stopped reading.
+// From any thread: it begins to read from a shard of register_shard(); it has stopped reading.
 void begin_reading(std::int32_t shard) noexcept;
 void end_reading() noexcept;
 
 // While it exists, copy_device_marks() copies the device's marks. Null: the device has none.
-class ShownMarks {
+class PublishedMarks {
  public:
-  explicit ShownMarks(SumMarks* shown);
-  ShownMarks(const ShownMarks&) = delete;
-  ShownMarks& operator=(const ShownMarks&) = delete;
-  ~ShownMarks();
+  explicit PublishedMarks(SumMarks* shown);
+  PublishedMarks(const PublishedMarks&) = delete;
+  PublishedMarks& operator=(const PublishedMarks&) = delete;
+  ~PublishedMarks();
 
  private:
   SumMarks* shown_;
@@ -135,17 +135,17 @@ class ShownMarks {
 void copy_device_marks();
 
 // While it exists, the main thread's phases and sums are logged, numbered from 1. The log must outlive it.
-class ShownSpans {
+class SpanLogScope {
  public:
-  explicit ShownSpans(SpanLog* log);
-  ShownSpans(const ShownSpans&) = delete;
-  ShownSpans& operator=(const ShownSpans&) = delete;
-  ~ShownSpans();
+  explicit SpanLogScope(SpanLog* log);
+  SpanLogScope(const SpanLogScope&) = delete;
+  SpanLogScope& operator=(const SpanLogScope&) = delete;
+  ~SpanLogScope();
 };
 
 // A 31-bit hash of the path, so that a number has the same meaning on every rank. If two paths collide, the first name
 // is reported. The probability for a thousand paths is 1 in 4000.
-std::int32_t name_shard(const std::filesystem::path& path);
+std::int32_t register_shard(const std::filesystem::path& path);
 std::string shard_name(std::int32_t shard);  // empty if this rank has named no such shard
 
 // Moves the record to memory that others can read, or (nullptr) back to memory of this process.

@@ -107,11 +107,11 @@ std::string to_text(std::span<const RankView> views) {
   const auto fields_of = [](const std::optional<DeviceView>& device) -> nlohmann::json {
     if (!device) return nullptr;
     const SumMarks& marks = device->marks;
-    return {marks.begun, marks.bucket, marks.begun_ns, marks.ended, marks.ended_ns, device->still_seconds};
+    return {marks.begun, marks.bucket, marks.begun_ns, marks.ended, marks.ended_ns, device->stalled_seconds};
   };
   for (const RankView& view : views) {
     all.push_back({view.rank, view.code, static_cast<int>(view.phase), view.step, view.sum, view.shards,
-                   static_cast<int>(view.process_state), view.still_seconds, fields_of(view.device), view.team.first,
+                   static_cast<int>(view.process_state), view.stalled_seconds, fields_of(view.device), view.team.first,
                    view.team.size});
   }
   return json_text(all);
@@ -131,7 +131,7 @@ std::vector<RankView> views_from_text(std::string_view text, const std::string& 
       view.sum = fields.at(4);
       view.shards = fields.at(5).get<std::vector<std::int32_t>>();
       view.process_state = static_cast<char>(fields.at(6).get<int>());
-      view.still_seconds = fields.at(7);
+      view.stalled_seconds = fields.at(7);
       const nlohmann::json& device = fields.at(8);
       if (!device.is_null()) {
         view.device = {{device.at(0), device.at(1), device.at(2), device.at(3), device.at(4)}, device.at(5)};

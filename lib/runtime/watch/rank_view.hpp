@@ -15,7 +15,7 @@ namespace lockstep {
 // For a device that marks its sums.
 struct DeviceView {
   SumMarks marks{};
-  double still_seconds = 0;  // since its last mark
+  double stalled_seconds = 0;  // since its last mark
 
   bool is_summing() const { return marks.begun > marks.ended; }
 };
@@ -30,7 +30,7 @@ struct RankView {
   std::int64_t sum = 0;              // gradient sums begun
   std::vector<std::int32_t> shards;  // being read
   char process_state = '?';          // ProcessStat::state; '?' if it was not read, or cannot be seen
-  double still_seconds = 0;          // time without progress
+  double stalled_seconds = 0;        // time without progress
   std::optional<DeviceView> device;  // none if the host computes the sums
 
   bool is_stopped() const { return process_state == 'T' || process_state == 't'; }

@@ -21,7 +21,7 @@ Wakes read_wakes(int descriptor) {
   eventfd_t numbers = 0;
   if (::eventfd_read(descriptor, &numbers) != 0) return {};
   const auto said = [&](Wake what) { return (numbers >> (digits * static_cast<int>(what)) & digit_mask) != 0; };
-  return {said(Wake::stop), said(Wake::terminate), said(Wake::say_where)};
+  return {said(Wake::stop), said(Wake::terminate), said(Wake::print_status)};
 }
 
 }  // namespace lockstep

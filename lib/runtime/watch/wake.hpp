@@ -4,12 +4,12 @@
 
 namespace lockstep {
 
-enum class Wake { stop, terminate, say_where };
+enum class Wake { stop, terminate, print_status };
 
 struct Wakes {
   bool stop = false;
   bool terminate = false;
-  bool say_where = false;
+  bool print_status = false;
 };
 
 int make_wake();                       // a descriptor; -1 if the system has none left

@@ -145,7 +145,7 @@ void Watcher::watch() {
       begin_to_end();
       timeout_ms = last_turns_ms;
     }
-    if (wakes.say_where) say_where();
+    if (wakes.print_status) print_status();
     link_.serve();
     std::erase_if(alive, [&](int rank) {
       if (!ranks_[static_cast<std::size_t>(rank)].has_ended()) return false;
@@ -242,7 +242,7 @@ void Watcher::look_around() {
 
 void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
   if (const std::optional<Blame> death = link_.find_death(urgency)) {
-    end_job(failure_report::standing_code().value_or(1), 0, *death);
+    end_job(failure_report::reported_code().value_or(1), 0, *death);
   }
 }
 
@@ -264,10 +264,10 @@ std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
     watched.stillness.look(progress_of(status), waking_seconds);
     watched.device_stillness.look(progress_of(status.device), waking_seconds);
     RankView view = view_of(status, watched.rank, host_);
-    view.still_seconds = watched.stillness.seconds();
-    if (view.device) view.device->still_seconds = watched.device_stillness.seconds();
+    view.stalled_seconds = watched.stillness.seconds();
+    if (view.device) view.device->stalled_seconds = watched.device_stillness.seconds();
     // The only check that needs a system call, so it is skipped while the rank makes progress.
-    if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
+    if (watched.is_visible && view.stalled_seconds > options_.hang_timeout_seconds / 2) {
       view.process_state = process_stat(watched.process).value_or(ProcessStat{}).state;
     }
     views.push_back(std::move(view));
@@ -275,7 +275,7 @@ std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
   return views;
 }
 
-void Watcher::say_where() const {
+void Watcher::print_status() const {
   rank_status::copy_device_marks();
   const RankStatus& status = board_.status(node_rank_);
   const Watched& self = ranks_[static_cast<std::size_t>(node_rank_)];

@@ -61,8 +61,8 @@ class Watcher {
     int process = 0;
     bool is_visible = false;             // in this rank's PID namespace, and not this rank
     std::unique_ptr<Descriptor> handle;  // pidfd; -1 if the system has none
-    Stillness stillness;
-    Stillness device_stillness;
+    StallTimer stillness;
+    StallTimer device_stillness;
     bool has_ended() const;
   };
   void find_ranks(const Communicator& world, const Communicator& node);
@@ -78,7 +78,7 @@ class Watcher {
   void end_by_terminate();
   double patience_seconds() const;
   std::vector<RankView> look_at_node(double waking_seconds);
-  void say_where() const;
+  void print_status() const;
   [[noreturn]] void end_job(int code, int signal, const Blame& finding);
 
   std::string host_;

@@ -111,9 +111,9 @@ double time_queued_steps(Setting& setting, std::int64_t count) {
   const Stopwatch watch;
   for (std::int64_t index = 0; index < count; ++index) {
     setting.step.start(*setting.loader, setting.steps++, learning_rate);
-    if (setting.step.steps_under_way() > setting.session.device().steps_ahead()) require_finite(setting.step.finish());
+    if (setting.step.steps_in_flight() > setting.session.device().steps_ahead()) require_finite(setting.step.finish());
   }
-  while (setting.step.steps_under_way() > 0) require_finite(setting.step.finish());
+  while (setting.step.steps_in_flight() > 0) require_finite(setting.step.finish());
   setting.session.device().synchronize();
   return watch.seconds() / static_cast<double>(count);
 }

@@ -32,7 +32,7 @@ TEST(SpanLogTest, a_rank_puts_down_each_phase_with_the_step_that_it_began_in) {
   SpanLog log(100);
   rank_status::enter(Phase::meeting);
   {
-    const rank_status::ShownSpans shown(&log);
+    const rank_status::SpanLogScope shown(&log);
     rank_status::set_step(4);  // counted from 0
     rank_status::enter(Phase::forward);
     rank_status::enter(Phase::backward);
