@@ -77,9 +77,9 @@ ClusterVerdict tell(const ClusterFacts& facts, const CheckOptions& options, cons
 
 Ending check(Session& session, const CheckOptions& options) {
   const Floors floors = options.floors.empty() ? Floors{} : read_floors(options.floors);
-  constexpr std::int64_t colours = 3;
+  constexpr std::int64_t colors = 3;
   constexpr std::int64_t classes = 1000;
-  const ModelOptions model{options.model, {options.image_size, options.image_size, colours}, classes};
+  const ModelOptions model{options.model, {options.image_size, options.image_size, colors}, classes};
   const ClusterFacts facts =
       measure_cluster(session, {model, options.batch, options.settings.run.sums.reducer, options.output});
   ClusterVerdict verdict;

@@ -116,11 +116,11 @@ std::vector<std::filesystem::path> tested_folders(const Session& session, const 
   std::string names;
   for (const RunRecord& run : runs) {
     if (options.data.empty()) break;
-    const std::string objection = runs.size() == 1 ? "" : objection_to(options, run.name);
-    if (objection.empty())
+    const std::string validation_error = runs.size() == 1 ? "" : objection_to(options, run.name);
+    if (validation_error.empty())
       names += run.name + '\0';
     else
-      log::warning("'{}' is not tested: {}", run.name, objection);
+      log::warning("'{}' is not tested: {}", run.name, validation_error);
   }
   names = session.world.broadcast(names, 0);
   std::vector<std::filesystem::path> folders;

@@ -111,7 +111,7 @@ std::vector<std::int64_t> buckets_of(const std::string& model, const SampleShape
                                      const Communicator& world) {
   const auto device = cpu::open_cpu_device({.threads = 1});
   Model made(*device, {model, sample, classes});
-  const std::int64_t count = made.store.reduced_count();
+  const std::int64_t count = made.store.gradient_buffer_count();
   auto reducer = make_cpu_all_reducer("auto", world, count * size_of(DType::f32));
   made.store.allocate(reducer->allocate(count));
   const AllReduce exchange(made.store, std::move(reducer), ReducerOptions{}.bucket_mib << 20);

@@ -25,7 +25,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "machine/fma_peak.hpp"
 #include "nn/conv_norm_act.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "nn/linear.hpp"
 #include "nn/pooling.hpp"
 #include "nn/residual.hpp"
@@ -182,8 +182,8 @@ class Bench {
       : device_(cpu::open_cpu_device({.threads = threads, .precision = precision})), store_(*device_) {
     layer_ = bench.make({*device_, store_, statistics_});
     if (!store_.parameters().empty()) {
-      store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
-      initialise(store_, 0);
+      store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+      initialize(store_, 0);
     }
     reads_images_ = bench.layout == Layout::images;
     x_ = pattern(bench.x, bench.layout == Layout::features ? precision : DType::f32, bench.layout);

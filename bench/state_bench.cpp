@@ -18,7 +18,7 @@
 #include "base/io/file.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "step/model.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -32,8 +32,8 @@ class Trained {
       : device_(cpu::open_cpu_device({.threads = threads})),
         model_(*device_, {"resnet18", {224, 224, 3}, 1000}),
         record_(*device_, ParameterStore::metric_slot_count) {
-    model_.store.allocate(device_->make_lasting(model_.store.reduced_count(), DType::f32));
-    initialise(model_.store, 0);
+    model_.store.allocate(device_->make_lasting(model_.store.gradient_buffer_count(), DType::f32));
+    initialize(model_.store, 0);
     optimizer_ = make_optimizer(model_.store, options);
     device_->flat().set(record_.at(step_learning_rate), 1e-3F);
   }

@@ -21,7 +21,7 @@
 #include "launch/run.hpp"
 #include "machine/process_facts.hpp"
 #include "models/model_zoo.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "step/all_reduce.hpp"
 #include "step/noise.hpp"
 #include "step/training_step.hpp"
@@ -121,7 +121,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   const std::unique_ptr<Exchange> exchange = make_all_reduce(
       session, own.store, all_reduce_options(options.settings.recipe, options.settings.run), share.total_micro_batches);
   const std::unique_ptr<Optimizer> sgd = make_optimizer(own.store, SgdOptions{.kind = Momentum::nesterov});
-  initialise(own.store, 0);
+  initialize(own.store, 0);
   TrainingStep step(session, own, *exchange, *sgd, share, 0.0F);
   step.choose_kernels({options.batch});
   NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));

@@ -39,7 +39,7 @@ Dataset::~Dataset() {
   while (!shards_.empty()) shards_.pop_back();
 }
 
-void Dataset::normalise_by(std::vector<float> mean, std::vector<float> deviation) {
+void Dataset::normalize_by(std::vector<float> mean, std::vector<float> deviation) {
   assert(mean.size() == manifest_.mean.size() && deviation.size() == manifest_.deviation.size());
   manifest_.mean = std::move(mean);
   manifest_.deviation = std::move(deviation);

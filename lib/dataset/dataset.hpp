@@ -27,7 +27,7 @@ class Dataset {
 
   const Manifest& manifest() const { return manifest_; }
   // Replaces the data set's own normalization by these values, one per channel. Call before loaders are created.
-  void normalise_by(std::vector<float> mean, std::vector<float> deviation);
+  void normalize_by(std::vector<float> mean, std::vector<float> deviation);
   std::int64_t samples() const { return first_sample_.back(); }
 
   Picture picture(std::int64_t sample) const;                  // for data sets that store pixels

@@ -153,13 +153,13 @@ GraphValue OnnxGraph::linear(const GraphValue& x, const Parameter& weights, cons
   return value_of(made, weights.dims[0]);
 }
 
-GraphValue OnnxGraph::normalise(const GraphValue& x, std::span<const float> mean, std::span<const float> deviation) {
+GraphValue OnnxGraph::normalize(const GraphValue& x, std::span<const float> mean, std::span<const float> deviation) {
   const std::array<std::int64_t, 4> dims = {1, x.channels, 1, 1};
   const GraphValue centred = value_of(node("Sub", Names{x.name, constant("mean", dims, mean)}), x.channels);
   return value_of(node("Div", Names{centred.name, constant("deviation", dims, deviation)}), x.channels);
 }
 
-void OnnxGraph::give_out(const GraphValue& x, const std::string& name) {
+void OnnxGraph::set_output(const GraphValue& x, const std::string& name) {
   node("Identity", Names{x.name}).set_output(0, name);
 }
 

@@ -34,9 +34,9 @@ class OnnxGraph final : public GraphWriter {
   GraphValue linear(const GraphValue& x, const Parameter& weight, const Parameter& bias) override;
 
   // (x - mean) / deviation per channel.
-  GraphValue normalise(const GraphValue& x, std::span<const float> mean, std::span<const float> deviation);
+  GraphValue normalize(const GraphValue& x, std::span<const float> mean, std::span<const float> deviation);
   // Makes x a graph output with this name.
-  void give_out(const GraphValue& x, const std::string& name);
+  void set_output(const GraphValue& x, const std::string& name);
 
  private:
   // A new node with these inputs and one output, named after its kind and index.

@@ -50,8 +50,8 @@ std::string onnx_model(const Layer& network, const ModelFile& model) {
   set_type(*graph.add_input(), "images", {shape.channels, shape.height, shape.width});
   set_type(*graph.add_output(), "logits", {static_cast<std::int64_t>(model.classes.size())});
   OnnxGraph writer(graph, model.entries);
-  const GraphValue images = writer.normalise({"images", shape.channels}, model.mean, model.deviation);
-  writer.give_out(network.write(writer, images), "logits");
+  const GraphValue images = writer.normalize({"images", shape.channels}, model.mean, model.deviation);
+  writer.set_output(network.write(writer, images), "logits");
 
   const std::size_t bytes = file.ByteSizeLong();
   require(bytes <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), Failure::usage,

@@ -23,14 +23,14 @@ std::string here(const Communicator& world) { return fmt::format("{} (rank {})",
 
 // Every rank takes part in the collective call, even if its own processor supports the set.
 void require_runs_everywhere(const Communicator& world, const std::string& option, const cpu::Processor& processor) {
-  std::string objection;
+  std::string validation_error;
   try {
     cpu::choose_instruction_set(option, processor);
   } catch (const Error& error) {
-    objection = fmt::format("on {} {}", here(world), error.what());
+    validation_error = fmt::format("on {} {}", here(world), error.what());
   }
-  if (world.max(objection.empty() ? 0 : 1) == 0) return;
-  const std::vector<std::string> objections = world.all_gather(objection);
+  if (world.max(validation_error.empty() ? 0 : 1) == 0) return;
+  const std::vector<std::string> objections = world.all_gather(validation_error);
   throw Error(Failure::usage, *std::ranges::find_if_not(objections, &std::string::empty));
 }
 

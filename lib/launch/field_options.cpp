@@ -44,7 +44,7 @@ void declare(CLI::App& app, const Field& field, Settings& settings) {
   const std::string flags = "--" + field.name + (field.also.empty() ? "" : ",--" + field.also);
   CLI::Option* const option = add_option(app, field, flags, settings);
   if (field.form != Field::Form::flag) {
-    option->check(CLI::Validator(field.objection, field.values, "value"))
+    option->check(CLI::Validator(field.validation_error, field.values, "value"))
         ->default_str(shown_default(field, settings))
         ->type_name(field.type_name);
   }
@@ -82,7 +82,7 @@ class CallForRecipe final : public CLI::Success {
 // Declares --recipe before the fields, so that explicit options override the recipe. After parsing, `usual` is the
 // optimizer that the default learning rate is meant for.
 void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<OptimizerKind>& usual) {
-  const auto objection = [](const std::string& name) -> std::string {
+  const auto validation_error = [](const std::string& name) -> std::string {
     if (find_recipe(name) != nullptr) return "";
     std::vector<std::string> names;
     for (const PublishedRecipe& recipe : published_recipes()) names.emplace_back(recipe.name);
@@ -95,7 +95,7 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
            *usual = settings.recipe.optimizer.kind;
          },
          "Published recipe that replaces the defaults; other options override it: " + known_recipes())
-      ->check(CLI::Validator(objection, "", "recipe"))
+      ->check(CLI::Validator(validation_error, "", "recipe"))
       ->default_str("")
       ->type_name("NAME");
 }

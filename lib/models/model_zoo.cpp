@@ -77,10 +77,10 @@ std::vector<std::string> model_names() {
 
 std::string known_models() { return fmt::format("{}", fmt::join(model_names(), ", ")); }
 
-void require_model(const std::string& name, BlockStart start) {
+void require_model(const std::string& name, ResidualInit start) {
   const Model& model = find_model(name);
   require(
-      start == BlockStart::whole || model.kind == Kind::residual, Failure::usage,
+      start == ResidualInit::standard || model.kind == Kind::residual, Failure::usage,
       "model '{}' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). Leave "
       "out --zero-init-gamma.",
       name);
@@ -105,7 +105,7 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
           "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
           options.name, options.sample.channels);
   require_size(options, model.smallest_side);
-  require_model(options.name, options.block_start);
+  require_model(options.name, options.residual_init);
   return model.make(options, context);
 }
 

@@ -22,14 +22,14 @@ namespace lockstep {
 
 // Initial state of residual blocks. `identity`: the scale of a block's last norm is 0 (zero-init residual, Goyal et al.
 // 2017, section 5.1).
-enum class BlockStart : std::uint8_t { whole, identity };
+enum class ResidualInit : std::uint8_t { whole, identity };
 
 struct ModelOptions {
   std::string name;
   SampleShape sample;
   std::int64_t classes = 0;
   std::int64_t width_divisor = 1;  // divides the channels of residual networks: small copies for tests
-  BlockStart block_start = BlockStart::whole;
+  ResidualInit residual_init = ResidualInit::standard;
 };
 
 // Registers the model's parameters with `context.store`. The layer maps images [n, height, width, channels] to logits
@@ -38,7 +38,7 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
 
 // The checks of make_model() that do not depend on samples. Throws Error(usage) for an unknown name, or if the model
 // has no blocks that support `start`.
-void require_model(const std::string& name, BlockStart start);
+void require_model(const std::string& name, ResidualInit start);
 
 // Name of the model's variant with blur; unchanged if the name already has it. Some models have no such variant:
 // make_model() then throws.

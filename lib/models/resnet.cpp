@@ -69,9 +69,9 @@ class Builder {
   std::int64_t scaled(std::int64_t width) const { return std::max<std::int64_t>(1, width / options_.width_divisor); }
 
   std::unique_ptr<ConvNormAct> unit(const std::string& conv_name, const std::string& norm_name, const Conv2d& conv,
-                                    Activation activation, float first_scale = 1.0F) const {
+                                    Activation activation, float initial_scale = 1.0F) const {
     return std::make_unique<ConvNormAct>(context_, conv_name, norm_name, conv, ConvolutionOptions{}, activation,
-                                         first_scale);
+                                         initial_scale);
   }
 
   void add_stem(std::int64_t width) {
@@ -106,7 +106,7 @@ class Builder {
                            .padding = part.kernel / 2};
       if (last) main->add(std::move(last));
       const Conv2d conv = after_blur(strided, *main);
-      const bool is_nothing_yet = options_.block_start == BlockStart::identity && i + 1 == plan_.block.size();
+      const bool is_nothing_yet = options_.residual_init == ResidualInit::zero_gamma && i + 1 == plan_.block.size();
       last = unit(fmt::format("{}.conv{}", name, i + 1), fmt::format("{}.bn{}", name, i + 1), conv, Activation::relu,
                   is_nothing_yet ? 0.0F : 1.0F);
       channels_ = conv.out_channels;

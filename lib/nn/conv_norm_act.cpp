@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "device/norm_group.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,13 +24,13 @@ void require_variance(const Shape& y, const NormGroup* group, const std::string&
 
 ConvNormAct::ConvNormAct(const LayerContext& context, const std::string& conv_name, const std::string& norm_name,
                          const Conv2d& conv, const ConvolutionOptions& options, Activation activation,
-                         float first_scale)
+                         float initial_scale)
     : device_(context.device),
       statistics_(context.statistics),
       activation_(activation),
       conv_(context, conv_name, conv, options),
       scale_(context.store.add(norm_name + ".weight", {conv.out_channels}, ParameterKind::channel_vector,
-                               ParameterRole::norm_scale, constant(first_scale))),
+                               ParameterRole::norm_scale, constant(initial_scale))),
       shift_(context.store.add(norm_name + ".bias", {conv.out_channels}, ParameterKind::channel_vector,
                                ParameterRole::norm_shift, constant(0.0F))),
       mean_(context.store.add_statistic(norm_name + ".running_mean", conv.out_channels, 0.0F)),

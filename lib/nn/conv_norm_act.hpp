@@ -24,9 +24,9 @@ namespace lockstep {
 class ConvNormAct final : public Layer {
  public:
   // Registers the convolution's parameters under `conv_name`, and scale, shift and running statistics under
-  // `norm_name`. The scale is initialized to `first_scale`.
+  // `norm_name`. The scale is initialized to `initial_scale`.
   ConvNormAct(const LayerContext& context, const std::string& conv_name, const std::string& norm_name,
-              const Conv2d& conv, const ConvolutionOptions& options, Activation activation, float first_scale = 1.0F);
+              const Conv2d& conv, const ConvolutionOptions& options, Activation activation, float initial_scale = 1.0F);
 
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override { return pass_on({{x}}, Reads::maps, mode).map.x; }

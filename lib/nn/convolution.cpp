@@ -3,7 +3,7 @@
 #include <cassert>
 
 #include "base/error.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 namespace lockstep {
 

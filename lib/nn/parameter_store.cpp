@@ -168,7 +168,7 @@ std::int64_t Parameter::count() const { return count_of(dims); }
 
 Parameter& ParameterStore::add(std::string name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role,
                                Initial initial) {
-  assert(!reduced_);  // fails if the arrays are already laid out
+  assert(!gradient_buffer_);  // fails if the arrays are already laid out
   const int index = static_cast<int>(parameters_.size());
   const std::int64_t stored = device_.stored_count(kind, dims);
   parameters_.push_back({std::move(name), std::move(dims), kind, role, initial, index, 0, stored, {}, {}});
@@ -176,7 +176,7 @@ Parameter& ParameterStore::add(std::string name, std::vector<std::int64_t> dims,
 }
 
 Statistic& ParameterStore::add_statistic(std::string name, std::int64_t channels, float initial) {
-  assert(!reduced_);
+  assert(!gradient_buffer_);
   const std::int64_t dims[] = {channels};
   const std::int64_t stored = device_.stored_count(ParameterKind::channel_vector, dims);
   statistics_.push_back({std::move(name), channels, initial, statistics_count(), stored, {}, {}});
@@ -185,11 +185,13 @@ Statistic& ParameterStore::add_statistic(std::string name, std::int64_t channels
 
 std::int64_t ParameterStore::gradient_count() const { return padded_sum(parameters_); }
 std::int64_t ParameterStore::statistics_count() const { return padded_sum(statistics_); }
-std::int64_t ParameterStore::reduced_count() const { return gradient_count() + statistics_count() + metric_slot_count; }
+std::int64_t ParameterStore::gradient_buffer_count() const {
+  return gradient_count() + statistics_count() + metric_slot_count;
+}
 
 void ParameterStore::allocate(const Tensor& reduced) {
-  assert(reduced.shape() == Shape{reduced_count()} && !reduced_);
-  reduced_ = reduced;
+  assert(reduced.shape() == Shape{gradient_buffer_count()} && !gradient_buffer_);
+  gradient_buffer_ = reduced;
   values_ = device_.make_lasting(gradient_count(), DType::f32);
   running_ = device_.make_lasting(statistics_count(), DType::f32);
 
@@ -197,7 +199,7 @@ void ParameterStore::allocate(const Tensor& reduced) {
   for (Parameter& parameter : std::views::reverse(parameters_)) {
     parameter.offset = offset;
     parameter.value = values_.slice(offset, parameter.stored);
-    parameter.gradient = reduced_.slice(offset, parameter.stored);
+    parameter.gradient = gradient_buffer_.slice(offset, parameter.stored);
     offset += padded(parameter.stored);
   }
   const Tensor batch = batch_statistics();
@@ -210,7 +212,7 @@ void ParameterStore::allocate(const Tensor& reduced) {
   }
 }
 
-void ParameterStore::move_statistics(const StepRecord& record) {
+void ParameterStore::update_running_statistics(const StepRecord& record) {
   constexpr float momentum = 0.1F;  // PyTorch's default for batch norm
   device_.flat().average(batch_statistics(), momentum, running_, record);
 }

@@ -24,7 +24,7 @@ namespace lockstep {
 // Role of a parameter. Optimizers may treat roles differently, for example no weight decay on norms and biases.
 enum class ParameterRole { weight, bias, norm_scale, norm_shift };
 
-// Initial values of a parameter; see initialise().
+// Initial values of a parameter; see initialize().
 struct Initial {
   enum class Kind { constant, normal, uniform };
   Kind kind;
@@ -83,9 +83,10 @@ class ParameterStore {
   Statistic& add_statistic(std::string name, std::int64_t channels, float initial);
 
   // Elements of the flat gradient buffer; final once every layer is built.
-  std::int64_t reduced_count() const;
-  // Lays out all arrays. `reduced` holds reduced_count() zeros (from AllReducer::allocate, or Device::make_lasting).
-  // Afterwards parameters are zero and running statistics have their initial values; see initialise().
+  std::int64_t gradient_buffer_count() const;
+  // Lays out all arrays. `reduced` holds gradient_buffer_count() zeros (from AllReducer::allocate, or
+  // Device::make_lasting). Afterwards parameters are zero and running statistics have their initial values; see
+  // initialize().
   void allocate(const Tensor& reduced);
 
   std::deque<Parameter>& parameters() { return parameters_; }
@@ -95,17 +96,23 @@ class ParameterStore {
   Device& device() const { return device_; }
   const Tensor& values() const { return values_; }    // [gradient_count]
   const Tensor& running() const { return running_; }  // [statistics_count], the running statistics
-  const Tensor& reduced() const { return reduced_; }  // [reduced_count]: gradients, batch statistics, metric slots
-  std::int64_t gradient_count() const;                // elements of the gradients alone, including padding
+  const Tensor& gradient_buffer() const {
+    return gradient_buffer_;
+  }                                     // [gradient_buffer_count]: gradients, batch statistics, metric slots
+  std::int64_t gradient_count() const;  // elements of the gradients alone, including padding
   std::int64_t statistics_count() const;
-  Tensor gradients() const { return reduced_.slice(0, gradient_count()); }
-  Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }
-  Tensor metric_slots() const { return reduced_.slice(gradient_count() + statistics_count(), metric_slot_count); }
-  Tensor metric_slots(MetricSlot slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
+  Tensor gradients() const { return gradient_buffer_.slice(0, gradient_count()); }
+  Tensor batch_statistics() const { return gradient_buffer_.slice(gradient_count(), statistics_count()); }
+  Tensor metric_slots() const {
+    return gradient_buffer_.slice(gradient_count() + statistics_count(), metric_slot_count);
+  }
+  Tensor metric_slots(MetricSlot slot) const {
+    return gradient_buffer_.slice(gradient_count() + statistics_count() + slot, 1);
+  }
 
   // Updates the running statistics with momentum 0.1, unless the verdict in `record` differs from `applied`.
   // Stream-ordered.
-  void move_statistics(const StepRecord& record);
+  void update_running_statistics(const StepRecord& record);
 
   using Entry = NamedValues;
   std::vector<Entry> entries() const;  // sorted by name
@@ -131,7 +138,7 @@ class ParameterStore {
   std::deque<Statistic> statistics_;
   Tensor values_;
   Tensor running_;
-  Tensor reduced_;
+  Tensor gradient_buffer_;
 };
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ bool decays(const Parameter& parameter, DecayScope scope) {
 
 // Adjacent parameters with equal treatment form one run. A parameter with an adaptive rate (LARS) forms its own run.
 std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_decay, DecayScope scope,
-                                   Adaption of_weights) {
+                                   Adaptation of_weights) {
   std::vector<const Parameter*> parameters;
   for (const Parameter& parameter : store.parameters()) parameters.push_back(&parameter);
   std::ranges::sort(parameters, {}, &Parameter::offset);
@@ -19,10 +19,10 @@ std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_dec
   std::vector<UpdateRun> runs;
   for (const Parameter* parameter : parameters) {
     const float decay = decays(*parameter, scope) ? weight_decay : 0.0F;
-    const Adaption adaption = parameter->role == ParameterRole::weight ? of_weights : Adaption::none;
+    const Adaptation adaption = parameter->role == ParameterRole::weight ? of_weights : Adaptation::none;
     const std::int64_t end = parameter->offset + parameter->stored;
-    const bool joins = !runs.empty() && runs.back().weight_decay == decay && runs.back().adaption == Adaption::none &&
-                       adaption == Adaption::none;
+    const bool joins = !runs.empty() && runs.back().weight_decay == decay && runs.back().adaption == Adaptation::none &&
+                       adaption == Adaptation::none;
     if (!joins) runs.push_back({parameter->offset, 0, decay, adaption});
     runs.back().count = end - runs.back().first;
   }
@@ -31,19 +31,19 @@ std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_dec
 
 UpdateSpec plan_of(const ParameterStore& store, const SgdOptions& options) {
   return {SgdRule{options.momentum, options.kind},
-          update_runs(store, options.weight_decay, options.decay_scope, Adaption::none),
+          update_runs(store, options.weight_decay, options.decay_scope, Adaptation::none),
           {"velocity"}};
 }
 
 UpdateSpec plan_of(const ParameterStore& store, const LarsOptions& options) {
   return {LarsRule{options.momentum, options.kind, options.trust},
-          update_runs(store, options.weight_decay, DecayScope::weights_only, Adaption::by_norms),
+          update_runs(store, options.weight_decay, DecayScope::weights_only, Adaptation::by_norms),
           {"scaled_velocity"}};
 }
 
 UpdateSpec plan_of(const ParameterStore& store, const AdamWOptions& options) {
   return {AdamWRule{options.beta1, options.beta2, options.epsilon},
-          update_runs(store, options.weight_decay, options.decay_scope, Adaption::none),
+          update_runs(store, options.weight_decay, options.decay_scope, Adaptation::none),
           {"first_moment", "second_moment"}};
 }
 

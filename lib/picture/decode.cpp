@@ -30,7 +30,7 @@ DecodedPicture decode_jpeg_file(std::span<const std::byte> file) {
   std::string damage;
   decode_jpeg(file, decoded.picture, damage);
   turn_upright(decoded.picture, header.orientation);
-  if (header.is_four_coloured) add_remark(decoded.remark, "is CMYK");
+  if (header.is_cmyk) add_remark(decoded.remark, "is CMYK");
   if (header.orientation != 1) add_remark(decoded.remark, fmt::format("is turned (EXIF {})", header.orientation));
   add_remark(decoded.remark, damage);
   const bool is_as_seen = decoded.remark.empty();

@@ -22,14 +22,14 @@ inline constexpr std::int64_t most_pixels = 178'956'970;
 inline constexpr int least_sample_bits = 8;
 inline constexpr int most_sample_bits = 16;
 
-enum class BitPlace : std::uint8_t { lowest, highest };
+enum class BitPosition : std::uint8_t { lowest, highest };
 
 // How to read 16-bit samples if the file alone does not determine it.
 struct SampleBits {
   // Number of significant bits, in the lowest positions, if the file does not state it.
   int unstated = most_sample_bits;
   // Position of the bits that the sBIT chunk states, if the values allow both. The PNG standard requires the highest.
-  BitPlace stated = BitPlace::lowest;
+  BitPosition stated = BitPosition::lowest;
   bool operator==(const SampleBits&) const = default;
 };
 

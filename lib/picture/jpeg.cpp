@@ -173,15 +173,15 @@ void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::st
   const JpegHeader header = decoder.header();
   picture.size = header.size;
   picture.pixels.resize(static_cast<std::size_t>(header.size.height * header.size.width * 3));
-  std::vector<std::uint8_t> inks(header.is_four_coloured ? static_cast<std::size_t>(header.size.width * 4) : 0);
+  std::vector<std::uint8_t> inks(header.is_cmyk ? static_cast<std::size_t>(header.size.width * 4) : 0);
   guarded(decoder.errors(), [&] {
-    info.out_color_space = header.is_four_coloured ? JCS_CMYK : JCS_RGB;
+    info.out_color_space = header.is_cmyk ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&info);
     while (info.output_scanline < info.output_height) {
       std::uint8_t* const row = picture.pixels.data() + std::int64_t{info.output_scanline} * header.size.width * 3;
-      JSAMPROW target = header.is_four_coloured ? inks.data() : row;
+      JSAMPROW target = header.is_cmyk ? inks.data() : row;
       jpeg_read_scanlines(&info, &target, 1);
-      if (header.is_four_coloured) rgb_of_inverted_cmyk(inks.data(), header.size.width, row);
+      if (header.is_cmyk) rgb_of_inverted_cmyk(inks.data(), header.size.width, row);
     }
     jpeg_finish_decompress(&info);
   });

@@ -17,8 +17,8 @@ namespace lockstep {
 struct JpegHeader {
   PictureSize size;  // as stored, before the EXIF rotation
   bool is_progressive = false;
-  bool is_four_coloured = false;  // CMYK or YCCK
-  int orientation = 1;            // EXIF orientation, 1 (upright) to 8
+  bool is_cmyk = false;  // CMYK or YCCK
+  int orientation = 1;   // EXIF orientation, 1 (upright) to 8
 };
 JpegHeader read_jpeg_header(std::span<const std::byte> file);
 

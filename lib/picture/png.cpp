@@ -158,12 +158,12 @@ std::vector<std::uint16_t> wide_samples(Reader& reader) {
 // The PNG standard requires significant bits to be scaled up to all 16 bits. Some writers leave them in the lowest
 // bits, and most such values cannot result from scaling. Small values that could are ambiguous: a dark picture, or
 // unscaled bits. `place` decides.
-int used_bits(std::span<const std::uint16_t> samples, int stated_bits, BitPlace place) {
+int used_bits(std::span<const std::uint16_t> samples, int stated_bits, BitPosition place) {
   const int unused = most_sample_bits - stated_bits;
   const bool fits = std::ranges::all_of(samples, [&](std::uint16_t value) { return value >> stated_bits == 0; });
   const bool may_be_scaled =
       std::ranges::all_of(samples, [&](std::uint16_t value) { return (value & ((1 << unused) - 1)) == 0; });
-  return !fits || (may_be_scaled && place == BitPlace::highest) ? most_sample_bits : stated_bits;
+  return !fits || (may_be_scaled && place == BitPosition::highest) ? most_sample_bits : stated_bits;
 }
 
 // Returns the number of significant bits.

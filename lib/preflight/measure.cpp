@@ -19,7 +19,7 @@
 #include "base/text/number.hpp"
 #include "comm/check_mpi.hpp"
 #include "device/cpu/threads/threads.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "nn/loss.hpp"
 #include "preflight/folder_rate.hpp"
 #include "preflight/links.hpp"
@@ -176,8 +176,8 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   world.barrier();
 
   Model model(session.device(), plan.model);
-  model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
-  initialise(model.store, 0);
+  model.store.allocate(session.device().make_lasting(model.store.gradient_buffer_count(), DType::f32));
+  initialize(model.store, 0);
   RankFacts own;
   own.rank = world.rank();
   own.node = node_index;
@@ -188,7 +188,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   Sums sums;
   if (world.size() > 1) {
     log::info("sums over ranks");
-    sums = measure_sums(session, model.store.reduced_count(), plan.reducer);
+    sums = measure_sums(session, model.store.gradient_buffer_count(), plan.reducer);
     own.wrong_part = sums.wrong_part;
   }
 

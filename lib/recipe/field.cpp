@@ -92,7 +92,7 @@ std::string set_from_json(const Field& field, Settings& settings, const Json& va
                              one.is_string() == (field.json_type == Field::JsonType::text);
     if (!text || !is_its_kind) return fmt::format("{} is no value of it", json_text(one));
     if (*text == "false") continue;
-    if (std::string message = field.objection(*text); !message.empty()) return message;
+    if (std::string message = field.validation_error(*text); !message.empty()) return message;
     texts.push_back(*text);
   }
   field.set(settings, texts);

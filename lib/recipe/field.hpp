@@ -58,8 +58,9 @@ struct Field {
   bool is_common = false;  // in the short --help
 
   // Why a text is invalid; empty if it is valid.
-  std::function<std::string(const std::string& text)> objection;
-  // Sets the value. Each text must be valid by objection(); no text means unset. A flag has the text "true" or none.
+  std::function<std::string(const std::string& text)> validation_error;
+  // Sets the value. Each text must be valid by validation_error(); no text means unset. A flag has the text "true" or
+  // none.
   std::function<void(Settings&, const std::vector<std::string>& texts)> set;
   // The value in the form that set() takes, with the fewest digits that identify a number.
   std::function<std::vector<std::string>(const Settings&)> texts;

@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// A form has objection(), parse() of a text that objection() accepts, and text() of a value.
+// A form has validation_error(), parse() of a text that validation_error() accepts, and text() of a value.
 template <typename Number>
 struct NumberForm {
   static constexpr Field::JsonType json_type =
@@ -26,7 +26,7 @@ struct NumberForm {
   NumberRange<Number> range;
 
   std::string values() const { return describe_range(range); }
-  std::string objection(const std::string& text) const {
+  std::string validation_error(const std::string& text) const {
     return parse_number(text, range) ? std::string() : not_a_number_message(text, range);
   }
   Number parse(const std::string& text) const { return parse_number(text, range).value(); }
@@ -39,7 +39,7 @@ struct ChosenNumberForm {
   NumberForm<std::int64_t> form;
 
   std::string values() const { return form.values(); }
-  std::string objection(const std::string& text) const { return form.objection(text); }
+  std::string validation_error(const std::string& text) const { return form.validation_error(text); }
   ChosenNumber parse(const std::string& text) const { return {form.parse(text), ChosenBy::user}; }
   std::string text(const ChosenNumber& number) const { return form.text(number.value); }
 };
@@ -50,7 +50,7 @@ struct ChoiceForm {
   Choices choices;
 
   std::string values() const { return choice_names(choices); }
-  std::string objection(const std::string& text) const {
+  std::string validation_error(const std::string& text) const {
     return find_choice(choices, text) != nullptr ? std::string() : unknown_choice_message(choices, text);
   }
   auto parse(const std::string& text) const { return find_choice(choices, text)->value; }
@@ -65,21 +65,21 @@ struct TextForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 
   static std::string values() { return ""; }
-  static std::string objection(const std::string&) { return ""; }
+  static std::string validation_error(const std::string&) { return ""; }
   static std::string parse(const std::string& text) { return text; }
   static std::string text(const std::string& value) { return value; }
 };
 
 // A folder. An empty text is an error, because it usually comes from an unset shell variable.
 struct NamedFolderForm : TextForm {
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     return text.empty() ? "'' names no folder (is a variable unset?)" : "";
   }
 };
 
 // Limited to the size of a text in a checkpoint.
 struct NoteForm : TextForm {
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     constexpr std::size_t most_bytes = 4096;
     if (text.size() <= most_bytes) return "";
     return fmt::format("it has {} bytes, and a note at most {}. Write the rest into a file of its own", text.size(),
@@ -89,7 +89,7 @@ struct NoteForm : TextForm {
 
 struct TagForm : TextForm {
   static std::string values() { return "KEY=VALUE"; }
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     constexpr std::size_t most_bytes = 255;
     if (text.size() > most_bytes) {
       return fmt::format("it has {} bytes, and a tag at most {}. Write more into --note", text.size(), most_bytes);
@@ -104,7 +104,7 @@ struct IntervalForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 
   static std::string values() { return "an interval"; }
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     if (parse_checkpoint_interval(text)) return "";
     return fmt::format("'{}' is no interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)", text);
   }
@@ -113,27 +113,27 @@ struct IntervalForm {
 };
 
 // One strength for brightness, contrast and saturation, or one for each.
-struct ColourJitterForm {
+struct ColorJitterForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
   static constexpr NumberRange<float> range{0, 1};
 
   static std::string values() { return "one or three numbers from 0 to 1"; }
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     if (read(text)) return "";
     return fmt::format(
         "'{}' is neither a number from 0 to 1 nor three. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast and "
         "saturation",
         text);
   }
-  static ColourJitter parse(const std::string& text) { return read(text).value(); }
-  static std::string text(const ColourJitter& jitter) {
+  static ColorJitter parse(const std::string& text) { return read(text).value(); }
+  static std::string text(const ColorJitter& jitter) {
     const std::string brightness = number_text(jitter.brightness);
     if (jitter.contrast == jitter.brightness && jitter.saturation == jitter.brightness) return brightness;
     return fmt::format("{},{},{}", brightness, number_text(jitter.contrast), number_text(jitter.saturation));
   }
 
  private:
-  static std::optional<ColourJitter> read(std::string_view text) {
+  static std::optional<ColorJitter> read(std::string_view text) {
     std::vector<float> strengths;
     while (strengths.size() < 4) {
       const std::size_t comma = text.find(',');
@@ -143,8 +143,8 @@ struct ColourJitterForm {
       if (comma == std::string_view::npos) break;
       text.remove_prefix(comma + 1);
     }
-    if (strengths.size() == 1) return ColourJitter{strengths[0], strengths[0], strengths[0]};
-    if (strengths.size() == 3) return ColourJitter{strengths[0], strengths[1], strengths[2]};
+    if (strengths.size() == 1) return ColorJitter{strengths[0], strengths[0], strengths[0]};
+    if (strengths.size() == 3) return ColorJitter{strengths[0], strengths[1], strengths[2]};
     return std::nullopt;
   }
 };
@@ -154,7 +154,7 @@ struct SizeRampForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 
   static std::string values() { return "a ramp, or none"; }
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     if (text == "none" || parse_size_ramp(text)) return "";
     return fmt::format("'{}' is no ramp. Write FROM:START:END (160:65:76), with START no later than END, or none",
                        text);
@@ -167,7 +167,7 @@ struct DurationForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 
   static std::string values() { return "a time"; }
-  static std::string objection(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     return parse_duration(text) ? "" : fmt::format("'{}' is no time. Write 90s, 10min or 1.5h", text);
   }
   static double parse(const std::string& text) { return parse_duration(text).value(); }
@@ -234,7 +234,7 @@ Field one_value(FieldText words, const FieldPlace<Get>& place, const Form& form)
   field.json_type = Form::json_type;
   field.values = form.values();
   field.may_be_unset = unsets || is_text;
-  field.objection = [form](const std::string& text) { return form.objection(text); };
+  field.validation_error = [form](const std::string& text) { return form.validation_error(text); };
   field.set = [get = place.get, form](Settings& settings, const std::vector<std::string>& texts) {
     Value& value = get(settings);
     if (!texts.empty()) {
@@ -261,7 +261,7 @@ Field list_of_values(FieldText words, const FieldPlace<Get>& place, const Form& 
   Field field = begin_field(std::move(words), place.part, Field::Form::list);
   field.json_type = Form::json_type;
   field.values = form.values();
-  field.objection = [form](const std::string& text) { return form.objection(text); };
+  field.validation_error = [form](const std::string& text) { return form.validation_error(text); };
   field.set = [get = place.get, form](Settings& settings, const std::vector<std::string>& texts) {
     auto& values = get(settings);
     values.clear();
@@ -280,7 +280,7 @@ template <typename Get, typename Value>
 Field flag(FieldText words, const FieldPlace<Get>& place, Value on, Value off) {
   Field field = begin_field(std::move(words), place.part, Field::Form::flag);
   field.json_type = Field::JsonType::flag;
-  field.objection = [](const std::string&) { return std::string(); };
+  field.validation_error = [](const std::string&) { return std::string(); };
   field.set = [get = place.get, on, off](Settings& settings, const std::vector<std::string>& texts) {
     get(settings) = texts.empty() ? off : on;
   };

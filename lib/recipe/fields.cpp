@@ -80,13 +80,13 @@ std::vector<Field> augmentation_fields() {
                     of(&Recipe::images, &ImageOptions::augmentation), one_of(augmentations))),
       read_by(one_value({"crop-area", group, "SHARE",
                          "Smallest area of a resized crop, as a share of the image (default: 0.08)"},
-                        of(&Recipe::images, &ImageOptions::least_area), from_to(0.001F, 1.0F)),
+                        of(&Recipe::images, &ImageOptions::min_area), from_to(0.001F, 1.0F)),
               "augment", {"auto", "resized-crop", "resized-crop-flip"}),
       common(one_value({"image-size", group, "PIXELS", "Side of the network's input (default: from the data set)"},
                        of(&Recipe::images, &ImageOptions::side), from_to<std::int64_t>(8, 4096))),
       one_value({"color-jitter", group, "STRENGTHS",
                  "Random brightness, contrast and saturation, as torchvision's ColorJitter"},
-                of(&Recipe::images, &ImageOptions::jitter), ColourJitterForm()),
+                of(&Recipe::images, &ImageOptions::jitter), ColorJitterForm()),
       one_value({"cutout", group, "PIXELS",
                  "Side of the square that is erased at a random place of each training image (default: none)"},
                 of(&Recipe::images, &ImageOptions::cutout), from_to<std::int64_t>(1, 4096)),
@@ -134,7 +134,7 @@ std::vector<Field> model_fields() {
                        from_to<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))),
       flag({"zero-init-gamma", group, "",
             "Residual networks: initialize the scale of each block's last batch norm to 0"},
-           of(&Recipe::block_start), BlockStart::identity, BlockStart::whole),
+           of(&Recipe::residual_init), ResidualInit::zero_gamma, ResidualInit::standard),
       flag({"blur-pool", group, "",
             "Residual networks: blur before strided convolutions of 16 or more input channels (Zhang 2019); appends "
             "-blur to the model's name"},
@@ -179,7 +179,7 @@ std::vector<Field> batch_fields() {
           of(&Recipe::batch, &BatchOptions::virtual_ranks), from_to(1, 65536))),
       one_value({"sync-batch-norm", group, "RANKS",
                  "CPU: ranks that share batch norm statistics, in groups of neighbors; 0: all ranks, 1: none"},
-                of(&Recipe::norm_ranks), from_to(0, 65536)),
+                of(&Recipe::sync_batch_norm_ranks), from_to(0, 65536)),
   };
 }
 

@@ -61,7 +61,7 @@ std::string model_name(const Recipe& recipe) {
   return recipe.blur_pool == BlurPool::none ? recipe.model : with_blur(recipe.model);
 }
 
-BatchOptions fitted(BatchOptions plan, int ranks, std::int64_t samples) {
+BatchOptions fit_global_batch(BatchOptions plan, int ranks, std::int64_t samples) {
   if (!plan.global_batch || plan.global_batch->by == ChosenBy::user) return plan;
   const std::int64_t micro_batches = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
   require(micro_batches <= samples, Failure::usage,
@@ -93,8 +93,8 @@ std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& plan, const Mani
 }
 
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
-  if (recipe.norm_ranks == 1) return 1;
-  const int size = recipe.norm_ranks == 0 ? ranks : recipe.norm_ranks;
+  if (recipe.sync_batch_norm_ranks == 1) return 1;
+  const int size = recipe.sync_batch_norm_ranks == 0 ? ranks : recipe.sync_batch_norm_ranks;
   require(
       !recipe.batch.virtual_ranks || share.total_micro_batches == ranks, Failure::usage,
       "{} cannot carry {} virtual ranks with --sync-batch-norm (those whose norms take their statistics together go "
@@ -171,7 +171,7 @@ ImageRules rules_of_size(const ImageOptions& plan, const Manifest& data, const P
   const Augmentation usual = is_jpeg ? (is_digit ? Augmentation::resized_crop : Augmentation::resized_crop_and_flip)
                                      : (is_digit ? Augmentation::crop : Augmentation::crop_and_flip);
   rules.augmentation = plan.augmentation.value_or(usual);
-  rules.least_area = plan.least_area.value_or(rules.least_area);
+  rules.min_area = plan.min_area.value_or(rules.min_area);
   rules.decoding = plan.decoding.value_or(rules.decoding);
   rules.jitter = plan.jitter;
   rules.cutout = plan.cutout;

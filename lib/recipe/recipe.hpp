@@ -107,11 +107,11 @@ struct InitialWeights {
 struct ImageOptions {
   std::optional<std::int64_t> side;          // image size in pixels; unset: that of the data set
   std::optional<Augmentation> augmentation;  // unset: chosen by storage format and kind of samples
-  std::optional<float> least_area;           // smallest area fraction of a resized crop; unset: default of ImageRules
+  std::optional<float> min_area;             // smallest area fraction of a resized crop; unset: default of ImageRules
   std::optional<std::int64_t> shorter_side;  // shorter side of the resized picture in tests; unset: 8/7 of the image
                                              // side if pictures must be resized
   std::optional<Decoding> decoding;          // of JPEG files; unset: default of ImageRules
-  std::optional<ColourJitter> jitter;        // unset: no color jitter
+  std::optional<ColorJitter> jitter;         // unset: no color jitter
   std::optional<std::int64_t> cutout;        // side of the erased square in pixels; unset: no cutout
   std::optional<SizeRamp> ramp;              // size of training images, growing to `side`; unset: always `side`
   std::optional<std::int64_t> test_side;     // image size in tests; unset: the size at the end of the training
@@ -138,9 +138,9 @@ struct Recipe {
   LearningRate learning_rate;
   OptimizerChoice optimizer;
   EmaOptions ema;
-  BlockStart block_start = BlockStart::whole;
+  ResidualInit residual_init = ResidualInit::standard;
   BlurPool blur_pool = BlurPool::none;
-  int norm_ranks = 1;  // number of ranks that share batch-norm statistics; 0: all
+  int sync_batch_norm_ranks = 1;  // number of ranks that share batch-norm statistics; 0: all
   float label_smoothing = 0;
   ImageOptions images;
   ShuffleOptions order;
@@ -157,7 +157,7 @@ inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? 
 // Adjusts a global batch that the program chose to `ranks` and `samples`. It is limited to the number of training
 // samples, rounded down to a multiple of the number of micro-batches, and holds at least one sample per micro-batch.
 // Throws Error(usage) if there are fewer samples than micro-batches.
-BatchOptions fitted(BatchOptions options, int ranks, std::int64_t samples);
+BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samples);
 
 // The micro-batches of `rank`; ranks get equal numbers, which differ by at most one with virtual ranks. Throws
 // Error(usage) if the global batch does not divide into equal micro-batches, naming the nearest that do, and if a rank

@@ -10,7 +10,7 @@ namespace {
 // Checks virtual ranks only: other batches depend on the number of ranks.
 void require_possible_batch(const BatchOptions& plan) {
   constexpr std::int64_t plenty = std::int64_t{1} << 31;
-  if (plan.virtual_ranks) loader_share(fitted(plan, 1, plenty), 0, 1);
+  if (plan.virtual_ranks) loader_share(fit_global_batch(plan, 1, plenty), 0, 1);
 }
 
 void require_possible_schedule(const Recipe& recipe) {
@@ -28,7 +28,7 @@ void require_possible_schedule(const Recipe& recipe) {
 }  // namespace
 
 void require_possible(const Recipe& recipe, const RunOptions& run) {
-  require_model(model_name(recipe), recipe.block_start);
+  require_model(model_name(recipe), recipe.residual_init);
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);

@@ -19,12 +19,12 @@ PlotSeries scaled(PlotSeries series, double factor) {
 }
 
 // Adds the curve if it has a point.
-void add(Plot& plot, std::span<const MetricsLine> lines, const Curve& curve, const std::string& name, int colour,
+void add(Plot& plot, std::span<const MetricsLine> lines, const Curve& curve, const std::string& name, int color,
          PlotSeries::Shape shape) {
   PlotSeries series = scaled(curve_of(lines, curve.field), curve.factor);
   if (series.points.empty()) return;
   series.name = name;
-  series.colour = colour;
+  series.color = color;
   series.shape = shape;
   plot.series.push_back(std::move(series));
 }

@@ -49,7 +49,7 @@ std::vector<std::string> judge_sweeps(const Study& study);
 // The accuracy cost of larger batches compared with the smallest one, and the missing trainings.
 std::vector<std::string> judge_accuracy(const Study& study);
 
-// A prediction for the largest rank count, from a model fitted to the smaller ones.
+// A prediction for the largest rank count, from a model fit_global_batch to the smaller ones.
 struct CheckedPrediction {
   Scaling scaling;
   RankGrid grid;

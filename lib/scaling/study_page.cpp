@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::array<Scaling, 2> scalings = {Scaling::weak, Scaling::strong};
 
-PlotSeries series_of(std::string_view name, int colour) {
-  return {std::string(name), colour, PlotSeries::Shape::dotted_line, {}, {}};
+PlotSeries series_of(std::string_view name, int color) {
+  return {std::string(name), color, PlotSeries::Shape::dotted_line, {}, {}};
 }
 
 void add(PlotSeries& series, double x, const Interval& value, double unit) {
@@ -29,7 +29,7 @@ std::string legend_html() {
   std::string html = "<div class=\"legend\">";
   for (std::size_t part = 0; part < step_part_count; ++part) {
     html += fmt::format(R"(<span><span class="swatch" style="background:{}"></span>{}</span>)",
-                        plot_colour(static_cast<int>(part)), describe(static_cast<StepPart>(part)));
+                        plot_color(static_cast<int>(part)), describe(static_cast<StepPart>(part)));
   }
   return html + "</div>\n";
 }
@@ -58,7 +58,7 @@ std::string bars_svg(const std::vector<const StudyPoint*>& points, double most) 
       svg += fmt::format(
           "<rect fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: {:.3g} "
           "ms</title></rect>\n",
-          plot_colour(static_cast<int>(part)), left, y_of(below + ms), 0.6 * pitch, y_of(below) - y_of(below + ms),
+          plot_color(static_cast<int>(part)), left, y_of(below + ms), 0.6 * pitch, y_of(below) - y_of(below + ms),
           describe(static_cast<StepPart>(part)), ms);
       below += ms;
     }

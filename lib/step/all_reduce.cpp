@@ -17,7 +17,7 @@ constexpr std::int64_t last_bucket_bytes = 1 << 20;
 
 // Index of the last parameter in the last bucket. Indices follow registration, so low indices are the first layers.
 int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
-  const std::int64_t end = store.reduced().shape()[0];
+  const std::int64_t end = store.gradient_buffer().shape()[0];
   int start = 0;
   while (start + 1 < static_cast<int>(store.parameters().size())) {
     const Parameter& candidate = store.parameters()[static_cast<std::size_t>(start) + 1];
@@ -39,7 +39,7 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
       closed_bucket_(store.parameters().size(), closes_no_bucket) {
   assert(!store.parameters().empty() && bucket_bytes > 0);
   if (reproducible_) overflow_limit_ = reproducible_->form.limit;
-  const Tensor& reduced = store.reduced();
+  const Tensor& reduced = store.gradient_buffer();
   const int last_start = last_bucket_start(store, std::min(bucket_bytes, last_bucket_bytes));
   std::int64_t first = 0;
   for (int index = static_cast<int>(store.parameters().size()) - 1; index > last_start; --index) {
@@ -62,7 +62,7 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
 }
 
 Tensor AllReduce::sums_of(std::int64_t first, std::int64_t count) const {
-  return reproducible_ ? reproducible_->sums.slice(first, count) : store_.reduced().slice(first, count);
+  return reproducible_ ? reproducible_->sums.slice(first, count) : store_.gradient_buffer().slice(first, count);
 }
 
 void AllReduce::count_overflow() {
@@ -125,14 +125,14 @@ void AllReduce::finish() {
   const Stopwatch watch;
   reducer_->wait();
   cost_.after_backward_ms += watch.milliseconds();
-  if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.reduced());
+  if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.gradient_buffer());
 }
 
 std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store,
                                           const AllReduceOptions& options, int total_micro_batches) {
   rank_status::enter(Phase::meeting);
   Device& device = session.device();
-  const std::int64_t count = store.reduced_count();
+  const std::int64_t count = store.gradient_buffer_count();
   const bool is_reproducible = options.sums == Sums::reproducible;
   const DType summed = is_reproducible ? DType::i64 : DType::f32;
   auto reducer = session.backend->make_reducer(options.reducer, session.world, count * size_of(summed), options.wire);
@@ -140,7 +140,7 @@ std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore
   store.allocate(is_reproducible ? device.make_lasting(count, DType::f32) : sums);
   const std::int64_t bucket_bytes = options.bucket_bytes > 0
                                         ? options.bucket_bytes
-                                        : choose_bucket_bytes(measure_sums(*reducer, session.world, device, sums));
+                                        : choose_bucket_bytes(measure_reduction(*reducer, session.world, device, sums));
   std::optional<ReproducibleSums> reproducible;
   if (is_reproducible) reproducible = {sums, fixed_point_for(total_micro_batches)};
   return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(reproducible));

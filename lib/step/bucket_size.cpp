@@ -28,7 +28,7 @@ double sum_seconds(AllReducer& reducer, const Communicator& world, Device& devic
 
 }  // namespace
 
-SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& device, const Tensor& values) {
+ReductionCost measure_reduction(AllReducer& reducer, const Communicator& world, Device& device, const Tensor& values) {
   constexpr std::int64_t small_count = 4096;
   constexpr std::int64_t large_count = 4 * mebibyte;
   const std::int64_t small = std::min(small_count, values.shape()[0]);
@@ -42,7 +42,7 @@ SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& de
   return {std::max(latency, 0.0), seconds_a_byte > 0 ? 1 / seconds_a_byte : std::numeric_limits<double>::infinity()};
 }
 
-std::int64_t choose_bucket_bytes(const SumSpeed& speed) {
+std::int64_t choose_bucket_bytes(const ReductionCost& speed) {
   constexpr double largest = 64 * mebibyte;
   if (!(speed.bytes_per_second < std::numeric_limits<double>::infinity())) return mebibyte;  // too small to measure
   const double wanted = std::clamp(9 * speed.latency_seconds * speed.bytes_per_second, double{mebibyte}, largest);

@@ -5,10 +5,10 @@
 
 namespace lockstep {
 
-RankNormGroup::RankNormGroup(const Communicator& world, int size)
+SyncBatchNormGroup::SyncBatchNormGroup(const Communicator& world, int size)
     : group_(world.split(world.rank() / size, world.rank())) {}
 
-void RankNormGroup::all_gather(std::span<const double> own, std::span<double> all) {
+void SyncBatchNormGroup::all_gather(std::span<const double> own, std::span<double> all) {
   const Phase phase = rank_status::record().phase;
   rank_status::enter(Phase::sharing_norms);
   group_.all_gather(own, all);
@@ -26,7 +26,7 @@ std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe&
       session.device().has_norm_groups(), Failure::usage,
       "batch norms of a GPU do not take their statistics with other ranks (a recorded step does not wait for them). "
       "Leave out --sync-batch-norm, or use --device cpu.");
-  return std::make_unique<RankNormGroup>(session.world, size);
+  return std::make_unique<SyncBatchNormGroup>(session.world, size);
 }
 
 }  // namespace lockstep

@@ -11,10 +11,10 @@
 
 namespace lockstep {
 
-class RankNormGroup final : public NormGroup {
+class SyncBatchNormGroup final : public NormGroup {
  public:
   // Collective in `world`. Groups are `size` consecutive ranks.
-  RankNormGroup(const Communicator& world, int size);
+  SyncBatchNormGroup(const Communicator& world, int size);
 
   int size() const override { return group_.size(); }
   void all_gather(std::span<const double> own, std::span<double> all) override;

@@ -35,14 +35,14 @@ class StateLock {
 };
 
 // Releases `lock` during its lifetime. Null: the state is not shared.
-class StateIsReadOnly {
+class ScopedStateRelease {
  public:
-  explicit StateIsReadOnly(StateLock* lock) : lock_(lock) {
+  explicit ScopedStateRelease(StateLock* lock) : lock_(lock) {
     if (lock_ != nullptr) lock_->let_go();
   }
-  StateIsReadOnly(const StateIsReadOnly&) = delete;
-  StateIsReadOnly& operator=(const StateIsReadOnly&) = delete;
-  ~StateIsReadOnly() {
+  ScopedStateRelease(const ScopedStateRelease&) = delete;
+  ScopedStateRelease& operator=(const ScopedStateRelease&) = delete;
+  ~ScopedStateRelease() {
     if (lock_ != nullptr) lock_->hold();
   }
 

@@ -26,13 +26,13 @@ class NoExchange final : public GradientSink {
 }  // namespace
 
 TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer,
-                           const LoaderShare& share, float label_smoothing, Ema* mean, NormGroup* norm_group)
+                           const LoaderShare& share, float label_smoothing, Ema* ema, NormGroup* norm_group)
     : session_(session),
       device_(session.device()),
       model_(model),
       exchange_(exchange),
       optimizer_(optimizer),
-      mean_(mean),
+      ema_(ema),
       norm_group_(norm_group),
       share_(share),
       label_smoothing_(label_smoothing),
@@ -70,7 +70,7 @@ void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_ba
     const PlanFile file(session_.plan_folder, device_.plan_conditions());
     const std::string known = file.read();
     device_.ops().suggest_plan(known);
-    rehearse(evaluation_batches, micro_batches.empty() ? std::vector{model_.options.sample} : micro_batches);
+    warm_up_kernels(evaluation_batches, micro_batches.empty() ? std::vector{model_.options.sample} : micro_batches);
     const std::string used = device_.ops().export_plan();
     plan_use_ = lockstep::plan_use(known, used);
     file.keep(used);
@@ -79,8 +79,8 @@ void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_ba
   device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
 }
 
-void TrainingStep::rehearse(const std::vector<std::int64_t>& evaluation_batches,
-                            const std::vector<SampleShape>& micro_batches) {
+void TrainingStep::warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
+                                   const std::vector<SampleShape>& micro_batches) {
   const ModelOptions& model = model_.options;
   NoExchange nowhere;
   for (const SampleShape& micro_batch : micro_batches) {
@@ -142,8 +142,8 @@ void TrainingStep::update() {
   device_.flat().judge(model_.store.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
                        record_);
   optimizer_.step(record_);
-  model_.store.move_statistics(record_);
-  if (mean_ != nullptr) mean_->follow(record_);
+  model_.store.update_running_statistics(record_);
+  if (ema_ != nullptr) ema_->follow(record_);
 }
 
 std::unique_ptr<Readback> TrainingStep::spare_readback() {

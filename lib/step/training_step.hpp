@@ -46,10 +46,10 @@ struct StepResult {
 
 class TrainingStep {
  public:
-  // All arguments outlive this. The exchange has allocated the model's store. The optimizer updates it, and `mean` is
+  // All arguments outlive this. The exchange has allocated the model's store. The optimizer updates it, and `ema` is
   // its EMA.
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
-               float label_smoothing, Ema* mean = nullptr, NormGroup* norm_group = nullptr);
+               float label_smoothing, Ema* ema = nullptr, NormGroup* norm_group = nullptr);
 
   // Collective. If kernels are chosen by measurement, rank 0 measures and broadcasts its choices. It runs one
   // micro-batch and, for each batch size in `evaluation_batches`, a forward pass, all on noise. Kernels that an earlier
@@ -103,7 +103,8 @@ class TrainingStep {
   void queue_micro_batch(const Batch& batch, int micro_batch);
   void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void update();
-  void rehearse(const std::vector<std::int64_t>& evaluation_batches, const std::vector<SampleShape>& micro_batches);
+  void warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
+                       const std::vector<SampleShape>& micro_batches);
   std::unique_ptr<Readback> spare_readback();
 
   const Session& session_;
@@ -111,7 +112,7 @@ class TrainingStep {
   Model& model_;
   Exchange& exchange_;
   Optimizer& optimizer_;
-  Ema* mean_;              // null: no EMA is kept
+  Ema* ema_;               // null: no EMA is kept
   NormGroup* norm_group_;  // null: each micro-batch has its own statistics
   LoaderShare share_;
   float label_smoothing_;

@@ -268,7 +268,7 @@ std::string describe_file(const std::filesystem::path& path) {
       "'{}' is a network as ONNX (of which inspect reads nothing). Look at the model file that it was exported from, "
       "or open it in a viewer of ONNX such as Netron.",
       path.string());
-  refuse_other_forms(path, start);
+  refuse_unsupported_formats(path, start);
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
   constexpr std::size_t header_at = 8;  // position of the safetensors header, after its length
   require(is_hdf5 || (start.size() > header_at && start[header_at] == '{'), Failure::usage,

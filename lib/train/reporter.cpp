@@ -262,7 +262,7 @@ bool Reporter::judge_test() {
   return true;
 }
 
-void Reporter::summarise(RunState state, nlohmann::json fields) {
+void Reporter::write_summary(RunState state, nlohmann::json fields) {
   if (!summary_) return;
   judge_test();
   fields["step"] = steps_done_;

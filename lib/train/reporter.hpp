@@ -51,7 +51,7 @@ class Reporter {
            const TrainingState* earlier = nullptr);
 
   // Call before start(), on rank 0. Also writes everything in metrics.jsonl as TensorBoard events.
-  void also_tell(std::unique_ptr<EventLog> events) { events_ = std::move(events); }
+  void add_event_log(std::unique_ptr<EventLog> events) { events_ = std::move(events); }
 
   // Call when nothing can prevent the training from starting any more. Starts the clock for rates and time left. Moves
   // results of an earlier training in the folder aside, with a warning. If the training is resumed, truncates
@@ -84,7 +84,7 @@ class Reporter {
   bool judge_test();
   // Call after start(), after each test and at the end. Writes `fields` and the reporter's own values to summary.json.
   // If that fails, warns once; for a completed training throws Error.
-  void summarise(RunState state, nlohmann::json fields);
+  void write_summary(RunState state, nlohmann::json fields);
   // Call at the end. Throws Error if lines of metrics.jsonl could not be written.
   void finish();
 

@@ -41,7 +41,7 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const
   ModelOptions options{model_name(recipe),
                        {image.height, image.width, manifest.shape.channels},
                        static_cast<std::int64_t>(manifest.classes.size())};
-  options.block_start = recipe.block_start;
+  options.residual_init = recipe.residual_init;
   return options;
 }
 
@@ -56,7 +56,7 @@ Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const
       "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
       "make_shards.",
       split_folder(data, Split::train).string(), split_folder(data, split).string());
-  normalise_as_trained(other, train.mean, train.deviation);
+  normalize_as_trained(other, train.mean, train.deviation);
   return other;
 }
 
@@ -133,7 +133,7 @@ LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoi
   const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
   if (!is_chosen) return loader_share(recipe.batch, world.rank(), world.size());
   const Manifest data = read_manifest(split_folders(run.data).of(Split::train));
-  return loader_share(fitted(recipe.batch, world.size(), data.samples()), world.rank(), world.size());
+  return loader_share(fit_global_batch(recipe.batch, world.size(), data.samples()), world.rank(), world.size());
 }
 
 }  // namespace
@@ -160,10 +160,10 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunOptions run)
       model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
       exchange_(make_all_reduce(session, model_.store, all_reduce_options(recipe_, run_), share_.total_micro_batches)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
-      mean_(make_mean(model_.store, ema_rule(recipe_, length_.steps_per_epoch))),
+      ema_(make_mean(model_.store, ema_rule(recipe_, length_.steps_per_epoch))),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),
       shared_state_(session.device().steps_ahead() == 0 ? &state_lock_ : nullptr),
-      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),
+      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, ema_.get(), norm_group_.get()),
       evaluator_(session.world, *session.backend, model_,
                  tested_as_trained(run_.data, Split::test, train_.manifest(), test_), test_rules_, run_.loader_threads,
                  run_.data_place, run_.test_time_augmentation) {
@@ -254,7 +254,7 @@ TrainingOutcome Trainer::train_epochs() {
   session_.world.barrier();  // all ranks are ready: from here on files in the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
   failure_report::own_summary();
-  summarise(RunState::running, "");
+  write_summary(RunState::running, "");
   if (best_) best_->begin(reporter_.best_step(), checkpoints_.path());
   stragglers_.start(progress_.step);
   // The choice of kernels is part of the state, so the first checkpoint is written before a step.
@@ -344,7 +344,7 @@ bool Trainer::test() {
   const Stopwatch watch;
   const Evaluation evaluation = evaluate(evaluator_, Split::test, test_.samples());
   if (!is_number(evaluation, Split::test)) return false;
-  const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_, Split::test, test_.samples());
+  const std::optional<Evaluation> of_mean = evaluate_ema(evaluator_, Split::test, test_.samples());
   if (of_mean && !is_number(*of_mean, Split::test)) return false;
   reporter_.test(position, evaluation, watch.seconds(), of_mean);
   if (validator_) {
@@ -352,20 +352,20 @@ bool Trainer::test() {
     const Evaluation validated = evaluate(*validator_, Split::validation, validation_->samples());
     if (!is_number(validated, Split::validation)) return false;
     const std::optional<Evaluation> mean_validated =
-        evaluate_mean(*validator_, Split::validation, validation_->samples());
+        evaluate_ema(*validator_, Split::validation, validation_->samples());
     if (mean_validated && !is_number(*mean_validated, Split::validation)) return false;
     reporter_.validation(position, validated, validation_watch.seconds(), mean_validated);
   }
   stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
   if (best_) reporter_.judge_test() ? best_->keep(model_file()) : best_->write();
-  summarise(RunState::running, "");
+  write_summary(RunState::running, "");
   return true;
 }
 
 // Collective.
 Evaluation Trainer::evaluate(Evaluator& evaluator, Split split, std::int64_t samples) {
-  const StateIsReadOnly read_only(shared_state_);
+  const ScopedStateRelease read_only(shared_state_);
   return evaluate_live(evaluator, split, samples);
 }
 
@@ -378,11 +378,11 @@ bool Trainer::is_number(const Evaluation& evaluation, Split split) {
 }
 
 // Collective.
-std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples) {
-  if (!mean_) return std::nullopt;
-  mean_->exchange();
+std::optional<Evaluation> Trainer::evaluate_ema(Evaluator& evaluator, Split split, std::int64_t samples) {
+  if (!ema_) return std::nullopt;
+  ema_->exchange();
   const Evaluation evaluation = evaluate(evaluator, split, samples);
-  mean_->exchange();
+  ema_->exchange();
   return evaluation;
 }
 

@@ -67,7 +67,7 @@ class Trainer {
   bool test();
   Evaluation evaluate(Evaluator& evaluator, Split split, std::int64_t samples);
   bool is_number(const Evaluation& evaluation, Split split);
-  std::optional<Evaluation> evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples);
+  std::optional<Evaluation> evaluate_ema(Evaluator& evaluator, Split split, std::int64_t samples);
   std::vector<ParameterStore::Entry> weights_to_use() const;
   ModelFile model_file() const;
   Checkpoint checkpoint() const;
@@ -84,7 +84,7 @@ class Trainer {
   TrainingOutcome save();
   TrainingOutcome outcome(End end) const;
   void keep_last_checkpoint(TrainingOutcome& outcome);
-  void summarise(RunState state, const std::string& weights_hash);
+  void write_summary(RunState state, const std::string& weights_hash);
   nlohmann::json summary() const;
 
   const Session& session_;
@@ -110,7 +110,7 @@ class Trainer {
   Model model_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Ema> mean_;              // null: no EMA is kept
+  std::unique_ptr<Ema> ema_;               // null: no EMA is kept
   std::unique_ptr<NormGroup> norm_group_;  // null: each micro-batch has its own batch-norm statistics
   StateLock state_lock_;
   StateLock* shared_state_;  // null: no other thread reads the state

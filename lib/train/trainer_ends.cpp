@@ -17,7 +17,7 @@ namespace lockstep {
 
 // The weights for model files: the EMA, if one is kept.
 std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
-  return mean_ ? mean_->entries() : model_.store.entries();
+  return ema_ ? ema_->entries() : model_.store.entries();
 }
 
 ModelFile Trainer::model_file() const {
@@ -42,7 +42,7 @@ Checkpoint Trainer::checkpoint() const {
                          model_.options.sample,
                          data.mean,
                          data.deviation,
-                         mean_ ? mean_->entries_of_weights() : store.entries(),
+                         ema_ ? ema_->entries_of_weights() : store.entries(),
                          test_rules_.shorter_side.value_or(0),
                          {},
                          data.sample_bits},
@@ -55,7 +55,7 @@ Checkpoint Trainer::checkpoint() const {
                       this_origin(session_, gradients_text()),
                       session_.device().ops().export_plan(),
                       {}};
-  if (mean_) checkpoint.mean = mean_->entries();
+  if (ema_) checkpoint.mean = ema_->entries();
   checkpoint.note = run_.note;
   checkpoint.tags = run_.tags;
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
@@ -68,13 +68,13 @@ void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
     begin_weights(session_.world, recipe_, model_);
-    if (mean_) mean_->begin();
+    if (ema_) ema_->begin();
     return;
   }
   ParameterStore& store = model_.store;
   store.assign(found->model.entries);
   assign_state(store, *optimizer_, found->optimizer);
-  if (mean_) mean_->assign(found->mean);
+  if (ema_) ema_->assign(found->mean);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
   const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;
@@ -161,7 +161,7 @@ TrainingOutcome Trainer::fit() {
     return done;
   }
   TrainingOutcome outcome = train_epochs();
-  summarise(state_of(outcome), outcome.weights_hash);
+  write_summary(state_of(outcome), outcome.weights_hash);
   if (trace_) trace_->write(checkpoints_.found() == nullptr ? 0 : checkpoints_.found()->state.progress.step);
   if (outcome.end == End::done) reporter_.finish();
   give_folder_back(session_.world, outcome);

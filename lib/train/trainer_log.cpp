@@ -141,15 +141,15 @@ void Trainer::show_in_tensorboard() {
                              {"command_line", markdown_code(command)}},
       folder_hash(run_.output.empty() ? run_.checkpoints.folder : run_.output));
   if (checkpoints_.found() == nullptr) events->require_own_folder();
-  reporter_.also_tell(std::move(events));
+  reporter_.add_event_log(std::move(events));
 }
 
 // Rank 0 writes. `weights_hash` is empty while the training runs.
-void Trainer::summarise(RunState state, const std::string& weights_hash) {
+void Trainer::write_summary(RunState state, const std::string& weights_hash) {
   if (output_ == nullptr) return;
   nlohmann::json fields = summary();
   fields["weights_hash"] = or_null(weights_hash);
-  reporter_.summarise(state, std::move(fields));
+  reporter_.write_summary(state, std::move(fields));
 }
 
 // apps/files.md documents these fields and those of Reporter and RunSummary.

@@ -25,7 +25,7 @@ std::vector<std::uint8_t> pixels() {
   return pixels;
 }
 
-// By the definition: pad with zeros, take the window, mirror, normalise.
+// By the definition: pad with zeros, take the window, mirror, normalize.
 float expected(const std::vector<std::uint8_t>& pixels, const AugmentationParams& view, std::int64_t c, std::int64_t y,
                std::int64_t x) {
   const std::int64_t source_y = y + view.top;
@@ -278,13 +278,13 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
   ImageRules rules{size, Augmentation::crop_and_flip};
   rules.jitter = {0.4F, 0.2F, 0};
   constexpr int draws = 6000;
-  std::map<ColourProperty, std::pair<float, float>> reach;
+  std::map<ColorProperty, std::pair<float, float>> reach;
   std::map<int, int> orders;
   for (std::int64_t position = 0; position < draws; ++position) {
     const AugmentationParams view = draw_augmentation(rules, 5, 1, position, size);
-    ASSERT_TRUE(view.colours);
+    ASSERT_TRUE(view.colors);
     int order = 0;
-    for (const ColourStep& step : *view.colours) {
+    for (const ColorStep& step : *view.colors) {
       order = order * 3 + static_cast<int>(step.property);
       auto& [least, most] = reach.try_emplace(step.property, step.factor, step.factor).first->second;
       least = std::min(least, step.factor);
@@ -292,14 +292,14 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
     }
     ++orders[order];
     AugmentationParams without = view;
-    without.colours.reset();
+    without.colors.reset();
     ASSERT_EQ(without, draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size));
   }
-  EXPECT_NEAR(reach[ColourProperty::brightness].first, 0.6F, 0.001);
-  EXPECT_NEAR(reach[ColourProperty::brightness].second, 1.4F, 0.001);
-  EXPECT_NEAR(reach[ColourProperty::contrast].first, 0.8F, 0.001);
-  EXPECT_NEAR(reach[ColourProperty::contrast].second, 1.2F, 0.001);
-  EXPECT_EQ(reach[ColourProperty::saturation], std::pair(1.0F, 1.0F));
+  EXPECT_NEAR(reach[ColorProperty::brightness].first, 0.6F, 0.001);
+  EXPECT_NEAR(reach[ColorProperty::brightness].second, 1.4F, 0.001);
+  EXPECT_NEAR(reach[ColorProperty::contrast].first, 0.8F, 0.001);
+  EXPECT_NEAR(reach[ColorProperty::contrast].second, 1.2F, 0.001);
+  EXPECT_EQ(reach[ColorProperty::saturation], std::pair(1.0F, 1.0F));
   EXPECT_EQ(orders.size(), 6U);
   for (const auto& [order, count] : orders) EXPECT_NEAR(count, draws / 6, 120) << order;
 }
@@ -327,7 +327,7 @@ TEST(DrawnColours, and_squares_are_what_they_always_were) {
   std::string message;
   for (const std::int64_t position : {3, 5}) {
     const AugmentationParams view = draw_augmentation(rules, 1, 2, position, {32, 32});
-    for (const ColourStep& step : view.colours.value()) {
+    for (const ColorStep& step : view.colors.value()) {
       message += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
     }
     message += std::to_string(view.erased.top) + "," + std::to_string(view.erased.left) + " ";
@@ -362,7 +362,7 @@ TEST(MixedShare, is_of_a_beta_distribution) {
     double square = 0;
     int below_tenth = 0;
     for (std::int64_t position = 0; position < draws; ++position) {
-      const double share = static_cast<double>(mixed_share(alpha, 5, 1, position));
+      const double share = static_cast<double>(mixup_weight(alpha, 5, 1, position));
       ASSERT_TRUE(share >= 0 && share <= 1);
       sum += share;
       square += (share - 0.5) * (share - 0.5);
@@ -376,12 +376,12 @@ TEST(MixedShare, is_of_a_beta_distribution) {
 }
 
 TEST(MixedShare, is_a_function_of_seed_epoch_and_position) {
-  EXPECT_EQ(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 2, 3));
-  EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 2, 2, 3));
-  EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 3, 3));
-  EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 2, 4));
+  EXPECT_EQ(mixup_weight(0.2F, 1, 2, 3), mixup_weight(0.2F, 1, 2, 3));
+  EXPECT_NE(mixup_weight(0.2F, 1, 2, 3), mixup_weight(0.2F, 2, 2, 3));
+  EXPECT_NE(mixup_weight(0.2F, 1, 2, 3), mixup_weight(0.2F, 1, 3, 3));
+  EXPECT_NE(mixup_weight(0.2F, 1, 2, 3), mixup_weight(0.2F, 1, 2, 4));
   // Resuming is_paused on it.
-  EXPECT_EQ(std::to_string(mixed_share(0.2F, 1, 2, 3)) + " " + std::to_string(mixed_share(4, 1, 2, 3)),
+  EXPECT_EQ(std::to_string(mixup_weight(0.2F, 1, 2, 3)) + " " + std::to_string(mixup_weight(4, 1, 2, 3)),
             "0.999993 0.592577");
 }
 

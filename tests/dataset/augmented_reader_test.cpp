@@ -90,10 +90,10 @@ TEST_P(AugmentedReaderTest, colours_are_changed_in_the_window) {
     rules.shorter_side = sample % 2 == 0 ? std::optional<std::int64_t>() : 50;
     const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
     std::vector<std::uint8_t> expected = by_definition(picture, view, rules.size);
-    change_colours(expected, view.colours.value());
+    adjust_colors(expected, view.colors.value());
     ASSERT_EQ(as_read(reader, sample, view, rules.size), expected) << sample;
     EXPECT_EQ(reader.read(sample, view).view.erased, view.erased);
-    EXPECT_FALSE(reader.read(sample, view).view.colours);
+    EXPECT_FALSE(reader.read(sample, view).view.colors);
   }
 }
 

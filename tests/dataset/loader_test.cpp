@@ -280,7 +280,7 @@ TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
   }
 }
 
-// Neither do colours and squares depend on who draws them.
+// Neither do colors and squares depend on who draws them.
 TEST_F(LoaderTest, changed_colours_and_erased_squares_are_the_same_on_any_number_of_ranks_and_threads) {
   ImageRules changed = rules;
   changed.jitter = {0.4F, 0.4F, 0.4F};

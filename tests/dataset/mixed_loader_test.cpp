@@ -90,7 +90,7 @@ TEST_F(MixedLoader, images_are_mixed_with_their_neighbours_on_any_number_of_rank
     const std::size_t other = i ^ 1;
     // Two steps of epoch 1, then one of epoch 2.
     const auto position = static_cast<std::int64_t>(i < 48 ? i + 48 : i - 48);
-    const float share = mixed_share(1.0F, 11, i < 48 ? 1 : 2, position - position % 2);
+    const float share = mixup_weight(1.0F, 11, i < 48 ? 1 : 2, position - position % 2);
     ASSERT_EQ(alone.shares[i], share) << i;
     ASSERT_EQ(alone.others[i], plain.labels[other]) << i;
     for (std::size_t value = 0; value < image_count; ++value) {

@@ -68,7 +68,7 @@ TEST(PictureGridTest, colours_are_those_of_training_and_what_is_erased_is_the_me
     const AugmentationParams view = draw_augmentation(rules, 5, 0, position, {6, 8});
     std::vector<std::uint8_t> image(6 * 8 * 3);
     cut_window(dataset.picture(sample), view, {6, 8}, image);
-    change_colours(image, view.colours.value());
+    adjust_colors(image, view.colors.value());
     for (std::int64_t y = 0; y < 6; ++y) {
       for (std::int64_t x = 0; x < 8; ++x) {
         const PictureBox& box = view.erased;
@@ -93,7 +93,7 @@ TEST(PictureGridTest, mixed_images_are_drawn_mixed) {
   const PictureGrid grid = picture_grid(dataset, rules, 5, 3);  // the partner of the third is not drawn
   ASSERT_EQ(grid.shares.size(), 3U);
   EXPECT_EQ(grid.others, (std::vector<std::int32_t>{plain.labels[1], plain.labels[0], plain.labels[3]}));
-  EXPECT_EQ(grid.shares[2], mixed_share(1.0F, 5, 0, 2));
+  EXPECT_EQ(grid.shares[2], mixup_weight(1.0F, 5, 0, 2));
   for (std::int64_t y = 0; y < 6; ++y) {
     for (std::int64_t x = 0; x < 8; ++x) {
       const float own = pixel_of(plain, 8 + y, x);

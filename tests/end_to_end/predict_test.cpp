@@ -14,7 +14,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/import/safetensors.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "picture/png.hpp"
 #include "step/model.hpp"
 #include "support/program.hpp"
@@ -178,8 +178,8 @@ TEST_F(PredictTest, another_programs_weights_predict_with_what_a_data_set_says) 
 TEST_F(PredictTest, torchvisions_weights_predict_with_names_of_classes_alone) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Model net(*device, {"resnet18", {224, 224, 3}, 2});
-  net.store.allocate(device->make_lasting(net.store.reduced_count(), DType::f32));
-  initialise(net.store, 3);
+  net.store.allocate(device->make_lasting(net.store.gradient_buffer_count(), DType::f32));
+  initialize(net.store, 3);
   const fs::path weights = folder_->path() / "resnet18.safetensors";
   const fs::path ours = folder_->path() / "resnet18.h5";
   const std::vector<ParameterStore::Entry> entries = net.store.entries();

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path of_class = folder / fmt::format("class {}", label);
     std::filesystem::create_directories(of_class);
     OwnedPicture picture = smooth_picture({40 + i % 7, 48 + i % 5 * 4}, i);
-    // One colour is missing: which, is the class.
+    // One color is missing: which, is the class.
     for (auto at = static_cast<std::size_t>(label); at < picture.pixels.size(); at += 3) picture.pixels[at] = 0;
     const std::vector<std::uint8_t> file = encode_jpeg(picture, 90);
     write_file_atomically(of_class / fmt::format("{}.jpg", i), std::as_bytes(std::span(file)));

@@ -9,7 +9,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "export/onnx_evaluator.hpp"
 #include "models/counter_values.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "step/model.hpp"
 
 namespace lockstep::testing {
@@ -20,8 +20,8 @@ constexpr std::int64_t pictures = 2;
 // A model with weights and statistics that are not those that it begins with.
 struct Trained {
   explicit Trained(const ModelOptions& options) : model(*device, options) {
-    model.store.allocate(device->make_lasting(model.store.reduced_count(), DType::f32));
-    initialise(model.store, 3);
+    model.store.allocate(device->make_lasting(model.store.gradient_buffer_count(), DType::f32));
+    initialize(model.store, 3);
     file = {options.name, {}, options.sample, {}, {}, model.store.entries()};
     std::uint64_t stream = 0;
     for (ParameterStore::Entry& entry : file.entries) {

@@ -7,7 +7,7 @@
 #include "models/allocation_counter.hpp"
 #include "models/counter_values.hpp"
 #include "models/test_net.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -21,7 +21,7 @@ class SilentSink final : public GradientSink {
 
 std::int64_t allocations_of_a_later_step(const ModelOptions& model) {
   TestNet net(model);
-  initialise(net.store, 1);
+  initialize(net.store, 1);
   const Shape shape{4, model.sample.height, model.sample.width, model.sample.channels};
   const Tensor images = make_images(*net.device, shape, counter_uniform(0, shape.count()));
   const Tensor labels = make_labels(*net.device, std::vector<float>{0, 1, 2, 3});

@@ -80,7 +80,7 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
       trained.gradients = gradients(net);
     }
     sgd->step(record);
-    net.store.move_statistics(record);
+    net.store.update_running_statistics(record);
     if (step == 0) trained.running = running(net);
   }
   trained.updated = state(net);

@@ -55,9 +55,9 @@ TEST(ModelZooTest, parameter_counts_are_those_of_the_originals) {
 }
 
 TEST(ModelZooTest, blocks_may_begin_as_identities) {
-  const auto zeros = [](const char* model, BlockStart start) {
+  const auto zeros = [](const char* model, ResidualInit start) {
     ModelOptions options{model, {32, 32, 3}, 10};
-    options.block_start = start;
+    options.residual_init = start;
     const Registered net(options);
     std::vector<std::string> names;
     for (const Parameter& parameter : net.store.parameters()) {
@@ -66,14 +66,14 @@ TEST(ModelZooTest, blocks_may_begin_as_identities) {
     }
     return names;
   };
-  EXPECT_TRUE(zeros("resnet18", BlockStart::whole).empty());
-  EXPECT_EQ(zeros("resnet18", BlockStart::identity),
+  EXPECT_TRUE(zeros("resnet18", ResidualInit::standard).empty());
+  EXPECT_EQ(zeros("resnet18", ResidualInit::zero_gamma),
             (std::vector<std::string>{"layer1.0.bn2.weight", "layer1.1.bn2.weight", "layer2.0.bn2.weight",
                                       "layer2.1.bn2.weight", "layer3.0.bn2.weight", "layer3.1.bn2.weight",
                                       "layer4.0.bn2.weight", "layer4.1.bn2.weight"}));
-  EXPECT_EQ(zeros("resnet50", BlockStart::identity).size(), 16U);
-  EXPECT_EQ(zeros("resnet50", BlockStart::identity).front(), "layer1.0.bn3.weight");
-  EXPECT_EQ(zeros("resnet20", BlockStart::identity).size(), 9U);
+  EXPECT_EQ(zeros("resnet50", ResidualInit::zero_gamma).size(), 16U);
+  EXPECT_EQ(zeros("resnet50", ResidualInit::zero_gamma).front(), "layer1.0.bn3.weight");
+  EXPECT_EQ(zeros("resnet20", ResidualInit::zero_gamma).size(), 9U);
 }
 
 TEST(ModelZooTest, blurred_maps_change_no_parameter) {
@@ -94,11 +94,12 @@ TEST(ModelZooTest, a_model_without_strided_convolutions_is_not_blurred) {
 
 // It used to be taken without a word, and to do nothing.
 TEST(ModelZooTest, a_model_without_blocks_has_no_other_start_of_them) {
-  EXPECT_EQ(refusal({.name = "lenet", .sample = {32, 32, 3}, .classes = 10, .block_start = BlockStart::identity}),
+  EXPECT_EQ(refusal({.name = "lenet", .sample = {32, 32, 3}, .classes = 10, .residual_init = ResidualInit::zero_gamma}),
             "model 'lenet' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). "
             "Leave out --zero-init-gamma.");
-  EXPECT_EQ(refusal({.name = "resnet20", .sample = {32, 32, 3}, .classes = 10, .block_start = BlockStart::identity}),
-            "accepted");
+  EXPECT_EQ(
+      refusal({.name = "resnet20", .sample = {32, 32, 3}, .classes = 10, .residual_init = ResidualInit::zero_gamma}),
+      "accepted");
 }
 
 TEST(ModelZooTest, the_stem_follows_the_sample_size) {

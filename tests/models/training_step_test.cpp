@@ -5,7 +5,7 @@
 
 #include "models/counter_values.hpp"
 #include "models/test_net.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -21,7 +21,7 @@ class TrainingStepTest : public ::testing::TestWithParam<StepCase> {
   static constexpr std::int64_t batch = 4;
 
   TrainingStepTest() : net(GetParam().model) {
-    initialise(net.store, 1);
+    initialize(net.store, 1);
     const SampleShape& sample = GetParam().model.sample;
     const Shape shape{batch, sample.height, sample.width, sample.channels};
     images = make_images(*net.device, shape, counter_uniform(0, shape.count()));
@@ -63,30 +63,30 @@ TEST_P(TrainingStepTest, evaluation_keeps_nothing) {
 TEST_P(TrainingStepTest, the_second_step_computes_the_same_bits) {
   RecordingSink sink;
   net.pass(images, labels, sink);
-  const std::vector<float> first = read(*net.device, net.store.reduced());
+  const std::vector<float> first = read(*net.device, net.store.gradient_buffer());
   net.pass(images, labels, sink);
-  EXPECT_EQ(read(*net.device, net.store.reduced()), first);
+  EXPECT_EQ(read(*net.device, net.store.gradient_buffer()), first);
 }
 
 TEST_P(TrainingStepTest, a_part_contributes_its_share_of_gradients_and_statistics) {
   RecordingSink sink;
   net.pass(images, labels, sink);
-  std::vector<float> halved = read(*net.device, net.store.reduced());
+  std::vector<float> halved = read(*net.device, net.store.gradient_buffer());
   const std::int64_t correct = net.store.gradient_count() + net.store.statistics_count() + ParameterStore::correct_slot;
   for (std::int64_t i = 0; i < correct; ++i) halved[static_cast<std::size_t>(i)] *= 0.5F;
   net.statistics.scale = 0.5F;
   net.pass(images, labels, sink);
-  EXPECT_EQ(read(*net.device, net.store.reduced()), halved);
+  EXPECT_EQ(read(*net.device, net.store.gradient_buffer()), halved);
 }
 
 TEST_P(TrainingStepTest, a_second_part_adds_its_gradients_and_statistics) {
   net.statistics.scale = 0.5F;
   RecordingSink first;
   net.pass(images, labels, first);
-  const std::vector<float> once = read(*net.device, net.store.reduced());
+  const std::vector<float> once = read(*net.device, net.store.gradient_buffer());
   RecordingSink second(Accumulate::add);
   net.pass(images, labels, second);
-  const std::vector<float> twice = read(*net.device, net.store.reduced());
+  const std::vector<float> twice = read(*net.device, net.store.gradient_buffer());
   for (std::size_t i = 0; i < once.size(); ++i) ASSERT_EQ(twice[i], 2.0F * once[i]) << i;
 }
 

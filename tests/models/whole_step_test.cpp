@@ -9,7 +9,7 @@
 #include "models/counter_values.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "support/device/devices.hpp"
 
 namespace lockstep::testing {
@@ -24,7 +24,7 @@ struct Outcome {
 
 Outcome one_step(const ModelOptions& model, std::shared_ptr<Device> device) {
   TestNet net(model, std::move(device));
-  initialise(net.store, 5);
+  initialize(net.store, 5);
   const SampleShape& sample = model.sample;
   const Shape shape{batch, sample.height, sample.width, sample.channels};
   std::vector<float> labels;

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "device/flat/step_record.hpp"
 #include "models/test_net.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -22,7 +22,7 @@ class ParameterStoreTest : public ::testing::Test {
     store_.add("conv.weight", {3, 2, 1, 1}, ParameterKind::conv_weight, ParameterRole::weight, uniform_fan_in(2));
     store_.add("conv.bias", {3}, ParameterKind::channel_vector, ParameterRole::bias, constant(0.5F));
     store_.add_statistic("norm.running_mean", 3, 2.0F);
-    store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
+    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
   }
 
   static std::vector<Entry> entries() {
@@ -51,25 +51,25 @@ TEST_F(ParameterStoreTest, gradients_lie_in_reverse_order_of_registration) {
   EXPECT_GE(weight.offset, bias.offset + bias.stored);
   EXPECT_EQ(weight.offset % 16, 0);
   EXPECT_EQ(bias.gradient.data(), store_.gradients().data());
-  EXPECT_EQ(weight.gradient.data(), store_.reduced().data() + weight.offset * 4);
+  EXPECT_EQ(weight.gradient.data(), store_.gradient_buffer().data() + weight.offset * 4);
   EXPECT_EQ(weight.value.data(), store_.values().data() + weight.offset * 4);
 }
 
 TEST_F(ParameterStoreTest, running_statistics_move_by_a_tenth_towards_the_batch) {
-  initialise(store_, 1);
+  initialize(store_, 1);
   const Statistic& mean = store_.statistics()[0];
   device_->write(std::vector<float>(static_cast<std::size_t>(mean.stored), 12.0F), mean.batch);
-  store_.move_statistics(StepRecord(*device_, ParameterStore::metric_slot_count));
+  store_.update_running_statistics(StepRecord(*device_, ParameterStore::metric_slot_count));
   const Entry running = store_.entries()[2];
   for (const float value : running.values) EXPECT_FLOAT_EQ(value, 0.9F * 2 + 0.1F * 12);
 }
 
 TEST_F(ParameterStoreTest, statistics_and_tail_lie_behind_the_gradients) {
   const Statistic& mean = store_.statistics()[0];
-  EXPECT_EQ(mean.batch.data(), store_.reduced().data() + store_.gradient_count() * 4);
+  EXPECT_EQ(mean.batch.data(), store_.gradient_buffer().data() + store_.gradient_count() * 4);
   EXPECT_EQ(store_.metric_slots(ParameterStore::loss_slot).data(),
-            store_.reduced().data() + (store_.gradient_count() + store_.statistics_count()) * 4);
-  EXPECT_EQ(store_.reduced_count(),
+            store_.gradient_buffer().data() + (store_.gradient_count() + store_.statistics_count()) * 4);
+  EXPECT_EQ(store_.gradient_buffer_count(),
             store_.gradient_count() + store_.statistics_count() + ParameterStore::metric_slot_count);
 }
 
@@ -186,11 +186,11 @@ TEST_F(ParameterStoreTest, statistics_move_by_a_tenth_of_the_batch_where_a_step_
   device_->store(ParameterKind::channel_vector, dims, std::vector<float>{3, 3, 3}, store_.statistics()[0].batch);
   const StepRecord record(*device_, ParameterStore::metric_slot_count);
   const auto means = [&] { return store_.entries()[2].values; };
-  store_.move_statistics(record);
+  store_.update_running_statistics(record);
   const std::vector<float> moved = means();
   for (const float mean : moved) EXPECT_FLOAT_EQ(mean, 2.1F);
   device_->write(std::vector<float>{static_cast<float>(StepVerdict::overflowed)}, record.at(step_verdict));
-  store_.move_statistics(record);
+  store_.update_running_statistics(record);
   EXPECT_EQ(means(), moved);
 }
 

@@ -26,7 +26,7 @@ struct PngHeader {
   std::uint32_t width;
   std::uint32_t height;
   char depth;
-  char colour;  // 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA
+  char color;  // 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA
   char interlace = 0;
 };
 
@@ -38,7 +38,7 @@ inline std::string make_png(const PngHeader& header, std::string_view rows, std:
   compress(reinterpret_cast<Bytef*>(packed.data()), &bytes, reinterpret_cast<const Bytef*>(rows.data()),
            static_cast<uLong>(rows.size()));
   packed.resize(bytes);
-  const std::string form{header.depth, header.colour, 0, 0, header.interlace};
+  const std::string form{header.depth, header.color, 0, 0, header.interlace};
   return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", big_endian(header.width) + big_endian(header.height) + form) +
          std::string(before) + png_chunk("IDAT", packed) + std::string(after) + png_chunk("IEND", "");
 }

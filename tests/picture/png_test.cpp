@@ -143,22 +143,23 @@ TEST(Png, bits_of_samples_are_those_that_are_stated) {
 // As the standard wants samples scaled, and as some writers leave them.
 TEST(Png, an_sbit_chunk_says_how_many_bits_count) {
   const std::string twelve = png_chunk("sBIT", "\x0c");
-  for (const SampleBits& bits : {SampleBits{12}, SampleBits{16, BitPlace::lowest}, SampleBits{16, BitPlace::highest}}) {
+  for (const SampleBits& bits :
+       {SampleBits{12}, SampleBits{16, BitPosition::lowest}, SampleBits{16, BitPosition::highest}}) {
     EXPECT_THAT(grays(decoded(wide_gray_png({0, 0x3e83, 0xffff}, twelve), bits)), ElementsAre(0, 62, 255));
     EXPECT_THAT(grays(decoded(wide_gray_png({0, 1000, 4095}, twelve), bits)), ElementsAre(0, 62, 255));
   }
   // 0x0ff0 is 255 of 4095 scaled up to 16 bits, or 4080 of 4095 left in the lowest bits.
   const std::string dark_or_low = wide_gray_png({0, 0x0ff0}, twelve);
-  EXPECT_THAT(grays(decoded(dark_or_low, {16, BitPlace::highest})), ElementsAre(0, 16));
-  EXPECT_THAT(grays(decoded(dark_or_low, {16, BitPlace::lowest})), ElementsAre(0, 254));
+  EXPECT_THAT(grays(decoded(dark_or_low, {16, BitPosition::highest})), ElementsAre(0, 16));
+  EXPECT_THAT(grays(decoded(dark_or_low, {16, BitPosition::lowest})), ElementsAre(0, 254));
   const auto samples_of = [](const std::string& file) { return wide_samples_of(std::as_bytes(std::span(file))); };
   EXPECT_EQ(samples_of(wide_gray_png({5, 7}, twelve))->stated_bits, 12);
   EXPECT_EQ(samples_of(wide_gray_png({5, 7}))->stated_bits, 0);
   EXPECT_EQ(samples_of(wide_gray_png({5, 7}))->largest, 7);
   EXPECT_FALSE(samples_of(make_png({1, 1, 8, 0}, "\0\x07"s)).has_value());
   // Of several channels, the largest number counts.
-  const std::string colours = make_png({1, 1, 16, 2}, "\0\x0f\xff\0\0\0\0"s, png_chunk("sBIT", "\x0a\x0c\x0b"));
-  EXPECT_THAT(decoded(colours).picture.pixels, ElementsAre(255, 0, 0));
+  const std::string colors = make_png({1, 1, 16, 2}, "\0\x0f\xff\0\0\0\0"s, png_chunk("sBIT", "\x0a\x0c\x0b"));
+  EXPECT_THAT(decoded(colors).picture.pixels, ElementsAre(255, 0, 0));
 }
 
 TEST(Png, what_follows_the_pixels_may_be_damaged) {

@@ -84,7 +84,7 @@ TEST(FieldsTest, names_are_taken_once_and_every_entry_says_what_it_is) {
 TEST(FieldsTest, a_value_comes_back_as_it_was_written_and_moves_its_own_field_alone) {
   for (const Field& field : training_fields()) {
     Settings settings;
-    EXPECT_EQ(field.objection(example(field)), "") << field.name;
+    EXPECT_EQ(field.validation_error(example(field)), "") << field.name;
     field.set(settings, {example(field)});
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{example(field)}) << field.name;
     for (const Field& other : training_fields()) {
@@ -153,18 +153,18 @@ TEST(FieldsTest, colours_are_stated_at_once_or_one_after_another) {
   const Field& field = field_named("color-jitter");
   const auto read = [&](const char* text) {
     Settings settings;
-    EXPECT_EQ(field.objection(text), "") << text;
+    EXPECT_EQ(field.validation_error(text), "") << text;
     field.set(settings, {text});
     return std::pair(settings.recipe.images.jitter.value(), field.texts(settings).front());
   };
-  EXPECT_EQ(read("0.4"), std::pair(ColourJitter({0.4F, 0.4F, 0.4F}), std::string("0.4")));
+  EXPECT_EQ(read("0.4"), std::pair(ColorJitter({0.4F, 0.4F, 0.4F}), std::string("0.4")));
   EXPECT_EQ(read("0.4,0.40,4e-1").second, "0.4");
-  EXPECT_EQ(read("0,0.3,1"), std::pair(ColourJitter({0, 0.3F, 1}), std::string("0,0.3,1")));
-  EXPECT_EQ(field.objection("0.4,0.4"),
+  EXPECT_EQ(read("0,0.3,1"), std::pair(ColorJitter({0, 0.3F, 1}), std::string("0,0.3,1")));
+  EXPECT_EQ(field.validation_error("0.4,0.4"),
             "'0.4,0.4' is neither a number from 0 to 1 nor three. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast "
             "and saturation");
   for (const char* text : {"", ",", "0.4,", "0.4,0.4,0.4,", "0.1,0.1,0.1,0.1", "1.1", "-0.1", "0.4 0.4 0.4", "nan"}) {
-    EXPECT_NE(field.objection(text), "") << text;
+    EXPECT_NE(field.validation_error(text), "") << text;
   }
 }
 
@@ -174,7 +174,7 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
   for (const Field& field : training_fields()) {
     const bool is_number =
         field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
-    if (is_number && field.objection("0").empty()) taken.insert(field.name);
+    if (is_number && field.validation_error("0").empty()) taken.insert(field.name);
   }
   EXPECT_EQ(taken,
             (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "beta1", "ema", "warmup-from",

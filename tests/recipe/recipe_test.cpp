@@ -96,12 +96,12 @@ TEST(LoaderShareTest, a_batch_that_cannot_be_shared_is_refused) {
       {"batch of each rank, virtual ranks", [] { loader_share(virtual_ranks(per_rank(8, 1), 12), 0, 1); },
        "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
        "--global-batch."},
-      {"fewer samples than ranks", [] { fitted(usual(128), 3, 2); },
+      {"fewer samples than ranks", [] { fit_global_batch(usual(128), 3, 2); },
        "3 parts cannot share a training set of 2 samples (each takes at least one in a step). Start fewer ranks."},
-      {"fewer samples than parts", [] { fitted(usual(128, 2), 3, 5); },
+      {"fewer samples than parts", [] { fit_global_batch(usual(128, 2), 3, 5); },
        "6 parts cannot share a training set of 5 samples (each takes at least one in a step). Start fewer ranks, or "
        "lower --accumulate."},
-      {"fewer samples than virtual ranks", [] { fitted(virtual_ranks(usual(128), 12), 3, 5); },
+      {"fewer samples than virtual ranks", [] { fit_global_batch(virtual_ranks(usual(128), 12), 3, 5); },
        "12 parts cannot share a training set of 5 samples (each takes at least one in a step). Lower "
        "--virtual-ranks."},
   });
@@ -110,7 +110,7 @@ TEST(LoaderShareTest, a_batch_that_cannot_be_shared_is_refused) {
 // Three ranks were refused the default, whose neighbours they then had to type.
 TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
   const auto fits = [](const BatchOptions& options, int ranks, std::int64_t samples) {
-    return fitted(options, ranks, samples).global_batch->value;
+    return fit_global_batch(options, ranks, samples).global_batch->value;
   };
   EXPECT_EQ(fits(usual(128), 2, 50000), 128);
   EXPECT_EQ(fits(usual(128), 3, 50000), 126);
@@ -271,15 +271,15 @@ TEST(ImageRulesTest, what_is_stated_counts_and_else_colours_stay_and_no_square_i
   const Manifest data = data_of(SampleStore::jpeg);
   ImageOptions options;
   options.augmentation = Augmentation::none;
-  options.least_area = 0.25F;
+  options.min_area = 0.25F;
   options.decoding = Decoding::exact;
   options.jitter = {0.1F, 0.2F, 0.3F};
   options.cutout = 8;
   for (const ImageRules& rules : {training_rules(options, data, 0), test_rules(options, data)}) {
     EXPECT_EQ(rules.augmentation, Augmentation::none);
-    EXPECT_EQ(rules.least_area, 0.25F);
+    EXPECT_EQ(rules.min_area, 0.25F);
     EXPECT_EQ(rules.decoding, Decoding::exact);
-    EXPECT_EQ(rules.jitter, (ColourJitter{0.1F, 0.2F, 0.3F}));
+    EXPECT_EQ(rules.jitter, (ColorJitter{0.1F, 0.2F, 0.3F}));
     EXPECT_EQ(rules.cutout, 8);
   }
   EXPECT_EQ(training_rules({}, data, 0).jitter, std::nullopt);
@@ -299,10 +299,10 @@ TEST(BlockShuffleTest, is_made_where_the_plan_asks_for_blocks) {
   EXPECT_EQ(blocks->window, 4);
 }
 
-int norm_group(const BatchOptions& batch, int norm_ranks, int ranks) {
+int norm_group(const BatchOptions& batch, int sync_batch_norm_ranks, int ranks) {
   Recipe recipe;
   recipe.batch = batch;
-  recipe.norm_ranks = norm_ranks;
+  recipe.sync_batch_norm_ranks = sync_batch_norm_ranks;
   return norm_group_size(recipe, loader_share(batch, 0, ranks), ranks);
 }
 

@@ -29,7 +29,7 @@ TEST(RecipesTest, every_recipe_states_what_options_take_and_what_is_read) {
       EXPECT_TRUE(field.part == Field::Part::recipe || field.name == "test-flip");
       EXPECT_EQ(unused_option_message(field, settings), "") << recipe.name << " " << stated.name;
       if (field.form == Field::Form::list) continue;
-      EXPECT_EQ(field.objection(std::string(stated.value)), "") << recipe.name << " " << stated.name;
+      EXPECT_EQ(field.validation_error(std::string(stated.value)), "") << recipe.name << " " << stated.name;
     }
     for (const char* decided : {"model", "epochs", "global-batch", "optimizer", "momentum", "weight-decay",
                                 "label-smoothing", "lr", "lr-batch", "schedule", "warmup"}) {

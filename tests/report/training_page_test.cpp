@@ -108,9 +108,9 @@ TEST(TrainingPageTest, several_trainings_have_a_plot_for_each_kind_and_a_table_o
   EXPECT_EQ(plots[0].title, "Training loss");
   ASSERT_EQ(plots[2].series.size(), 2U);
   EXPECT_EQ(plots[2].series[1].name, "b");
-  EXPECT_EQ(plots[2].series[1].colour, 1);
+  EXPECT_EQ(plots[2].series[1].color, 1);
   ASSERT_EQ(plots[3].series.size(), 1U);
-  EXPECT_EQ(plots[3].series[0].colour, 1);  // a training has one colour in all plots
+  EXPECT_EQ(plots[3].series[0].color, 1);  // a training has one color in all plots
 
   const std::vector<Difference> differences = differences_of(runs);
   ASSERT_EQ(differences.size(), 3U);

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 // What parse_study() says to it; empty: nothing is wrong.
-std::string objection(const std::string& text) {
+std::string validation_error(const std::string& text) {
   try {
     parse_study(text, "made_up.json");
     return {};
@@ -32,7 +32,7 @@ std::string objection(const std::string& text) {
 std::string objection_after(const std::function<void(nlohmann::json&)>& change) {
   nlohmann::json json = nlohmann::json::parse(study_text(made_up_study({})));
   change(json);
-  return objection(json.dump());
+  return validation_error(json.dump());
 }
 
 TEST(StudyFile, what_is_written_is_read_again) {
@@ -49,7 +49,7 @@ TEST(StudyFile, what_is_written_is_read_again) {
 }
 
 TEST(StudyFile, an_older_version_is_refused_and_may_be_written_over) {
-  EXPECT_EQ(objection(R"({"about": "scaling study of Lockstep, version 1"})"),
+  EXPECT_EQ(validation_error(R"({"about": "scaling study of Lockstep, version 1"})"),
             "'made_up.json' is no such study: it does not say that it is a 'scaling study of Lockstep, version 2' "
             "('about'). Repeat the study with this version.");
   EXPECT_TRUE(begins_as_study("{\n \"about\": \"scaling study of Lockstep, version 1\""));
@@ -58,7 +58,7 @@ TEST(StudyFile, an_older_version_is_refused_and_may_be_written_over) {
 TEST(StudyFile, names_of_unknown_origin_are_no_trouble) {
   Study study = made_up_study({});
   study.hosts[0] = "\xff\x1b[2J\"";
-  EXPECT_EQ(objection(study_text(study)), "");
+  EXPECT_EQ(validation_error(study_text(study)), "");
 }
 
 TEST(StudyFile, parts_may_be_unknown) {
@@ -68,10 +68,10 @@ TEST(StudyFile, parts_may_be_unknown) {
 }
 
 TEST(StudyFile, other_files_are_refused) {
-  EXPECT_EQ(objection("ranks,nodes"), "'made_up.json' is no scaling study: it is no JSON. Name a study.json.");
-  EXPECT_EQ(objection("[]"), "'made_up.json' is no scaling study: it is no object. Name a study.json.");
-  EXPECT_THAT(objection(std::string(100'000, '[')), HasSubstr("it is no JSON"));
-  EXPECT_THAT(objection(R"({"about": "a summary"})"),
+  EXPECT_EQ(validation_error("ranks,nodes"), "'made_up.json' is no scaling study: it is no JSON. Name a study.json.");
+  EXPECT_EQ(validation_error("[]"), "'made_up.json' is no scaling study: it is no object. Name a study.json.");
+  EXPECT_THAT(validation_error(std::string(100'000, '[')), HasSubstr("it is no JSON"));
+  EXPECT_THAT(validation_error(R"({"about": "a summary"})"),
               HasSubstr("it does not say that it is a 'scaling study of Lockstep, version 2' ('about')"));
 }
 

@@ -50,7 +50,7 @@ class RecordingReducer final : public AllReducer {
 
 class AllReduceTest : public testing::Test {
  protected:
-  void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.reduced_count(), DType::f32)); }
+  void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.gradient_buffer_count(), DType::f32)); }
 
   void report_part(AllReduce& exchange) {
     for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) exchange.ready(parameter);
@@ -74,7 +74,7 @@ TEST_F(AllReduceTest, buckets_cover_the_reduced_array_from_front_to_back) {
     EXPECT_EQ(slice.first, end);
     end = slice.end;
   }
-  EXPECT_EQ(end, model_.store.reduced_count());
+  EXPECT_EQ(end, model_.store.gradient_buffer_count());
   EXPECT_EQ(reducer_.waits, 1);
 }
 
@@ -102,7 +102,7 @@ TEST_F(AllReduceTest, where_the_host_sums_nothing_goes_before_backward_has_ended
   exchange.finish();
   ASSERT_EQ(reducer_.slices.size(), exchange.bucket_count());
   EXPECT_EQ(reducer_.slices.front().first, 0);
-  EXPECT_EQ(reducer_.slices.back().end, model_.store.reduced_count());
+  EXPECT_EQ(reducer_.slices.back().end, model_.store.gradient_buffer_count());
   EXPECT_EQ(reducer_.waits, 1);
 }
 
@@ -113,7 +113,7 @@ TEST_F(AllReduceTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
     exchange.ready(parameter);
     const std::int64_t reported = parameter.offset + parameter.stored;
     for (const auto& slice : reducer_.slices) {
-      const bool last = slice.end == model_.store.reduced_count();
+      const bool last = slice.end == model_.store.gradient_buffer_count();
       EXPECT_TRUE(last || slice.end - 16 <= reported) << slice.end;
     }
   }
@@ -165,7 +165,7 @@ TEST_F(AllReduceTest, counts_gradients_that_overflow_and_not_what_lies_behind_th
 
 TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they_cannot_hold) {
   const ParameterStore& store = model_.store;
-  const std::int64_t count = store.reduced_count();
+  const std::int64_t count = store.gradient_buffer_count();
   const Tensor sums = device_->make_lasting(count, DType::i64);
   const FixedPoint form = fixed_point_for(2);
   const RecordingReducer& reducer = *owned_;
@@ -177,7 +177,7 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
     EXPECT_EQ(exchange.accumulate(), Accumulate::overwrite);
     values[7] = micro_batch == 0 ? form.limit : 1.0F;
     values[static_cast<std::size_t>(store.gradient_count())] = micro_batch == 0 ? 1.0F : std::nanf("");  // a statistic
-    device_->write(values, store.reduced());
+    device_->write(values, store.gradient_buffer());
     report_part(exchange);
   }
   EXPECT_EQ(reducer.rounded, 0U) << "whole numbers are not rounded on their way";
@@ -185,7 +185,7 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
   EXPECT_EQ(sums.as<std::int64_t>()[7], std::int64_t{1} << 40);
   exchange.finish();
   std::vector<float> result(static_cast<std::size_t>(count));
-  device_->read(store.reduced(), result);
+  device_->read(store.gradient_buffer(), result);
   EXPECT_EQ(result[0], 0.5F);
   float overflow = 0;
   device_->read(store.metric_slots(ParameterStore::overflow_slot), std::span(&overflow, 1));

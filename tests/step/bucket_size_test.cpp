@@ -16,7 +16,7 @@ constexpr std::int64_t mebibyte = 1 << 20;
 // Takes as long as it is told.
 class SlowReducer final : public AllReducer {
  public:
-  explicit SlowReducer(const SumSpeed& speed) : speed_(speed) {}
+  explicit SlowReducer(const ReductionCost& speed) : speed_(speed) {}
   Tensor allocate(std::int64_t, DType) override { return {}; }
   void start_sum(const Tensor& values) override {
     const double seconds = speed_.latency_seconds + static_cast<double>(values.bytes()) / speed_.bytes_per_second;
@@ -26,7 +26,7 @@ class SlowReducer final : public AllReducer {
   std::string description() const override { return "slow"; }
 
  private:
-  SumSpeed speed_;
+  ReductionCost speed_;
 };
 
 TEST(BucketSize, a_tenth_of_a_buckets_time_is_latency) {
@@ -41,7 +41,8 @@ TEST(BucketSize, latency_and_bandwidth_are_told_apart) {
   const auto device = cpu::open_cpu_device({.threads = 1});
   const Communicator world(MPI_COMM_WORLD);
   SlowReducer reducer({2e-3, 4e9});
-  const SumSpeed speed = measure_sums(reducer, world, *device, device->make_lasting(5 * mebibyte, DType::f32));
+  const ReductionCost speed =
+      measure_reduction(reducer, world, *device, device->make_lasting(5 * mebibyte, DType::f32));
   EXPECT_NEAR(speed.latency_seconds, 2e-3, 1e-3);
   EXPECT_NEAR(speed.bytes_per_second, 4e9, 2e9);
 }
@@ -50,7 +51,7 @@ TEST(BucketSize, a_tiny_net_is_no_trouble) {
   const auto device = cpu::open_cpu_device({.threads = 1});
   const Communicator world(MPI_COMM_WORLD);
   const auto reducer = make_cpu_all_reducer("auto", world, 64);
-  const SumSpeed speed = measure_sums(*reducer, world, *device, reducer->allocate(16));
+  const ReductionCost speed = measure_reduction(*reducer, world, *device, reducer->allocate(16));
   EXPECT_GE(choose_bucket_bytes(speed), mebibyte);
 }
 

@@ -44,7 +44,7 @@ std::vector<float> share_of(const Values& rows, const Communicator& world) {
 
 TEST(NormGroupTest, ranks_that_share_a_batch_agree_with_pytorch_on_the_whole_of_it) {
   const Communicator world(MPI_COMM_WORLD);
-  RankNormGroup group(world, world.size());
+  SyncBatchNormGroup group(world, world.size());
   const GoldenFile golden(golden_path("resnet20"));
   TestNet net(ModelOptions{"resnet20", {32, 32, 3}, 10});
   std::vector<ParameterStore::Entry> entries = net.store.entries();
@@ -81,12 +81,12 @@ TEST(NormGroupTest, ranks_that_share_a_batch_agree_with_pytorch_on_the_whole_of_
 
 TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_share_a_norm) {
   const Communicator world(MPI_COMM_WORLD);
-  RankNormGroup group(world, world.size());
+  SyncBatchNormGroup group(world, world.size());
   const auto device = open_test_device();
   ParameterStore store(*device);
   const StatisticsShare statistics{.group = &group};
   ConvNormAct unit({*device, store, statistics}, "conv", "norm", {3, 6, 3, 1, 1}, {}, Activation::relu);
-  store.allocate(device->make_lasting(store.reduced_count(), DType::f32));
+  store.allocate(device->make_lasting(store.gradient_buffer_count(), DType::f32));
   const Tensor image = make_images(*device, {1, 1, 1, 3}, std::vector<float>{1, 2, 3});
   const std::string message = message_of(Failure::usage, [&] { unit.forward(image, Mode::train); });
   EXPECT_THAT(message,
@@ -137,7 +137,7 @@ struct Members {
       : model(session.device(), {choice.model, choice.shape, 10}),
         exchange(make_all_reduce(session, model.store, reduce, share.total_micro_batches)),
         optimizer(make_optimizer(model.store, SgdOptions{}, {})) {
-    initialise(model.store, 3);
+    initialize(model.store, 3);
   }
   Model model;
   std::unique_ptr<Exchange> exchange;
@@ -152,7 +152,7 @@ std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, con
   const Session session{world, open_backend({.name = "cpu", .threads = threads})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   Members members(session, choice, share, reduce);
-  RankNormGroup group(world, group_size);
+  SyncBatchNormGroup group(world, group_size);
   TrainingStep step(session, members.model, *members.exchange, *members.optimizer, share, 0.1F, nullptr, &group);
   PartLoader loader(session.device(), choice.shape, share);
   for (int index = 0; index < steps; ++index) step.run(loader, index, 0.05);
@@ -209,11 +209,11 @@ TEST(NormGroupTest, a_group_is_made_of_neighbours_as_the_recipe_says) {
   const Model model(session.device(), {"convnet", {28, 28, 1}, 10});
   Recipe recipe;
   EXPECT_EQ(make_norm_group(session, recipe, share, model.store), nullptr);
-  recipe.norm_ranks = 0;
+  recipe.sync_batch_norm_ranks = 0;
   const std::unique_ptr<NormGroup> all = make_norm_group(session, recipe, share, model.store);
   EXPECT_EQ(all == nullptr, world.size() == 1);
   if (world.size() != 4) return;
-  recipe.norm_ranks = 2;
+  recipe.sync_batch_norm_ranks = 2;
   const std::unique_ptr<NormGroup> pair = make_norm_group(session, recipe, share, model.store);
   std::vector<double> ranks(2);
   const auto own = static_cast<double>(world.rank());
@@ -230,7 +230,7 @@ TEST(NormGroupTest, a_model_without_norms_has_none_to_share) {
   const Model model(session.device(), {"lenet", {32, 32, 3}, 10});
   Recipe recipe;
   recipe.model = "lenet";
-  recipe.norm_ranks = 0;
+  recipe.sync_batch_norm_ranks = 0;
   EXPECT_EQ(message_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
             "model 'lenet' has no batch norms whose statistics ranks could take together. Leave out "
             "--sync-batch-norm.");
@@ -243,7 +243,7 @@ TEST(NormGroupTest, norms_of_a_gpu_have_no_group) {
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   const Model model(session.device(), {"convnet", {28, 28, 1}, 10});
   Recipe recipe;
-  recipe.norm_ranks = 0;
+  recipe.sync_batch_norm_ranks = 0;
   EXPECT_EQ(message_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
             "batch norms of a GPU do not take their statistics with other ranks (a recorded step does not wait for "
             "them). Leave out --sync-batch-norm, or use --device cpu.");

@@ -79,7 +79,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
       if (index == 3) step.scale_loss({1024, 0, 0});  // as after an overflow
       step.start(loader, index, 0.05 / (1 + index));
       step.finish();
-      for (const Tensor& array : {step.model().store.reduced(), step.model().store.values()}) {
+      for (const Tensor& array : {step.model().store.gradient_buffer(), step.model().store.values()}) {
         on.read(array, outcomes.emplace_back(static_cast<std::size_t>(array.shape().count())));
       }
       step.model().network->forward(test.images, Mode::evaluate);

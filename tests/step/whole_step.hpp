@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "step/all_reduce.hpp"
 #include "step/training_step.hpp"
 
@@ -18,7 +18,7 @@ struct StepMembers {
       : own_model(session.device(), model),
         own_exchange(make_all_reduce(session, own_model.store, reduce, share.total_micro_batches)),
         own_optimizer(make_optimizer(own_model.store, options, clip_norm)) {
-    initialise(own_model.store, seed);
+    initialize(own_model.store, seed);
   }
 
   Model own_model;

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
@@ -24,8 +24,8 @@ class EvaluationTest : public testing::Test {
     backend_ = open_backend({.name = "cpu", .threads = 1});
     Device& device = backend_->device();
     model_ = std::make_unique<Model>(device, ModelOptions{"resnet20", {8, 8, 3}, 10});
-    model_->store.allocate(device.make_lasting(model_->store.reduced_count(), DType::f32));
-    initialise(model_->store, 5);
+    model_->store.allocate(device.make_lasting(model_->store.gradient_buffer_count(), DType::f32));
+    initialize(model_->store, 5);
   }
   ~EvaluationTest() override {
     dataset_.reset();

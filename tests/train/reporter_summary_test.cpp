@@ -44,16 +44,16 @@ TEST_F(ReporterSummaryTest, the_summary_knows_the_best_test_and_its_step_also_af
   {
     Reporter reporter(0, lock(), {4, 5}, 5);
     reporter.start();
-    reporter.summarise(RunState::running, {});
+    reporter.write_summary(RunState::running, {});
     EXPECT_EQ(summary()["best_accuracy"], nullptr);
     EXPECT_EQ(summary()["test_accuracy"], nullptr);
     EXPECT_EQ(summary()["step"], 0);
     reporter.step({0, 4}, {1, 1, 4}, 0.1, 0);
     reporter.test({0, 4}, right(6), 1);
-    reporter.summarise(RunState::running, {});
+    reporter.write_summary(RunState::running, {});
     reporter.step({1, 9}, {1, 1, 4}, 0.1, 0);
     reporter.test({1, 9}, right(4), 1);
-    reporter.summarise(RunState::running, {});
+    reporter.write_summary(RunState::running, {});
   }
   EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.75);
   EXPECT_EQ(summary()["best_step"], 5);
@@ -66,7 +66,7 @@ TEST_F(ReporterSummaryTest, the_summary_knows_the_best_test_and_its_step_also_af
   Reporter reporter(0, lock(), {4, 5}, 5, &state);
   reporter.start();
   EXPECT_DOUBLE_EQ(reporter.state().score, 0.5);
-  reporter.summarise(RunState::running, {});
+  reporter.write_summary(RunState::running, {});
   EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.75);
   EXPECT_EQ(summary()["best_step"], 5);
   EXPECT_DOUBLE_EQ(summary()["test_accuracy"], 0.5);
@@ -80,7 +80,7 @@ TEST_F(ReporterSummaryTest, the_summary_knows_the_best_test_and_its_step_also_af
   reporter.step({2, 14}, {1, 1, 4}, 0.1, 0);
   reporter.test({2, 14}, right(8), 1);
   reporter.validation({2, 14}, right(7), 1);
-  reporter.summarise(RunState::done, {});
+  reporter.write_summary(RunState::done, {});
   EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.875);
   EXPECT_EQ(summary()["best_step"], 15);
 }
@@ -93,7 +93,7 @@ TEST_F(ReporterSummaryTest, of_two_tests_as_good_the_last_is_the_best) {
     for (const std::int64_t epoch : {0, 1}) {
       reporter.step({epoch, 5 * epoch + 4}, {1, 1, 4}, 0.1, 0);
       reporter.test({epoch, 5 * epoch + 4}, right(6), 1);
-      reporter.summarise(RunState::running, {});
+      reporter.write_summary(RunState::running, {});
     }
   }
   EXPECT_EQ(summary()["best_step"], 10);
@@ -109,7 +109,7 @@ TEST_F(ReporterSummaryTest, the_best_test_is_found_in_the_lines_of_the_attempts_
     state.report.test_accuracy = state.report.score = 0.25;
     Reporter reporter(0, lock(), {4, 5}, 5, &state);
     reporter.start();
-    reporter.summarise(RunState::running, {});
+    reporter.write_summary(RunState::running, {});
     const nlohmann::json summary = this->summary();
     return std::pair(summary["best_accuracy"].get<double>(), summary["best_step"].get<int>());
   };
@@ -131,7 +131,7 @@ TEST_F(ReporterSummaryTest, a_test_without_a_right_answer_is_a_test) {
   Reporter reporter(0, lock(), length_, 5);
   reporter.start();
   reporter.test({0, 4}, right(0), 1);
-  reporter.summarise(RunState::running, {});
+  reporter.write_summary(RunState::running, {});
   const nlohmann::json summary = this->summary();
   EXPECT_EQ(summary["best_accuracy"], 0.0);
   EXPECT_EQ(summary["best_step"], 5);
@@ -143,20 +143,20 @@ TEST_F(ReporterSummaryTest, a_summary_without_room_is_told_once_and_fails_only_w
   const nlohmann::json large = {{"command_line", std::string(100'000, 'x')}};
   const NoRoomBeyond limit(50'000);
   testing::internal::CaptureStderr();
-  reporter.summarise(RunState::running, large);
-  reporter.summarise(RunState::running, large);
+  reporter.write_summary(RunState::running, large);
+  reporter.write_summary(RunState::running, large);
   const std::string told = testing::internal::GetCapturedStderr();
   const std::string message = "summary.json is behind until a later one is written; the training goes on.";
   EXPECT_NE(told.find(message), std::string::npos) << told;
   EXPECT_EQ(told.find(message), told.rfind(message)) << told;
-  EXPECT_THROW(reporter.summarise(RunState::done, large), Error);
+  EXPECT_THROW(reporter.write_summary(RunState::done, large), Error);
 }
 
 TEST_F(ReporterSummaryTest, a_training_whose_folder_another_job_has_ends) {
   Reporter reporter(0, lock(), length_, 2);
   reporter.start();
   write_file_atomically(folder_ / "lock", "another's\n");
-  EXPECT_THROW(reporter.summarise(RunState::running, {}), Error);
+  EXPECT_THROW(reporter.write_summary(RunState::running, {}), Error);
 }
 
 // Its start and its interruptions were forgotten.
@@ -169,7 +169,7 @@ TEST_F(ReporterSummaryTest, a_finished_training_that_goes_on_keeps_its_history) 
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
   Reporter reporter(0, lock(), length_, 2, &state);
   reporter.start();
-  reporter.summarise(RunState::running, {});
+  reporter.write_summary(RunState::running, {});
   const nlohmann::json summary = this->summary();
   EXPECT_EQ(summary["started"], "2026-01-02T03:04:05Z");
   EXPECT_EQ(summary["interruptions"].size(), 1U);

@@ -207,7 +207,7 @@ TEST_F(ReporterTest, only_rank_0_writes) {
   Reporter reporter(1, nullptr, length_, 2);
   reporter.start();
   reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
-  reporter.summarise(RunState::done, {{"steps", 10}});
+  reporter.write_summary(RunState::done, {{"steps", 10}});
   reporter.finish();
   EXPECT_FALSE(std::filesystem::exists(folder_));
 }
@@ -215,7 +215,7 @@ TEST_F(ReporterTest, only_rank_0_writes) {
 TEST_F(ReporterTest, without_a_folder_nothing_is_written) {
   Reporter reporter(0, nullptr, length_, 1);
   reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
-  reporter.summarise(RunState::done, {{"steps", 10}});
+  reporter.write_summary(RunState::done, {{"steps", 10}});
   reporter.finish();
 }
 

@@ -196,9 +196,9 @@ TEST(ResumeRulesTest, a_batch_stated_for_each_rank_keeps_the_global_batch) {
 }
 
 TEST(ResumeRulesTest, a_batch_that_nobody_stated_stays_what_it_was) {
-  Recipe fitted = recipe();
-  fitted.batch.global_batch = {126};
-  const nlohmann::json earlier = fixed(fitted);
+  Recipe fit_global_batch = recipe();
+  fit_global_batch.batch.global_batch = {126};
+  const nlohmann::json earlier = fixed(fit_global_batch);
   const BatchOptions usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
   for (const int ranks : {1, 2, 3}) EXPECT_EQ(resumed(usual, earlier, ranks), 126);
   EXPECT_EQ(message_of(Failure::usage, [&] { resumed(usual, earlier, 5); }),

@@ -61,7 +61,7 @@ PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t ep
   const double whole = static_cast<double>(picture.height) * static_cast<double>(picture.width);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const Draw bits = draw(seed, epoch, position, attempt);
-    const double least = rules.least_area;
+    const double least = rules.min_area;
     const double area = whole * (least + (1 - least) * static_cast<double>(uniform(bits[0])));
     const double shape = std::exp(std::log(widest) * (2 * static_cast<double>(uniform(bits[1])) - 1));
     const PictureSize part{std::lround(std::sqrt(area / shape)), std::lround(std::sqrt(area * shape))};
@@ -74,13 +74,13 @@ PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t ep
 
 bool is_mirrored(const Draw& bits) { return uniform(bits[2]) < 0.5F; }
 
-ColourSteps draw_colours(const ColourJitter& jitter, const Draw& bits) {
+ColorSteps draw_colours(const ColorJitter& jitter, const Draw& bits) {
   const auto factor = [&](std::size_t number, float strength) {
     return 1 + strength * (2 * uniform(bits[number]) - 1);
   };
-  ColourSteps steps{{{ColourProperty::brightness, factor(0, jitter.brightness)},
-                     {ColourProperty::contrast, factor(1, jitter.contrast)},
-                     {ColourProperty::saturation, factor(2, jitter.saturation)}}};
+  ColorSteps steps{{{ColorProperty::brightness, factor(0, jitter.brightness)},
+                    {ColorProperty::contrast, factor(1, jitter.contrast)},
+                    {ColorProperty::saturation, factor(2, jitter.saturation)}}};
   // A random permutation: swap the first with any of the three, then the second with itself or the third.
   const auto order = static_cast<std::size_t>(std::uint64_t{bits[3]} * 6 >> 32);
   std::swap(steps[0], steps[order / 2]);
@@ -172,12 +172,12 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
 AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
                                      std::int64_t position, const PictureSize& picture) {
   AugmentationParams view = draw_window(rules, seed, epoch, position, picture);
-  if (rules.jitter) view.colours = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
+  if (rules.jitter) view.colors = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
   if (rules.cutout) view.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
   return view;
 }
 
-float mixed_share(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
+float mixup_weight(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
   int number = mixup_draw;
   const auto draw_next = [&] { return draw(seed, epoch, position, number++); };
   const double own = log_of_gamma(static_cast<double>(alpha), draw_next);

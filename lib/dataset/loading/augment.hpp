@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "picture/colours.hpp"
+#include "picture/colors.hpp"
 #include "picture/picture.hpp"
 #include "picture/resize.hpp"
 
@@ -24,23 +24,23 @@ enum class Decoding : std::uint8_t {
   exact,   // at full size, with Pillow's pixels
 };
 
-// Strengths of color jitter. Each factor (picture/colours.hpp) is drawn uniformly from [1 - strength, 1 + strength].
-struct ColourJitter {
+// Strengths of color jitter. Each factor (picture/colors.hpp) is drawn uniformly from [1 - strength, 1 + strength].
+struct ColorJitter {
   float brightness = 0;
   float contrast = 0;
   float saturation = 0;
-  bool operator==(const ColourJitter&) const = default;
+  bool operator==(const ColorJitter&) const = default;
 };
 
 // How pictures of any size become images of one size.
 struct ImageRules {
   PictureSize size;  // size of an image
   Augmentation augmentation = Augmentation::none;
-  float least_area = 0.08F;  // smallest area fraction of a resized crop; the largest is 1, as in torchvision
+  float min_area = 0.08F;  // smallest area fraction of a resized crop; the largest is 1, as in torchvision
   // Shorter side that pictures are resized to before the crop, which is random or central. Unset: no resizing.
   std::optional<std::int64_t> shorter_side = {};
   Decoding decoding = Decoding::scaled;
-  std::optional<ColourJitter> jitter = {};  // color jitter in training
+  std::optional<ColorJitter> jitter = {};   // color jitter in training
   std::optional<std::int64_t> cutout = {};  // side of the square erased in training (DeVries and Taylor 2017)
   std::optional<float> mixup = {};          // alpha of mixup in training (Zhang et al. 2018)
 
@@ -59,7 +59,7 @@ struct AugmentationParams {
   std::int32_t left = 0;
   bool mirrored = false;
   std::optional<Resampling> resampling = {};
-  std::optional<ColourSteps> colours = {};
+  std::optional<ColorSteps> colors = {};
   PictureBox erased = {};  // inside the image
   bool operator==(const AugmentationParams&) const = default;
 };
@@ -75,7 +75,7 @@ AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed
                                      std::int64_t position, const PictureSize& picture);
 
 // Mixup weight of an image's own sample, drawn from Beta(alpha, alpha): a pure function of its arguments.
-float mixed_share(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position);
+float mixup_weight(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position);
 
 // Parameters in evaluation: a center crop.
 AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture);

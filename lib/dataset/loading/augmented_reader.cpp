@@ -36,13 +36,13 @@ PictureBox inside(const AugmentationParams& view, const PictureSize& image, cons
 AugmentedPicture AugmentedReader::read(std::int64_t sample, const AugmentationParams& view) {
   AugmentedPicture seen = read_window(sample, view);
   seen.view.erased = view.erased;
-  seen.view.colours.reset();
-  if (!view.colours) return seen;
+  seen.view.colors.reset();
+  if (!view.colors) return seen;
   constexpr std::int64_t channels = 3;
   changed_.size = rules_.size;
   changed_.pixels.resize(static_cast<std::size_t>(rules_.size.height * rules_.size.width * channels));
   cut_window(seen.picture, seen.view, rules_.size, changed_.pixels);
-  change_colours(changed_.pixels, *view.colours);
+  adjust_colors(changed_.pixels, *view.colors);
   seen.view.top = 0;
   seen.view.left = 0;
   return {changed_, seen.view};

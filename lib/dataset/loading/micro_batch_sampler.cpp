@@ -47,7 +47,7 @@ class TrainingSampler final : public MicroBatchSampler {
   MixPartner partner_of(const MicroBatchRange& place, std::int64_t position) const override {
     const std::int64_t neighbour = position ^ 1;
     if (!rules_.mixup || neighbour >= samples_) return {position, 1};
-    return {neighbour, mixed_share(*rules_.mixup, seed_, place.epoch, std::min(position, neighbour))};
+    return {neighbour, mixup_weight(*rules_.mixup, seed_, place.epoch, std::min(position, neighbour))};
   }
 
  private:

@@ -20,11 +20,11 @@ bool holds(const PictureBox& box, std::int64_t y, std::int64_t x) {
 }
 
 std::vector<std::uint8_t> mean_colour(const Manifest& data) {
-  std::vector<std::uint8_t> colour;
+  std::vector<std::uint8_t> color;
   for (const float share : data.mean) {
-    colour.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0F, 1.0F) * 255)));
+    color.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0F, 1.0F) * 255)));
   }
-  return colour;
+  return color;
 }
 
 // RGB, of the given size.

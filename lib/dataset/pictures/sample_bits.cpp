@@ -84,7 +84,7 @@ Findings findings_of_all(const Communicator& world, const Findings& own) {
 }  // namespace
 
 JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, std::optional<std::int64_t> stated) {
-  if (stated == most_sample_bits) return {{most_sample_bits, BitPlace::highest}, stated};
+  if (stated == most_sample_bits) return {{most_sample_bits, BitPosition::highest}, stated};
   const int bits = stated ? static_cast<int>(*stated) : doubtful_bits;
   const Findings found = findings_of_all(world, own_findings(world, files, bits));
   const bool exceeds = found.largest >> bits > 0;
@@ -93,16 +93,16 @@ JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, 
             "'{}' has the value {}, which does not fit into {} bits (--sample-bits). State more bits, or keep files of "
             "other bits apart.",
             printable(found.file), found.largest, bits);
-    return {{bits, BitPlace::lowest}, stated};
+    return {{bits, BitPosition::lowest}, stated};
   }
   require(found.largest <= 0 || exceeds, Failure::usage,
           "no value in the 16-bit PNG files exceeds 4095: the largest is {}, in '{}' (12-bit samples, read as 16 bits, "
           "are nearly black). State --sample-bits 12 or --sample-bits 16.",
           found.largest, printable(found.file));
-  if (found.has_high_bits || found.low_bits == 0) return {{most_sample_bits, BitPlace::highest}};
+  if (found.has_high_bits || found.low_bits == 0) return {{most_sample_bits, BitPosition::highest}};
   // A manifest holds one number of bits. If some files lack the chunk, they have 16 bits, so nothing is noted.
   const bool is_all_stated = found.largest < 0;
-  return {{most_sample_bits, BitPlace::lowest},
+  return {{most_sample_bits, BitPosition::lowest},
           is_all_stated ? std::optional<std::int64_t>(found.low_bits) : std::nullopt};
 }
 

@@ -93,7 +93,7 @@ std::optional<std::string> pax_value(std::string_view records, std::string_view 
 // Walks through an archive, header by header.
 class TarWalk {
  public:
-  TarWalk(const TarFile& tar, const std::filesystem::path& path, const FilePart& part)
+  TarWalk(const TarFile& tar, const std::filesystem::path& path, const ByteRange& part)
       : tar_(tar), path_(path), at_(part.begin), end_(part.begin + part.bytes) {}
 
   std::vector<TarEntry> entries() {
@@ -117,7 +117,7 @@ class TarWalk {
 
   void take(const Block& header, std::vector<TarEntry>& found) {
     const char type = bytes_of(header, type_field).front();
-    const FilePart content = content_of(header, type);
+    const ByteRange content = content_of(header, type);
     switch (type) {
       case 'L':
         next_name_ = text_in(content);
@@ -140,7 +140,7 @@ class TarWalk {
     at_ = content.begin + (content.bytes + block_bytes - 1) / block_bytes * block_bytes;
   }
 
-  FilePart content_of(const Block& header, char type) const {
+  ByteRange content_of(const Block& header, char type) const {
     const bool is_about_the_next = type == 'L' || type == 'x' || type == 'g' || type == 'K';
     const auto stated = next_bytes_ && !is_about_the_next ? next_bytes_ : number_of(bytes_of(header, size_field));
     const std::int64_t bytes = stated.value_or(-1);
@@ -156,13 +156,13 @@ class TarWalk {
     return has_prefix ? std::string(prefix) + '/' + name : name;
   }
 
-  std::string text_in(const FilePart& part, std::int64_t bytes) const {
+  std::string text_in(const ByteRange& part, std::int64_t bytes) const {
     require_whole(bytes <= most_name_bytes, "has a name that is too long");
     std::string text(static_cast<std::size_t>(bytes), '\0');
     tar_.read(part.begin, text);
     return text;
   }
-  std::string text_in(const FilePart& part) const {
+  std::string text_in(const ByteRange& part) const {
     std::string text = text_in(part, part.bytes);
     text.resize(std::min(text.find('\0'), text.size()));
     return text;
@@ -190,7 +190,7 @@ class TarWalk {
 
 TarFile::TarFile(std::filesystem::path path) : path_(std::move(path)), file_(open_to_read(path_)) {}
 
-std::vector<TarEntry> TarFile::entries(const FilePart& part) const { return TarWalk(*this, path_, part).entries(); }
+std::vector<TarEntry> TarFile::entries(const ByteRange& part) const { return TarWalk(*this, path_, part).entries(); }
 
 void TarFile::read(std::int64_t offset, std::span<char> bytes) const {
   while (!bytes.empty()) {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "dataset/shards/hash.hpp"
-#include "dataset/shards/mending.hpp"
+#include "dataset/shards/repair_advice.hpp"
 
 namespace lockstep {
 
@@ -56,10 +56,10 @@ void BlockCheck::require_present() const {
   const std::uintmax_t size = std::filesystem::file_size(path_, reason);
   require(reason != std::errc::no_such_file_or_directory, Failure::bad_data,
           "shard '{}' was removed while it was in use: {}. {}", path_.string(), reason.message(),
-          mending(path_, "Restore it, or re-run make_shards?"));
+          repair_advice(path_, "Restore it, or re-run make_shards?"));
   require(reason || size == file_.size(), Failure::bad_data,
           "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. {}", path_.string(), size, file_.size(),
-          mending(path_, "Restore it, or re-run make_shards?"));
+          repair_advice(path_, "Restore it, or re-run make_shards?"));
 }
 
 void BlockCheck::require_block(std::size_t block) const {
@@ -70,12 +70,12 @@ void BlockCheck::require_block(std::size_t block) const {
       fmt::format("shard '{}' is damaged: block {} of {} changed", path_.string(), block, entry_.block_hashes.size());
   const std::int64_t last_whole = whole_in_[block];
   require(last_whole >= 0, Failure::bad_data, "{}. {}", what,
-          mending(path_, "Re-run make_shards, or make_shards verify?"));
+          repair_advice(path_, "Re-run make_shards, or make_shards verify?"));
   throw Error(
       Failure::bad_data,
       fmt::format("{} since epoch {} first read it (what was learned from it since then may be wrong). {} Then go "
                   "on from a checkpoint of before that epoch: --resume FILE.",
-                  what, last_whole + 1, mending(path_, "Restore it, or re-run make_shards.")));
+                  what, last_whole + 1, repair_advice(path_, "Restore it, or re-run make_shards.")));
 }
 
 }  // namespace lockstep

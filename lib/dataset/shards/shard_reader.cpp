@@ -10,7 +10,7 @@
 #include "base/io/hdf5.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/shards/hash.hpp"
-#include "dataset/shards/mending.hpp"
+#include "dataset/shards/repair_advice.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/shard_format.hpp"
 
@@ -22,7 +22,7 @@ namespace {
   constexpr std::string_view why = "listed in manifest.json";
   const int error_number = reason.code().value();
   require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). {}", task, system_error_message(error_number), why,
-          mending(path, "Re-run make_shards?"));
+          repair_advice(path, "Re-run make_shards?"));
   throw system_failure(task, error_number, Access::reading, why);
 }
 
@@ -39,7 +39,7 @@ void require_whole(bool condition, const std::filesystem::path& path, fmt::forma
   if (condition) return;
   throw Error(Failure::bad_data, fmt::format("shard '{}' is damaged: {}. {}", path.string(),
                                              fmt::format(text, std::forward<Args>(args)...),
-                                             mending(path, "Re-run make_shards, or make_shards verify?")));
+                                             repair_advice(path, "Re-run make_shards, or make_shards verify?")));
 }
 
 void require_listed_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes, const ShardEntry& entry,

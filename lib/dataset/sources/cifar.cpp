@@ -8,8 +8,8 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
-#include "dataset/sources/other_forms.hpp"
 #include "dataset/sources/sample_source.hpp"
+#include "dataset/sources/unsupported_formats.hpp"
 
 namespace lockstep {
 namespace {
@@ -58,7 +58,7 @@ class CifarSource final : public SampleSource {
         label_bytes_(version.label_bytes),
         label_at_(version.label_at) {
     std::error_code reason;
-    if (is_absent(directory / version.train_files.front())) refuse_other_forms(directory);
+    if (is_absent(directory / version.train_files.front())) refuse_unsupported_formats(directory);
     require(std::filesystem::is_directory(directory, reason), Failure::usage,
             "'{}' is not a directory (--source). Name the folder that holds {}.", directory.string(),
             version.train_files.front());

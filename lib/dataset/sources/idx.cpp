@@ -14,8 +14,8 @@
 #include "base/system_failure.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/sources/idx_file.hpp"
-#include "dataset/sources/other_forms.hpp"
 #include "dataset/sources/sample_source.hpp"
+#include "dataset/sources/unsupported_formats.hpp"
 
 namespace lockstep {
 namespace {
@@ -97,7 +97,7 @@ class IdxSource final : public SampleSource {
 
 void require_folder(const std::filesystem::path& directory) {
   std::error_code reason;
-  if (std::filesystem::is_regular_file(directory, reason)) refuse_other_forms(directory);
+  if (std::filesystem::is_regular_file(directory, reason)) refuse_unsupported_formats(directory);
   require(std::filesystem::is_directory(directory, reason), Failure::usage,
           "'{}' is not a directory (--source). Name the folder that holds train-images-idx3-ubyte.",
           directory.string());
@@ -172,7 +172,7 @@ std::string quoted_prefixes(const std::map<std::string, IdxNames>& sets) {
 std::pair<std::string, IdxNames> chosen_set(const std::filesystem::path& directory,
                                             const std::optional<std::string>& prefix) {
   const std::map<std::string, IdxNames> sets = sets_in(directory);
-  if (sets.empty()) refuse_other_forms(directory);
+  if (sets.empty()) refuse_unsupported_formats(directory);
   require(!sets.empty(), Failure::usage,
           "'{}' holds no set of IDX files (their names end in train-images-idx3-ubyte and the like, or that and .gz). "
           "Name the folder that does: --source.",
@@ -231,7 +231,7 @@ std::unique_ptr<SampleSource> open_published(const std::filesystem::path& direct
     return open_part({directory / (name + "-images-idx3-ubyte"), directory / (name + "-labels-idx1-ubyte")});
   };
   const std::map<std::string, IdxNames> sets = sets_in(directory);
-  if (sets.empty()) refuse_other_forms(directory);
+  if (sets.empty()) refuse_unsupported_formats(directory);
   refuse_qmnist(sets, directory);
   IdxPart train = opened("train");
   IdxPart test = opened("t10k");

@@ -77,10 +77,10 @@ class SyntheticSource final : public SampleSource {
       const std::size_t column = pixel % side;
       const float x = (static_cast<float>(column) - figure.x) / figure.radius;
       const float y = (static_cast<float>(row) - figure.y) / figure.radius;
-      const auto& colour = on_figure(figure.label, x, y) ? figure.colour : figure.ground;
+      const auto& color = on_figure(figure.label, x, y) ? figure.color : figure.ground;
       const auto noise = draws.at(noise_start + pixel);
       for (std::size_t channel = 0; channel < channels; ++channel) {
-        const float value = colour[channel] + (uniform(noise[channel]) - 0.5F) * noise_range;
+        const float value = color[channel] + (uniform(noise[channel]) - 0.5F) * noise_range;
         picture.pixels[pixel * channels + channel] = static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F));
       }
     }
@@ -97,7 +97,7 @@ class SyntheticSource final : public SampleSource {
     float x;
     float y;
     float radius;
-    Colour colour;
+    Colour color;
     Colour ground;
   };
 
@@ -127,7 +127,7 @@ class SyntheticSource final : public SampleSource {
       for (std::size_t channel = 0; channel < channels; ++channel) {
         const float middle_grey = 70 + uniform(first[channel]) * 115;
         const float tint = (uniform(second[channel]) - 0.5F) * 60;
-        drawn.colour[channel] = middle_grey + contrast / 2 + tint;
+        drawn.color[channel] = middle_grey + contrast / 2 + tint;
         drawn.ground[channel] = middle_grey - contrast / 2;
       }
       return drawn;

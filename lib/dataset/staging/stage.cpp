@@ -20,7 +20,7 @@
 #include "base/progress.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/shards/manifest.hpp"
-#include "dataset/shards/mending.hpp"
+#include "dataset/shards/repair_advice.hpp"
 #include "dataset/staging/shard_copy.hpp"
 #include "runtime/watch/rank_status.hpp"
 

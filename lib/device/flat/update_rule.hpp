@@ -14,14 +14,14 @@
 namespace lockstep {
 
 // Whether the rate of a run of elements follows the norms of its weights and gradients; only LARS asks.
-enum class Adaption : std::uint8_t { none, by_norms };
+enum class Adaptation : std::uint8_t { none, by_norms };
 
 // Elements [first, first + count) that are updated alike; a whole parameter where the rate adapts.
 struct UpdateRun {
   std::int64_t first;
   std::int64_t count;
   float weight_decay;
-  Adaption adaption = Adaption::none;
+  Adaptation adaption = Adaptation::none;
 };
 
 // What holds for all elements in a step.
@@ -101,7 +101,7 @@ struct LarsRule {
 
   LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& squares) const {
     double local = 1;
-    if (run.adaption == Adaption::by_norms && squares.values > 0 && squares.gradients > 0) {
+    if (run.adaption == Adaptation::by_norms && squares.values > 0 && squares.gradients > 0) {
       const double values = sqrt(squares.values);
       const double gradients = static_cast<double>(step.gradient_scale) * sqrt(squares.gradients);
       local = static_cast<double>(trust) * values / (gradients + static_cast<double>(run.weight_decay) * values);

@@ -111,7 +111,7 @@ ModelFile exported_model(const WeightBytes& file, const std::map<std::string, st
 
 }  // namespace
 
-void refuse_other_forms(const std::filesystem::path& path, std::string_view start) {
+void refuse_unsupported_formats(const std::filesystem::path& path, std::string_view start) {
   if (is_pickle(start)) throw_pickle(path);
   const std::string_view form = other_form(start);
   require(form.empty(), Failure::usage,
@@ -129,7 +129,7 @@ WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& imag
     return is_checkpoint(path, image) ? WeightsKind::checkpoint : WeightsKind::model_file;
   }
   if (looks_like_safetensors(image)) return WeightsKind::safetensors;
-  refuse_other_forms(path, image);
+  refuse_unsupported_formats(path, image);
   throw Error(Failure::usage,
               fmt::format("'{}' holds no weights (neither a model file, a checkpoint, safetensors nor HDF5). Is it the "
                           "right file?",

@@ -17,11 +17,11 @@ enum class WeightsKind : std::uint8_t { model_file, checkpoint, safetensors, sta
 // Throws Error(usage) if a file begins like another known format, and names the format: a PyTorch pickle, a ZIP
 // archive, NumPy's. For a pickle the message shows how to convert it; nothing here opens one, because it can run code.
 // `start`: the file's first bytes; for a ZIP archive they must include the name of its first file.
-void refuse_other_forms(const std::filesystem::path& path, std::string_view start);
+void refuse_unsupported_formats(const std::filesystem::path& path, std::string_view start);
 
 // Leaves `image` unchanged; `path` is for messages. An HDF5 file without a hash is ours if its root has our attributes.
-// Throws Error(usage) if the file is none of these kinds (as refuse_other_forms() if it knows the format), or is HDF5
-// without weights. Throws Error(bad_data) if an HDF5 file is too damaged to tell.
+// Throws Error(usage) if the file is none of these kinds (as refuse_unsupported_formats() if it knows the format), or
+// is HDF5 without weights. Throws Error(bad_data) if an HDF5 file is too damaged to tell.
 WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image);
 
 // Parses safetensors or a state_dict. A file of another program contains only tensors, in name order: every other field

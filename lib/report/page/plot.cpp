@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int colours = 8;
+constexpr int colors = 8;
 constexpr std::array<const char*, 3> dashes{"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 3\""};
 
 bool is_drawable(double number) { return std::isfinite(number) && std::abs(number) <= most_of_plot; }
@@ -87,23 +87,23 @@ std::vector<PlotPoint> within(const PlotFrame& frame, std::vector<PlotPoint> poi
 }
 
 std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
-  const std::string colour = plot_colour(series.colour);
+  const std::string color = plot_color(series.color);
   const bool has_dots = series.shape == PlotSeries::Shape::dotted_line;
   std::string svg;
   for (const Stretch& stretch : stretches_of(series)) {
     if (stretch.points.empty()) continue;
     if (stretch.outline.size() > 2) {
-      svg += fmt::format("<polygon class=\"spread\" fill=\"{}\" points=\"{}\"/>\n", colour,
+      svg += fmt::format("<polygon class=\"spread\" fill=\"{}\" points=\"{}\"/>\n", color,
                          points_text(frame, within(frame, stretch.outline)));
     }
-    svg += fmt::format("<polyline class=\"series\" stroke=\"{}\"{} points=\"{}\"/>\n", colour,
-                       dashes.at(static_cast<std::size_t>(series.colour / colours) % dashes.size()),
+    svg += fmt::format("<polyline class=\"series\" stroke=\"{}\"{} points=\"{}\"/>\n", color,
+                       dashes.at(static_cast<std::size_t>(series.color / colors) % dashes.size()),
                        points_text(frame, stretch.points));
     if (!has_dots && stretch.points.size() > 1) continue;
     for (const PlotPoint& point : stretch.points) {
       svg +=
           fmt::format("<circle fill=\"{}\" r=\"3.2\" cx=\"{:.1f}\" cy=\"{:.1f}\"><title>{}: {:.6g}</title></circle>\n",
-                      colour, frame.x_of(point.x), frame.y_of(point.y), escaped(series.name), point.y);
+                      color, frame.x_of(point.x), frame.y_of(point.y), escaped(series.name), point.y);
     }
   }
   return svg;
@@ -140,7 +140,7 @@ std::string marks_svg(const PlotFrame& frame, const Plot& plot) {
     if (!is_drawable(mark.x) || mark.x < frame.x_range()[0] || mark.x > frame.x_range()[1]) continue;
     svg += fmt::format(
         "<line class=\"mark\" stroke=\"{}\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\"><title>{}</title></line>\n",
-        plot_colour(mark.colour), frame.x_of(mark.x), frame.x_of(mark.x), PlotFrame::top,
+        plot_color(mark.color), frame.x_of(mark.x), frame.x_of(mark.x), PlotFrame::top,
         PlotFrame::height - PlotFrame::bottom, escaped(mark.name));
   }
   return svg;
@@ -153,8 +153,8 @@ std::string legend_of(const Plot& plot) {
     html += fmt::format(
         "<span><svg class=\"swatch\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><line x1=\"0\" x2=\"28\" y1=\"6\" "
         "y2=\"6\" stroke=\"{}\" stroke-width=\"{}\"{}/></svg>{}</span>",
-        plot_colour(series.colour), thickness,
-        dashes.at(static_cast<std::size_t>(series.colour / colours) % dashes.size()), escaped(series.name));
+        plot_color(series.color), thickness, dashes.at(static_cast<std::size_t>(series.color / colors) % dashes.size()),
+        escaped(series.name));
   }
   return html + "</div>\n";
 }
@@ -229,6 +229,6 @@ std::string html_plots(const std::vector<Plot>& plots) {
   return html + "</div>\n";
 }
 
-std::string plot_colour(int colour) { return fmt::format("var(--c{})", colour % colours); }
+std::string plot_color(int color) { return fmt::format("var(--c{})", color % colors); }
 
 }  // namespace lockstep

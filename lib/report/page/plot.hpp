@@ -28,7 +28,7 @@ struct PlotSpread {
 struct PlotSeries {
   enum class Shape : std::uint8_t { line, dotted_line };
   std::string name;
-  int colour = 0;  // index into the page's palette, modulo its size
+  int color = 0;  // index into the page's palette, modulo its size
   Shape shape = Shape::line;
   std::vector<PlotPoint> points;
   std::vector<PlotSpread> spread;  // one per point, drawn as a band; or empty
@@ -38,7 +38,7 @@ struct PlotSeries {
 struct PlotMark {
   double x;
   std::string name;
-  int colour = 0;
+  int color = 0;
 };
 
 struct PlotAxis {
@@ -94,6 +94,6 @@ std::string html_plot(const Plot& plot);
 std::string html_plots(const std::vector<Plot>& plots);
 
 // "var(--c2)": a color of the page's palette, for drawings beside plots.
-std::string plot_colour(int colour);
+std::string plot_color(int color);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "optim/optimizer.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "scaling/measuring/other_load.hpp"
@@ -73,7 +73,7 @@ struct Setting {
         optimizer(make_optimizer(model.store, SgdOptions{.kind = Momentum::nesterov})),
         step(session, model, *exchange, *optimizer, share, 0.0F) {
     session.plan_folder = settings.device.plan_folder;
-    initialise(model.store, 0);
+    initialize(model.store, 0);
     step.choose_kernels({});
     loader = make_loader(settings);
   }

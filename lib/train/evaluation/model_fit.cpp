@@ -43,7 +43,7 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions 
   return test_rules(options, data);
 }
 
-bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation) {
+bool normalize_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation) {
   const Manifest& own = data.manifest();
   if (close_to(mean, own.mean) && close_to(deviation, own.deviation)) return false;
   log::info(
@@ -51,7 +51,7 @@ bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<
       "their own are ({:.4f}) and ({:.4f})",
       own.name, fmt::join(mean, ", "), fmt::join(deviation, ", "), fmt::join(own.mean, ", "),
       fmt::join(own.deviation, ", "));
-  data.normalise_by({mean.begin(), mean.end()}, {deviation.begin(), deviation.end()});
+  data.normalize_by({mean.begin(), mean.end()}, {deviation.begin(), deviation.end()});
   return true;
 }
 

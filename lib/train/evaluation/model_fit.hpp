@@ -16,6 +16,6 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions 
 
 // Normalizes images of `data` with the values of the model's training, one per channel, and logs if they differ from
 // the data's own. Returns whether they differ from the current ones. Call before loaders are created.
-bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation);
+bool normalize_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation);
 
 }  // namespace lockstep

@@ -26,12 +26,12 @@ ModelFile read_same_model(const Communicator& world, const ModelTestOptions& opt
 }
 
 Dataset& as_trained(Dataset& data, const ModelFile& file) {
-  normalise_as_trained(data, file.mean, file.deviation);
+  normalize_as_trained(data, file.mean, file.deviation);
   return data;
 }
 
 Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::path& path) {
-  model.store.allocate(model.store.device().make_lasting(model.store.reduced_count(), DType::f32));
+  model.store.allocate(model.store.device().make_lasting(model.store.gradient_buffer_count(), DType::f32));
   if (const std::optional<std::string> words = assign_pretrained(path, file.entries, model)) log::info(*words);
   return model;
 }

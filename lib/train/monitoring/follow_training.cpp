@@ -30,7 +30,7 @@ class Scorer {
   Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ImageRules& rules,
          const ModelFile& first)
       : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
-    model_.store.allocate(session.device().make_lasting(model_.store.reduced_count(), DType::f32));
+    model_.store.allocate(session.device().make_lasting(model_.store.gradient_buffer_count(), DType::f32));
     evaluator_ = std::make_unique<Evaluator>(session.world, *session.backend, model_, dataset, rules,
                                              options.loader_threads, DataPlace::automatic, options.view);
   }
@@ -127,7 +127,7 @@ class Follower {
     const bool knows = list_ && list_->has(progress.step, hash);
     if (!session_.world.broadcast(knows ? "known" : "", 0).empty()) return;
     const ImageRules rules = rules_for(model, dataset_.manifest(), options_.images);
-    const bool has_other_images = normalise_as_trained(dataset_, model.mean, model.deviation);
+    const bool has_other_images = normalize_as_trained(dataset_, model.mean, model.deviation);
     if (!scorer_ || has_other_images || model_ != model.model) {
       model_ = model.model;
       scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, rules, model);

@@ -87,7 +87,7 @@ std::vector<std::string> names_needed(const ParameterStore& store, Head head) {
 
 // Whether the entries fit a model with these options and their own number of classes.
 bool fits(std::vector<ParameterStore::Entry> entries, ModelOptions options, Device& device) try {
-  options.block_start = BlockStart::whole;
+  options.residual_init = ResidualInit::standard;
   const Model any_classes(device, options);
   remove_prefix("", entries, any_classes.store, Head::as_written);
   options.classes = classes_in(entries, any_classes.store).value_or(0);

@@ -15,7 +15,7 @@
 #include "dataset/same_data.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/import/pretrained_weights.hpp"
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 #include "train/pretrained/assign_pretrained.hpp"
 #include "train/pretrained/run_model.hpp"
 
@@ -64,7 +64,7 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
 }
 
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {
-  initialise(model.store, recipe.seed);
+  initialize(model.store, recipe.seed);
   std::string name = "initial weights";
   if (!recipe.init.file.empty()) {
     const RunModel named = named_model(world, recipe.init.file);

@@ -34,10 +34,10 @@ TEST_F(SampleBitsTest, a_set_without_a_value_above_12_bits_is_refused_on_every_r
   EXPECT_EQ(refusal(),
             "no value in the 16-bit PNG files exceeds 4095: the largest is 4095, in 'set/4.png' (12-bit samples, read "
             "as 16 bits, are nearly black). State --sample-bits 12 or --sample-bits 16.");
-  EXPECT_EQ(bits(12), (SampleBits{12, BitPlace::lowest}));
+  EXPECT_EQ(bits(12), (SampleBits{12, BitPosition::lowest}));
   EXPECT_EQ(judged(12).noted, 12);
   EXPECT_EQ(bits(14).unstated, 14);
-  EXPECT_EQ(bits(16), (SampleBits{16, BitPlace::highest}));
+  EXPECT_EQ(bits(16), (SampleBits{16, BitPosition::highest}));
 }
 
 TEST_F(SampleBitsTest, one_larger_value_anywhere_decides_for_all) {
@@ -54,12 +54,12 @@ TEST_F(SampleBitsTest, one_larger_value_anywhere_decides_for_all) {
 TEST_F(SampleBitsTest, where_files_have_the_bits_that_they_state_is_seen_in_all_of_them) {
   const std::string twelve = png_chunk("sBIT", "\x0c");
   files_ = {plain_, wide_gray_png({16, 4080}, twelve), wide_gray_png({160}, twelve)};
-  EXPECT_EQ(bits(), (SampleBits{16, BitPlace::lowest}));
+  EXPECT_EQ(bits(), (SampleBits{16, BitPosition::lowest}));
   EXPECT_EQ(judged().noted, 12);
   files_.push_back(wide_gray_png({0x1001}, twelve));
-  EXPECT_EQ(bits(), (SampleBits{16, BitPlace::highest}));
+  EXPECT_EQ(bits(), (SampleBits{16, BitPosition::highest}));
   EXPECT_EQ(judged().noted, std::nullopt);
-  EXPECT_EQ(bits(12), (SampleBits{12, BitPlace::lowest}));
+  EXPECT_EQ(bits(12), (SampleBits{12, BitPosition::lowest}));
 }
 
 TEST_F(SampleBitsTest, files_of_8_bits_and_black_ones_raise_no_question) {

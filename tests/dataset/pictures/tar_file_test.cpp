@@ -35,7 +35,7 @@ class TarFileTest : public ::testing::Test {
     fs::create_symlink("a.jpg", root() / "link.jpg");
   }
 
-  static std::map<std::string, std::string> contents(const TarFile& tar, const FilePart& part) {
+  static std::map<std::string, std::string> contents(const TarFile& tar, const ByteRange& part) {
     std::map<std::string, std::string> found;
     for (const TarEntry& entry : tar.entries(part)) {
       std::string text(static_cast<std::size_t>(entry.content.bytes), '\0');

@@ -45,7 +45,7 @@ TEST_P(AdaptiveRuleTest, lars_takes_the_rate_of_a_run_from_its_norms) {
   const Values gradients = wave(plain + adapting, 0.11, 64);
   const UpdateArrays arrays{make(gradients), make(weights), {make(Values(weights.size(), 0.0F))}};
   const LarsRule rule{0.9F, Momentum::classic, 0.001F};
-  update(rule, {{0, plain, 0.0F}, {plain, adapting, 0.5F, Adaption::by_norms}}, arrays, record(2, 1.0F / 16));
+  update(rule, {{0, plain, 0.0F}, {plain, adapting, 0.5F, Adaptation::by_norms}}, arrays, record(2, 1.0F / 16));
   const Values after = read(arrays.values);
 
   for (std::size_t i = 0; i < plain; ++i) EXPECT_FLOAT_EQ(after[i], weights[i] - 2 * gradients[i] / 16) << i;
@@ -59,7 +59,7 @@ TEST_P(AdaptiveRuleTest, lars_takes_the_rate_of_a_run_from_its_norms) {
 }
 
 TEST_P(AdaptiveRuleTest, lars_leaves_the_rate_alone_where_a_norm_is_zero) {
-  const std::vector<UpdateRun> runs{{0, 3, 0.0F, Adaption::by_norms}};
+  const std::vector<UpdateRun> runs{{0, 3, 0.0F, Adaptation::by_norms}};
   const LarsRule rule{0.5F, Momentum::classic, 0.001F};
   const UpdateArrays no_weights{make({1, 2, 3}), make({0, 0, 0}), {make({0, 0, 0})}};
   update(rule, runs, no_weights, record(0.5F));
@@ -112,8 +112,8 @@ TEST(AdaptiveRule, bits_do_not_depend_on_the_number_of_threads) {
     };
     UpdateArrays arrays{make(0.3), make(0.7), {}};
     while (arrays.states.size() < states) arrays.states.push_back(device->make_lasting(count, DType::f32));
-    const std::vector<UpdateRun> runs{{0, 4992, 5e-4F, Adaption::by_norms},
-                                      {4992, count - 4992, 5e-4F, Adaption::by_norms}};
+    const std::vector<UpdateRun> runs{{0, 4992, 5e-4F, Adaptation::by_norms},
+                                      {4992, count - 4992, 5e-4F, Adaptation::by_norms}};
     StepRecord record(*device, 1);
     device->write(std::vector<float>{0.1F}, record.at(step_learning_rate));
     record.set_applied_steps(5);

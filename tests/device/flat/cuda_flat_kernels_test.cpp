@@ -76,7 +76,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
     return values;
   }
 
-  const std::vector<UpdateRun> runs_{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F, Adaption::by_norms}};
+  const std::vector<UpdateRun> runs_{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F, Adaptation::by_norms}};
   cpu::CpuFixture cpu_{DType::f32, 2};
   std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 2});
   StepRecord record_{*device_, 1};

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// Slow waves of brightness, another in each colour; `seed` moves them.
+// Slow waves of brightness, another in each color; `seed` moves them.
 inline OwnedPicture smooth_picture(const PictureSize& size, std::int64_t seed) {
   OwnedPicture picture{{}, size};
   for (std::int64_t y = 0; y < size.height; ++y) {

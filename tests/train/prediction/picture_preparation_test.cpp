@@ -56,8 +56,8 @@ TEST(PicturePreparationTest, a_gray_picture_stays_what_it_is_for_a_model_of_one_
   const PictureSize whole = decoded.picture.size;
   const std::int64_t side = std::min(whole.height, whole.width);
   const std::vector<float> gray = prepared({side, side, 1}, side, file);
-  const std::vector<float> colour = prepared({side, side, 3}, side, file);
-  for (std::size_t pixel = 0; pixel < gray.size(); ++pixel) ASSERT_EQ(gray[pixel], colour[3 * pixel]) << pixel;
+  const std::vector<float> color = prepared({side, side, 3}, side, file);
+  for (std::size_t pixel = 0; pixel < gray.size(); ++pixel) ASSERT_EQ(gray[pixel], color[3 * pixel]) << pixel;
 }
 
 TEST(PicturePreparationTest, what_is_no_picture_is_a_fault) {

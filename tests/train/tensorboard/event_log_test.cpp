@@ -165,7 +165,7 @@ TEST_F(EventLogTest, two_logs_in_one_second_have_files_of_their_own) {
 
 TEST_F(EventLogTest, a_reporter_tells_it_what_it_tells_metrics) {
   Reporter reporter(0, nullptr, {2, 10}, 5);
-  reporter.also_tell(std::make_unique<EventLog>(folder_.path() / "events", std::vector<EventText>{}));
+  reporter.add_event_log(std::make_unique<EventLog>(folder_.path() / "events", std::vector<EventText>{}));
   testing::internal::CaptureStdout();
   reporter.start();
   Metrics metrics;

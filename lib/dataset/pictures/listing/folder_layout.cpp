@@ -15,8 +15,8 @@
 #include "dataset/pictures/class_folders.hpp"
 #include "dataset/pictures/imagenet.hpp"
 #include "dataset/pictures/listing/folder_names.hpp"
-#include "dataset/pictures/listing/foreign_forms.hpp"
 #include "dataset/pictures/listing/tiny_imagenet.hpp"
+#include "dataset/pictures/listing/unsupported_layouts.hpp"
 
 namespace lockstep {
 namespace {

@@ -18,8 +18,8 @@
 #include "dataset/pictures/list_file.hpp"
 #include "dataset/pictures/listing/folder_layout.hpp"
 #include "dataset/pictures/listing/folder_names.hpp"
-#include "dataset/pictures/listing/foreign_forms.hpp"
 #include "dataset/pictures/listing/summary.hpp"
+#include "dataset/pictures/listing/unsupported_layouts.hpp"
 
 namespace lockstep {
 namespace {

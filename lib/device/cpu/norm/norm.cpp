@@ -53,9 +53,9 @@ Tensor table_memory(const CpuContext& context, const FeatureMap& map, const Tens
 }
 
 // One pass over a feature map by the rows: y = activation(factor * x + offset (+ residual)).
-class Normalise {
+class Normalize {
  public:
-  Normalise(const VectorLoops& loops, const NormTable& table, const Tensor& x, const Tensor& residual,
+  Normalize(const VectorLoops& loops, const NormTable& table, const Tensor& x, const Tensor& residual,
             Activation activation, const Tensor& y)
       : loops_(loops),
         table_(table),
@@ -68,7 +68,7 @@ class Normalise {
 
   void operator()(std::int64_t piece, std::int64_t block) const {
     const std::int64_t image = pieces_.first_image(piece);
-    loops_.normalise(x_.plane(image, block), has_residual_ ? residual_.plane(image, block) : nullptr,
+    loops_.normalize(x_.plane(image, block), has_residual_ ? residual_.plane(image, block) : nullptr,
                      x_.planes(pieces_.images_in(piece)), table_.of(block), activation_, y_.plane(image, block));
   }
 
@@ -173,9 +173,9 @@ class Backward {
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
-  const Normalise normalise(loops, table, x_tensor, residual, activation, y);
+  const Normalize normalize(loops, table, x_tensor, residual, activation, y);
   parallel_for(context.threads, ImagePieces(x).count * x.blocks(),
-               [&](std::int64_t item) { normalise(item / x.blocks(), item % x.blocks()); });
+               [&](std::int64_t item) { normalize(item / x.blocks(), item % x.blocks()); });
 }
 
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const BatchNorm& norm,
@@ -193,7 +193,7 @@ void norm_forward(const CpuContext& context, const VectorLoops& loops, const Ten
   two_passes(
       context.threads, x, norm.saved.group == nullptr ? blocks_together(x, 1) : x.blocks(),
       [&](std::int64_t piece, std::int64_t block) { moments.add_up(piece, block); }, finish_statistics,
-      Normalise(loops, table, x_tensor, residual, activation, y));
+      Normalize(loops, table, x_tensor, residual, activation, y));
 }
 
 void set_batch_norm(const CpuContext& context, const Tensor& x, const OutputSums& sums, const BatchNorm& norm,

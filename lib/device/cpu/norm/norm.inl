@@ -24,7 +24,7 @@ void normalise_as(const Storage* x, const Storage* residual, Planes planes, cons
 }
 
 template <typename Storage>
-void normalise(const void* x_data, const void* residual_data, Planes planes, const float* rows, Activation activation,
+void normalize(const void* x_data, const void* residual_data, Planes planes, const float* rows, Activation activation,
                void* y_data) {
   const auto* x = static_cast<const Storage*>(x_data);
   const auto* residual = static_cast<const Storage*>(residual_data);

@@ -97,7 +97,7 @@ void bias_forward(const CpuContext& context, const VectorLoops& loops, const Ten
       rows[norm_factor * loops.lanes + lane] = 1;
       rows[norm_offset * loops.lanes + lane] = offsets[block * loops.lanes + lane];
     }
-    loops.normalise(x.plane(image, block), nullptr, x.planes(1), rows, activation, y.plane(image, block));
+    loops.normalize(x.plane(image, block), nullptr, x.planes(1), rows, activation, y.plane(image, block));
   });
 }
 

@@ -211,7 +211,7 @@ template <typename Storage>
 constexpr VectorLoops table = {
     .lanes = lanes,
     .moments = moments<Storage>,
-    .normalise = normalise<Storage>,
+    .normalize = normalize<Storage>,
     .norm_sums = norm_sums<Storage>,
     .store_with_moments = store_with_moments<Storage>,
     .store_with_norm_sums = store_with_norm_sums<Storage>,

@@ -61,7 +61,7 @@ struct VectorLoops {
   // sums[0] = sum of x - shift, sums[1] = sum of its square.
   void (*moments)(const void* x, Planes planes, const float* shift, double* sums);
   // y = activation(factor * x + offset (+ residual)). `residual` may be null. y may alias x.
-  void (*normalise)(const void* x, const void* residual, Planes planes, const float* rows, Activation activation,
+  void (*normalize)(const void* x, const void* residual, Planes planes, const float* rows, Activation activation,
                     void* y);
   // dz = dy after the ReLU mask; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless null; it may
   // alias dy.

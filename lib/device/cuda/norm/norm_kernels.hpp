@@ -131,7 +131,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint8_t bits_above_zero(const ChannelVector& va
 
 // y = activation(line of x (+ residual)).
 template <DType dtype>
-struct Normalise {
+struct Normalize {
   Slices slices;
   NormVectors vectors;
   const std::byte* x;

@@ -40,7 +40,7 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] co
                                              .statistics_scale = norm.statistics_scale,
                                              .accumulate = norm.accumulate});
     const Slices walk = slices_for_walk(x.rows(), x.groups);
-    launch_(walk.threads(), Normalise<dtype>{.slices = walk,
+    launch_(walk.threads(), Normalize<dtype>{.slices = walk,
                                              .vectors = saved_vectors(norm.weights, norm.saved, x.channels),
                                              .x = x.data,
                                              .residual = residual.data(),
@@ -64,7 +64,7 @@ void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& we
                             .epsilon = weights.epsilon,
                             .channels = x.channels};
   with_dtype(x_tensor.dtype(), [&](auto dtype) {
-    launch_(walk.threads(), Normalise<dtype>{.slices = walk,
+    launch_(walk.threads(), Normalize<dtype>{.slices = walk,
                                              .vectors = vectors,
                                              .x = x.data,
                                              .residual = residual.data(),

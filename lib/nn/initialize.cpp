@@ -1,4 +1,4 @@
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 #include <xxhash.h>
 
@@ -53,7 +53,7 @@ Initial uniform_fan_in(std::int64_t fan_in) {
   return {Initial::Kind::uniform, static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)))};
 }
 
-void initialise(ParameterStore& store, std::uint64_t seed) {
+void initialize(ParameterStore& store, std::uint64_t seed) {
   for (const Parameter& parameter : store.parameters()) {
     store.device().store(parameter.kind, parameter.dims, initial_values(parameter, seed), parameter.value);
   }

@@ -17,6 +17,6 @@ constexpr Initial constant(float value) { return {Initial::Kind::constant, value
 
 // Writes the initial values of every parameter. Elements are numbered in PyTorch's order, so the device's storage
 // layout does not affect them.
-void initialise(ParameterStore& store, std::uint64_t seed);
+void initialize(ParameterStore& store, std::uint64_t seed);
 
 }  // namespace lockstep

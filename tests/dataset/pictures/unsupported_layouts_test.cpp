@@ -1,5 +1,5 @@
 // Forms of data sets that are not read: each is named, and the command in the message makes a form that is read.
-#include "dataset/pictures/listing/foreign_forms.hpp"
+#include "dataset/pictures/listing/unsupported_layouts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class ForeignFormsTest : public testing::ListedFolder {
+class UnsupportedLayoutsTest : public testing::ListedFolder {
  protected:
   // The message's command, which begins with `first_word`.
   void run_command(const std::string& message, const std::string& first_word) const {
@@ -27,7 +27,7 @@ class ForeignFormsTest : public testing::ListedFolder {
 };
 
 // ImageNet's development kit was asked for.
-TEST_F(ForeignFormsTest, a_table_of_labels_is_named_with_a_command_that_works) {
+TEST_F(UnsupportedLayoutsTest, a_table_of_labels_is_named_with_a_command_that_works) {
   write_all({"train/01.jpg", "train/02.jpg", "train/03.jpg", "train/04.jpg", "test/05.jpg"});
   write("labels.csv", "id,breed\n01,boxer\n02,basset hound\n03,boxer\n04,basset hound\n");
   write("sample_submission.csv", "id,boxer,basset hound\n05,0.5,0.5\n");
@@ -45,7 +45,7 @@ TEST_F(ForeignFormsTest, a_table_of_labels_is_named_with_a_command_that_works) {
   EXPECT_EQ(found.train.size() + found.test.size(), 4U);
 }
 
-TEST_F(ForeignFormsTest, a_table_of_labels_beside_loose_pictures_is_named) {
+TEST_F(UnsupportedLayoutsTest, a_table_of_labels_beside_loose_pictures_is_named) {
   write_all({"01.jpg", "02.jpg"});
   write("all.csv", "file,width,label\n01.jpg,640,cat\n02.jpg,640,dog\n");
   EXPECT_THAT(usage_text(),
@@ -54,13 +54,13 @@ TEST_F(ForeignFormsTest, a_table_of_labels_beside_loose_pictures_is_named) {
   EXPECT_THAT(usage_text(), HasSubstr("[print(\"\" + row[0] + \"\", row[2].replace("));
 }
 
-TEST_F(ForeignFormsTest, a_table_whose_name_a_shell_would_run_is_in_no_command) {
+TEST_F(UnsupportedLayoutsTest, a_table_whose_name_a_shell_would_run_is_in_no_command) {
   write_all({"train/01.jpg", "train/02.jpg"});
   write("$(touch hurt)';.csv", "id,breed\n01,boxer\n");
   EXPECT_THAT(usage_text(), HasSubstr("with the label in column 'breed'. Make train.list from it."));
 }
 
-TEST_F(ForeignFormsTest, webdataset_is_named_with_a_command_that_works) {
+TEST_F(UnsupportedLayoutsTest, webdataset_is_named_with_a_command_that_works) {
   const fs::path work = folder_.path() / "work";
   fs::create_directories(work);
   fs::create_directories(root());
@@ -80,7 +80,7 @@ TEST_F(ForeignFormsTest, webdataset_is_named_with_a_command_that_works) {
   EXPECT_EQ(found.train.size() + found.test.size(), 4U);
 }
 
-TEST_F(ForeignFormsTest, other_forms_are_named) {
+TEST_F(UnsupportedLayoutsTest, other_forms_are_named) {
   write("train-00000-of-00001.parquet");
   EXPECT_THAT(usage_text(),
               HasSubstr("' holds no pictures in class folders (--source). It holds Parquet files, like "

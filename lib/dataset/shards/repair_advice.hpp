@@ -11,6 +11,6 @@ namespace lockstep {
 std::string staged_folder_name(std::string_view split, const std::string& root_hash);
 
 // Advice for a damaged `shard`: `advice`, or for a staged copy: remove it, so that --stage copies it again.
-std::string mending(const std::filesystem::path& shard, std::string_view advice);
+std::string repair_advice(const std::filesystem::path& shard, std::string_view advice);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "dataset/shards/mending.hpp"
+#include "dataset/shards/repair_advice.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,7 +18,7 @@ std::string staged_folder_name(std::string_view split, const std::string& root_h
   return std::string(split) + '-' + root_hash;
 }
 
-std::string mending(const std::filesystem::path& shard, std::string_view advice) {
+std::string repair_advice(const std::filesystem::path& shard, std::string_view advice) {
   const bool is_copy = is_folder_of_copies(shard.parent_path().filename().string());
   return std::string(is_copy ? "Remove this copy: --stage makes it again." : advice);
 }

@@ -1,4 +1,4 @@
-#include "dataset/pictures/listing/foreign_forms.hpp"
+#include "dataset/pictures/listing/unsupported_layouts.hpp"
 
 #include <fmt/format.h>
 

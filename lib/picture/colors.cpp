@@ -1,4 +1,4 @@
-#include "picture/colours.hpp"
+#include "picture/colors.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -61,19 +61,19 @@ std::int32_t mean_gray(std::span<const std::uint8_t> pixels) {
 
 }  // namespace
 
-void change_colours(std::span<std::uint8_t> pixels, const ColourSteps& steps) {
+void adjust_colors(std::span<std::uint8_t> pixels, const ColorSteps& steps) {
   const auto bytes = static_cast<std::int64_t>(pixels.size());
   assert(bytes > 0 && bytes % channels == 0);
-  for (const ColourStep& step : steps) {
+  for (const ColorStep& step : steps) {
     if (step.factor == 1) continue;
     switch (step.property) {
-      case ColourProperty::brightness:
+      case ColorProperty::brightness:
         blend_with(0, step.factor, pixels.data(), bytes);
         break;
-      case ColourProperty::contrast:
+      case ColorProperty::contrast:
         blend_with(mean_gray(pixels), step.factor, pixels.data(), bytes);
         break;
-      case ColourProperty::saturation:
+      case ColorProperty::saturation:
         blend_with_grays(step.factor, pixels.data(), bytes / channels);
         break;
     }

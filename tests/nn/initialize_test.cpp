@@ -1,5 +1,5 @@
 // Initial weights: distribution, and that they depend on seed, name and element alone.
-#include "nn/initialise.hpp"
+#include "nn/initialize.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ std::vector<float> initial(const std::string& name, std::int64_t count, const In
   ParameterStore store(*device);
   store.add("before", {3}, ParameterKind::channel_vector, ParameterRole::bias, constant(0.0F));
   store.add(name, {count}, ParameterKind::channel_vector, ParameterRole::bias, initial);
-  store.allocate(device->make_lasting(store.reduced_count(), DType::f32));
-  initialise(store, seed);
+  store.allocate(device->make_lasting(store.gradient_buffer_count(), DType::f32));
+  initialize(store, seed);
   std::vector<float> values(static_cast<std::size_t>(count));
   const Parameter& parameter = store.parameters()[1];
   device->load(parameter.kind, parameter.dims, parameter.value, values);
@@ -30,12 +30,12 @@ double deviation(const std::vector<float>& values) {
   return std::sqrt(square / static_cast<double>(values.size()));
 }
 
-TEST(InitialiseTest, he_normal_has_the_deviation_of_fan_out) {
+TEST(InitializeTest, he_normal_has_the_deviation_of_fan_out) {
   const std::vector<float> values = initial("a", 20000, he_normal_fan_out(64, 3), 1);
   EXPECT_NEAR(deviation(values), std::sqrt(2.0 / (64 * 9)), 0.02 * std::sqrt(2.0 / (64 * 9)));
 }
 
-TEST(InitialiseTest, uniform_stays_within_one_over_root_fan_in_and_reaches_it) {
+TEST(InitializeTest, uniform_stays_within_one_over_root_fan_in_and_reaches_it) {
   const std::vector<float> values = initial("a", 20000, uniform_fan_in(25), 1);
   const auto [least, largest] = std::ranges::minmax(values);
   EXPECT_GE(least, -0.2F);
@@ -45,11 +45,11 @@ TEST(InitialiseTest, uniform_stays_within_one_over_root_fan_in_and_reaches_it) {
   EXPECT_NEAR(deviation(values), 0.2 / std::sqrt(3.0), 0.002);
 }
 
-TEST(InitialiseTest, constants_are_constant) {
+TEST(InitializeTest, constants_are_constant) {
   EXPECT_EQ(initial("a", 5, constant(1.0F), 1), std::vector<float>(5, 1.0F));
 }
 
-TEST(InitialiseTest, an_element_depends_on_seed_name_and_index_alone) {
+TEST(InitializeTest, an_element_depends_on_seed_name_and_index_alone) {
   const std::vector<float> values = initial("a", 100, uniform_fan_in(1), 1);
   const std::vector<float> longer = initial("a", 101, uniform_fan_in(1), 1);
   EXPECT_TRUE(std::equal(values.begin(), values.end(), longer.begin()));
@@ -57,7 +57,7 @@ TEST(InitialiseTest, an_element_depends_on_seed_name_and_index_alone) {
   EXPECT_NE(values, initial("b", 100, uniform_fan_in(1), 1));
 }
 
-TEST(InitialiseTest, neighbouring_elements_are_unrelated) {
+TEST(InitializeTest, neighbouring_elements_are_unrelated) {
   const std::vector<float> values = initial("a", 20000, uniform_fan_in(1), 1);
   double product = 0.0;
   for (std::size_t i = 1; i < values.size(); ++i) product += double{values[i]} * values[i - 1];
@@ -65,7 +65,7 @@ TEST(InitialiseTest, neighbouring_elements_are_unrelated) {
 }
 
 // Weights of a run must be reproducible next year: these were written down once.
-TEST(InitialiseTest, values_do_not_change_from_version_to_version) {
+TEST(InitializeTest, values_do_not_change_from_version_to_version) {
   const std::vector<float> values = initial("layer1.0.conv1.weight", 3, he_normal_fan_out(2, 1), 7);
   EXPECT_FLOAT_EQ(values[0], -2.1704743F);
 }

@@ -1,4 +1,4 @@
-#include "dataset/sources/other_forms.hpp"
+#include "dataset/sources/unsupported_formats.hpp"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ std::vector<std::string> file_names(const fs::path& source) {
 
 }  // namespace
 
-void refuse_other_forms(const fs::path& source) {
+void refuse_unsupported_formats(const fs::path& source) {
   const std::vector<std::string> names = file_names(source);
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
   const auto refuse_version = [&](const char* version, const char* set, const char* file, const char* archive) {
