@@ -63,9 +63,9 @@ struct CheckOptions {
 };
 
 // Called on rank 0.
-ClusterVerdict tell(const ClusterFacts& facts, const CheckOptions& options, const Floors& floors) {
+ClusterDiagnosis tell(const ClusterFacts& facts, const CheckOptions& options, const Floors& floors) {
   const std::vector<ClusterFinding> findings = judge(facts, floors);
-  const ClusterVerdict verdict = verdict_of(findings, facts);
+  const ClusterDiagnosis verdict = diagnosis_of(findings, facts);
   log::plain(cluster_table(facts) + findings_text(findings));
   if (!options.json.empty()) {
     write_file_atomically(options.json, json_text(cluster_json(facts, findings, verdict)) + "\n");
@@ -82,7 +82,7 @@ Ending check(Session& session, const CheckOptions& options) {
   const ModelOptions model{options.model, {options.image_size, options.image_size, colors}, classes};
   const ClusterFacts facts =
       measure_cluster(session, {model, options.batch, options.settings.run.sums.reducer, options.output});
-  ClusterVerdict verdict;
+  ClusterDiagnosis verdict;
   if (session.world.rank() == 0) verdict = tell(facts, options, floors);
   const bool is_bad = session.world.max(verdict.code) > 0;
   verdict.code = static_cast<int>(session.world.max(verdict.code));

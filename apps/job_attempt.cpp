@@ -97,7 +97,7 @@ AttemptPlace complete(AttemptPlace place) {
 }
 
 void begin(const AttemptOptions& options) {
-  const Beginning beginning = begin_attempt(complete(options.place), options.policy, options.facts.stop_request);
+  const AttemptStart beginning = begin_attempt(complete(options.place), options.policy, options.facts.stop_request);
   say("action", beginning.refusal ? "stop" : "run");
   if (beginning.refusal) say("code", number_text(beginning.refusal->code));
   say("resume", beginning.resume == Resume::newest ? "auto" : "as_given");
@@ -110,7 +110,7 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
   facts.exit_report = read_exit_report(options.exit_report);
   constexpr std::size_t longest = 1 << 16;
   facts.oom_kills = oom_kills(read_live_file("/proc/self/cgroup", longest), "/sys/fs/cgroup", place.job);
-  Prospects prospects;
+  AttemptConditions prospects;
   prospects.nodes_wanted = this_job().slurm->nodes.value_or(1);
   prospects.nodes_of_partition = nodes_in(options.partition_nodes);
   prospects.nodes_required = nodes_in(options.required_nodes);

@@ -81,7 +81,7 @@ std::string tested(const Session& session, const ReportOptions& options, const s
   const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.description,
                                           split_name(options.split), test.dataset().manifest().name);
   return evaluation_html(heading, evaluation, test.file().classes,
-                         mistaken_pictures(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
+                         misclassified_images(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
 }
 
 // If there are several folders, skips those without a training and prints a warning.

@@ -12,7 +12,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
-#include "slurm/submit/held_signals.hpp"
+#include "slurm/submit/blocked_signals.hpp"
 #include "slurm/submit/job_script.hpp"
 #include "slurm/submit/sbatch_arguments.hpp"
 #include "slurm/submit/sbatch_run.hpp"
@@ -57,7 +57,7 @@ void check_site(const std::filesystem::path& library) {
 
 int submit(const JobFile& job, const std::vector<std::string>& choices) {
   const std::filesystem::path library = job_scripts_folder();
-  HeldSignals signals;  // otherwise a signal would leave the secrets file behind
+  BlockedSignals signals;  // otherwise a signal would leave the secrets file behind
   std::optional<SecretsFile> secrets;
   if (!job.secrets.empty()) secrets.emplace(std::filesystem::current_path(), job.name, secrets_text(job));
   const std::string script = job_script(job, {library, secrets ? secrets->path() : std::filesystem::path()});

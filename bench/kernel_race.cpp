@@ -101,11 +101,11 @@ class StepCall {
       : channels_((std::max(problem.conv.in_channels, problem.conv.out_channels) / lanes + 1) * lanes),
         norm_rows_(channels_ * cpu::norm_rows * std::int64_t{sizeof(float)}),
         mask_x_(input_bytes(problem, lanes)),
-        behind_x_(output_bytes(problem, lanes)),
-        behind_dx_(output_bytes(problem, lanes)),
+        next_norm_x_(output_bytes(problem, lanes)),
+        next_norm_dx_(output_bytes(problem, lanes)),
         totals_(2 * static_cast<std::size_t>(channels_)),
         norm_{reinterpret_cast<const float*>(norm_rows_.data()), Activation::relu},
-        behind_{norm_.rows, behind_x_.data(), behind_dx_.data()},
+        next_norm_{norm_.rows, next_norm_x_.data(), next_norm_dx_.data()},
         sums_{totals_.data(), totals_.data() + channels_} {}
 
   cpu::ConvCall call(const ConvProblem& problem, const std::array<std::byte*, 3>& operands) const {
@@ -113,7 +113,7 @@ class StepCall {
     if (problem.input == Layout::features) call.x_norm = &norm_;
     if (problem.direction == Direction::backward_data) call.mask_x = mask_x_.data();
     if (problem.direction == Direction::backward_weight) {
-      call.dy_norm = &behind_;
+      call.dy_norm = &next_norm_;
     } else {
       call.sums = &sums_;
     }
@@ -124,10 +124,10 @@ class StepCall {
   std::int64_t channels_;
   Buffer norm_rows_;
   Buffer mask_x_;
-  Buffer behind_x_, behind_dx_;
+  Buffer next_norm_x_, next_norm_dx_;
   std::vector<double> totals_;
   cpu::InputNorm norm_;
-  cpu::DeferredNormGradient behind_;
+  cpu::DeferredNormGradient next_norm_;
   cpu::OutputSums sums_;
 };
 

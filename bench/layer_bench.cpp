@@ -169,7 +169,7 @@ std::vector<Case> cases() {
 }
 
 // Gradients are overwritten, as for a step's first micro-batch.
-class FirstPart final : public GradientSink {
+class FirstMicroBatch final : public GradientSink {
  public:
   Accumulate accumulate() const override { return Accumulate::overwrite; }
   void ready(const Parameter&) override {}
@@ -221,7 +221,7 @@ class Bench {
   StatisticsShare statistics_;
   ParameterStore store_;
   std::unique_ptr<Layer> layer_;
-  FirstPart sink_;
+  FirstMicroBatch sink_;
   bool reads_images_ = false;
   Tensor x_, given_, dy_;
   double map_bytes_ = 0;

@@ -21,7 +21,7 @@ constexpr std::int64_t samples = 20'000;  // 61 MB: more than any cache
 constexpr std::int64_t micro_batch = 128;
 const ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
 constexpr std::int64_t pictures = 192;  // 38 MB of pixels
-constexpr std::int64_t picture_part = 32;
+constexpr std::int64_t picture_batch = 32;
 const ImageRules picture_rules{{224, 224}, Augmentation::resized_crop_and_flip};
 
 enum class Order { sequential, shuffled };
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(name, load_parts, std::cref(dataset), size, shown)->UseRealTime();
   };
   add("loader/images/one_thread", images, micro_batch, rules);
-  add("loader/pictures/one_thread", pixels, picture_part, picture_rules);
-  add("loader/jpeg/one_thread", jpeg, picture_part, picture_rules);
+  add("loader/pictures/one_thread", pixels, picture_batch, picture_rules);
+  add("loader/jpeg/one_thread", jpeg, picture_batch, picture_rules);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -141,10 +141,10 @@ void Communicator::all_gather(std::span<const double> own, std::span<double> all
   const int count = message_length(own.size());
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgather(own.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, handle(), &request), "gather");
-  int has_come = 0;
+  int has_pending_signal = 0;
   wait_until([&] {
-    check_mpi(MPI_Test(&request, &has_come, MPI_STATUS_IGNORE), "gather");
-    return has_come != 0;
+    check_mpi(MPI_Test(&request, &has_pending_signal, MPI_STATUS_IGNORE), "gather");
+    return has_pending_signal != 0;
   });
 }
 

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-double bus_bytes_per_second(const SumFacts& sum, std::size_t ranks) {
+double bus_bytes_per_second(const AllReduceFacts& sum, std::size_t ranks) {
   const auto n = static_cast<double>(ranks);
   return static_cast<double>(sum.bytes) / sum.median() * 2 * (n - 1) / n;
 }
@@ -16,7 +16,7 @@ nlohmann::json json_of(const RankFacts& facts) {
           {"gpu", facts.gpu},
           {"cores", facts.cores},
           {"samples_per_second", facts.samples_per_second},
-          {"wrong_part", facts.wrong_part ? nlohmann::json(*facts.wrong_part) : nlohmann::json()}};
+          {"wrong_part", facts.wrong_contributor ? nlohmann::json(*facts.wrong_contributor) : nlohmann::json()}};
 }
 
 nlohmann::json json_of(const NodeFacts& facts) {
@@ -45,7 +45,7 @@ nlohmann::json json_of(const ClusterFacts& facts) {
   nlohmann::json nodes = nlohmann::json::array();
   for (const NodeFacts& node : facts.nodes) nodes.push_back(json_of(node));
   nlohmann::json sums = nlohmann::json::array();
-  for (const SumFacts& sum : facts.sums) {
+  for (const AllReduceFacts& sum : facts.sums) {
     sums.push_back({{"bytes", sum.bytes},
                     {"seconds", sum.median()},
                     {"seconds_p99", sum.percentile_99()},
@@ -69,7 +69,7 @@ RankFacts rank_facts(std::string_view text) {
   json.at("gpu").get_to(facts.gpu);
   json.at("cores").get_to(facts.cores);
   json.at("samples_per_second").get_to(facts.samples_per_second);
-  if (!json.at("wrong_part").is_null()) facts.wrong_part = json.at("wrong_part").get<int>();
+  if (!json.at("wrong_part").is_null()) facts.wrong_contributor = json.at("wrong_part").get<int>();
   return facts;
 }
 

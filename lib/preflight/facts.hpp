@@ -17,10 +17,10 @@ struct RankFacts {
   int rank = 0;
   int node = 0;  // index in ClusterFacts::nodes
   std::string device;
-  std::string gpu;                // PCI address of the GPU it computes on; empty: none
-  int cores = 0;                  // cores that it may run on
-  double samples_per_second = 0;  // forward and backward, while all ranks compute without synchronization
-  std::optional<int> wrong_part;  // rank whose contribution arrived here damaged in a checked sum
+  std::string gpu;                       // PCI address of the GPU it computes on; empty: none
+  int cores = 0;                         // cores that it may run on
+  double samples_per_second = 0;         // forward and backward, while all ranks compute without synchronization
+  std::optional<int> wrong_contributor;  // rank whose contribution arrived here damaged in a checked sum
 };
 
 // A link, measured while the node leaders at both ends send to each other at the same time.
@@ -49,7 +49,7 @@ struct NodeFacts {
 };
 
 // All-reduces of one size. They are timed in several rounds that alternate with other sizes; figures cover all rounds.
-struct SumFacts {
+struct AllReduceFacts {
   static constexpr int looks = 5;
 
   std::int64_t bytes = 0;            // per rank
@@ -61,14 +61,14 @@ struct SumFacts {
 };
 // Bytes per second times 2 (n - 1) / n for n ranks: nccl-tests' bus bandwidth (its doc/PERFORMANCE.md). Links must have
 // at least this bandwidth.
-double bus_bytes_per_second(const SumFacts& sum, std::size_t ranks);
+double bus_bytes_per_second(const AllReduceFacts& sum, std::size_t ranks);
 
 struct ClusterFacts {
-  std::vector<RankFacts> ranks;  // by rank
-  std::vector<NodeFacts> nodes;  // ordered by their first ranks
-  std::vector<SumFacts> sums;    // by size
-  std::string reducer;           // the all-reduce implementation
-  std::string folder;            // a job's output folder
+  std::vector<RankFacts> ranks;      // by rank
+  std::vector<NodeFacts> nodes;      // ordered by their first ranks
+  std::vector<AllReduceFacts> sums;  // by size
+  std::string reducer;               // the all-reduce implementation
+  std::string folder;                // a job's output folder
   std::string model;
   double checkpoint_bytes = 0;  // of a training of the model with SGD
 };

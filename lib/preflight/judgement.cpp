@@ -88,13 +88,13 @@ class Judge {
   void sums() {
     std::set<int> given;    // nodes whose contribution was wrong everywhere
     std::set<int> arrived;  // nodes that received wrong values while others did not
-    const auto wrong = [](const RankFacts& rank) { return rank.wrong_part.has_value(); };
+    const auto wrong = [](const RankFacts& rank) { return rank.wrong_contributor.has_value(); };
     const auto count = static_cast<std::size_t>(std::ranges::count_if(facts_.ranks, wrong));
     if (count == 0) return;
     for (const RankFacts& rank : facts_.ranks) {
-      if (!rank.wrong_part) continue;
+      if (!rank.wrong_contributor) continue;
       arrived.insert(rank.node);
-      given.insert(facts_.ranks[static_cast<std::size_t>(*rank.wrong_part)].node);
+      given.insert(facts_.ranks[static_cast<std::size_t>(*rank.wrong_contributor)].node);
     }
     const std::set<int>& bad = count == facts_.ranks.size() ? given : arrived;
     const Nodes nodes =
@@ -279,8 +279,8 @@ std::vector<ClusterFinding> judge(const ClusterFacts& facts, const Floors& floor
   return Judge(facts, floors).findings();
 }
 
-ClusterVerdict verdict_of(const std::vector<ClusterFinding>& findings, const ClusterFacts& facts) {
-  ClusterVerdict verdict;
+ClusterDiagnosis diagnosis_of(const std::vector<ClusterFinding>& findings, const ClusterFacts& facts) {
+  ClusterDiagnosis verdict;
   for (const ClusterFinding& finding : findings) {
     for (const std::string& host : finding.hosts) {
       if (std::ranges::find(verdict.hosts, host) == verdict.hosts.end()) verdict.hosts.push_back(host);

@@ -25,11 +25,11 @@ struct ClusterFinding {
 // Worst first.
 std::vector<ClusterFinding> judge(const ClusterFacts& facts, const Floors& floors);
 
-struct ClusterVerdict {
+struct ClusterDiagnosis {
   int code = 0;                    // 0: no fault; 71: nodes are at fault; 1: another fault
   std::vector<std::string> hosts;  // nodes at fault, without duplicates
   std::string sentence;
 };
-ClusterVerdict verdict_of(const std::vector<ClusterFinding>& findings, const ClusterFacts& facts);
+ClusterDiagnosis diagnosis_of(const std::vector<ClusterFinding>& findings, const ClusterFacts& facts);
 
 }  // namespace lockstep

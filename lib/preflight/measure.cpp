@@ -21,9 +21,9 @@
 #include "device/cpu/threads/threads.hpp"
 #include "nn/initialize.hpp"
 #include "nn/loss.hpp"
+#include "preflight/all_reduce_check.hpp"
 #include "preflight/folder_rate.hpp"
 #include "preflight/links.hpp"
-#include "preflight/sum_check.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/metrics.hpp"
 #include "step/model.hpp"
@@ -69,7 +69,7 @@ double samples_per_second(const Session& session, Model& model, std::int64_t bat
 }
 
 // The first round also warms up and chooses the number of all-reduces per round.
-void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& values, SumFacts& facts) {
+void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& values, AllReduceFacts& facts) {
   const MPI_Comm world = session.world.handle();
   const auto seconds_of_one = [&] {
     check_mpi(MPI_Barrier(world), "meet");
@@ -79,7 +79,7 @@ void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& valu
     session.device().synchronize();
     return watch.seconds();
   };
-  constexpr double seconds = 0.5 / SumFacts::looks;
+  constexpr double seconds = 0.5 / AllReduceFacts::looks;
   constexpr int warm_up = 2;
   if (facts.seconds.empty()) {
     double estimate = 0;
@@ -95,20 +95,21 @@ void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& valu
 }
 
 struct Sums {
-  std::vector<SumFacts> facts;
-  std::optional<int> wrong_part;
+  std::vector<AllReduceFacts> facts;
+  std::optional<int> wrong_contributor;
   std::string reducer;
 };
 
 // Small sizes show the latency. The size of all gradients shows the longest time that a training waits for.
-Sums measure_sums(const Session& session, std::int64_t gradients, const std::string& reduce) {
+Sums measure_all_reduces(const Session& session, std::int64_t gradients, const std::string& reduce) {
   rank_status::enter(Phase::reducing);
   const std::int64_t bytes = gradients * size_of(DType::f32);
   const std::unique_ptr<AllReducer> reducer = session.backend->make_reducer(reduce, session.world, bytes, DType::f32);
   const Tensor values = reducer->allocate(gradients);
   Sums sums;
   sums.reducer = reducer->description();
-  sums.wrong_part = find_wrong_part(session.device(), *reducer, values, session.world.rank(), session.world.size());
+  sums.wrong_contributor =
+      find_wrong_contributor(session.device(), *reducer, values, session.world.rank(), session.world.size());
   const std::vector<float> zeros(static_cast<std::size_t>(gradients));
   session.device().write(zeros, values);
   for (const std::int64_t size :
@@ -118,12 +119,12 @@ Sums measure_sums(const Session& session, std::int64_t gradients, const std::str
   sums.facts.push_back({.bytes = bytes});
   // The sizes alternate, so that a short disturbance of the network affects one round of each size, not all of one
   // size.
-  for (int look = 0; look < SumFacts::looks; ++look) {
-    for (SumFacts& sum : sums.facts) {
+  for (int look = 0; look < AllReduceFacts::looks; ++look) {
+    for (AllReduceFacts& sum : sums.facts) {
       look_at_sum(session, *reducer, values.slice(0, sum.bytes / size_of(DType::f32)), sum);
     }
   }
-  for (SumFacts& sum : sums.facts) std::ranges::sort(sum.seconds);
+  for (AllReduceFacts& sum : sums.facts) std::ranges::sort(sum.seconds);
   return sums;
 }
 
@@ -188,8 +189,8 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   Sums sums;
   if (world.size() > 1) {
     log::info("sums over ranks");
-    sums = measure_sums(session, model.store.gradient_buffer_count(), plan.reducer);
-    own.wrong_part = sums.wrong_part;
+    sums = measure_all_reduces(session, model.store.gradient_buffer_count(), plan.reducer);
+    own.wrong_contributor = sums.wrong_contributor;
   }
 
   rank_status::enter(Phase::gathering);

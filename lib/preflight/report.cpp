@@ -120,7 +120,7 @@ std::string cluster_table(const ClusterFacts& facts) {
   }
   if (facts.sums.empty()) return text;
   rows = {{"sum of", "median", "99 %", "algorithm", "bus"}};
-  for (const SumFacts& sum : facts.sums) {
+  for (const AllReduceFacts& sum : facts.sums) {
     rows.push_back({format_size(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
                     scaled(static_cast<double>(sum.bytes) / sum.median(), "B/s"),
                     scaled(bus_bytes_per_second(sum, facts.ranks.size()), "B/s")});
@@ -137,7 +137,7 @@ std::string findings_text(const std::vector<ClusterFinding>& findings) {
 }
 
 nlohmann::json cluster_json(const ClusterFacts& facts, const std::vector<ClusterFinding>& findings,
-                            const ClusterVerdict& verdict) {
+                            const ClusterDiagnosis& verdict) {
   nlohmann::json json = json_of(facts);
   nlohmann::json list = nlohmann::json::array();
   for (const ClusterFinding& finding : findings) {

@@ -17,7 +17,7 @@ std::string findings_text(const std::vector<ClusterFinding>& findings);
 
 // The facts as in facts.hpp, `findings` and `verdict`. apps/files.md describes the fields.
 nlohmann::json cluster_json(const ClusterFacts& facts, const std::vector<ClusterFinding>& findings,
-                            const ClusterVerdict& verdict);
+                            const ClusterDiagnosis& verdict);
 // Call it before the measurements. Throws what require_place_for_result() throws.
 void require_place_for_cluster(const std::filesystem::path& file);
 

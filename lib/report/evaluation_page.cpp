@@ -111,10 +111,10 @@ std::string confusions_html(const Evaluation& evaluation, std::span<const std::s
   return "<h3>Most frequent mistakes</h3>\n" + html_table(columns, rows);
 }
 
-std::string pictures_html(std::span<const MistakenPicture> pictures, std::span<const std::string> classes) {
+std::string pictures_html(std::span<const MisclassifiedImage> pictures, std::span<const std::string> classes) {
   if (pictures.empty()) return "";
   std::string html = "<h3>Pictures that were mistaken</h3>\n<div class=\"pictures\">\n";
-  for (const MistakenPicture& picture : pictures) {
+  for (const MisclassifiedImage& picture : pictures) {
     const std::string label = escaped(classes[static_cast<std::size_t>(picture.label)]);
     const std::string prediction = escaped(classes[static_cast<std::size_t>(picture.prediction)]);
     html += fmt::format(
@@ -150,8 +150,8 @@ std::vector<ClassScore> worst_classes(const Evaluation& evaluation) {
   return scores;
 }
 
-std::vector<std::int64_t> chosen_mistakes(const Evaluation& evaluation, std::span<const std::int32_t> labels,
-                                          std::size_t most) {
+std::vector<std::int64_t> select_misclassified(const Evaluation& evaluation, std::span<const std::int32_t> labels,
+                                               std::size_t most) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>> of_kind;
   for (std::size_t sample = 0; sample < labels.size(); ++sample) {
     const std::int32_t prediction = evaluation.predictions[sample];
@@ -170,11 +170,12 @@ std::vector<std::int64_t> chosen_mistakes(const Evaluation& evaluation, std::spa
   return chosen;
 }
 
-std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, const Dataset& dataset,
-                                               const ImageRules& rules, std::size_t most, std::int64_t longest_side) {
+std::vector<MisclassifiedImage> misclassified_images(const Evaluation& evaluation, const Dataset& dataset,
+                                                     const ImageRules& rules, std::size_t most,
+                                                     std::int64_t longest_side) {
   const std::vector<std::int32_t> labels = labels_of(dataset);
-  std::vector<MistakenPicture> pictures;
-  for (const std::int64_t sample : chosen_mistakes(evaluation, labels, most)) {
+  std::vector<MisclassifiedImage> pictures;
+  for (const std::int64_t sample : select_misclassified(evaluation, labels, most)) {
     OwnedPicture shown = tested_picture(dataset, rules, sample);
     const PictureSize small = with_longest_side(shown.size, longest_side);
     if (small != shown.size) {
@@ -189,7 +190,7 @@ std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, con
 }
 
 std::string evaluation_html(std::string_view heading, const Evaluation& evaluation,
-                            std::span<const std::string> classes, std::span<const MistakenPicture> pictures) {
+                            std::span<const std::string> classes, std::span<const MisclassifiedImage> pictures) {
   std::vector<std::string> names;
   for (const std::string& name : classes) names.push_back(printable_name(name));
   std::string html =

@@ -33,21 +33,22 @@ std::vector<ClassScore> worst_classes(const Evaluation& evaluation);
 // Indices of misclassified samples. Takes one sample of each frequent confusion in turn, in the order of the data set.
 //
 //   labels  [samples], as evaluation.predictions
-std::vector<std::int64_t> chosen_mistakes(const Evaluation& evaluation, std::span<const std::int32_t> labels,
-                                          std::size_t most);
+std::vector<std::int64_t> select_misclassified(const Evaluation& evaluation, std::span<const std::int32_t> labels,
+                                               std::size_t most);
 
-struct MistakenPicture {
+struct MisclassifiedImage {
   std::int32_t label;
   std::int32_t prediction;
   std::int64_t sample;
   std::vector<std::uint8_t> png;
 };
 // As the network saw them, with sides of at most `longest_side` pixels.
-std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, const Dataset& dataset,
-                                               const ImageRules& rules, std::size_t most, std::int64_t longest_side);
+std::vector<MisclassifiedImage> misclassified_images(const Evaluation& evaluation, const Dataset& dataset,
+                                                     const ImageRules& rules, std::size_t most,
+                                                     std::int64_t longest_side);
 
 // A page section. `heading` and `classes` are untrusted.
 std::string evaluation_html(std::string_view heading, const Evaluation& evaluation,
-                            std::span<const std::string> classes, std::span<const MistakenPicture> pictures);
+                            std::span<const std::string> classes, std::span<const MisclassifiedImage> pictures);
 
 }  // namespace lockstep

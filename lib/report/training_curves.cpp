@@ -14,7 +14,7 @@ struct Curve {
 
 PlotSeries scaled(PlotSeries series, double factor) {
   for (PlotPoint& point : series.points) point.y *= factor;
-  for (PlotSpread& spread : series.spread) spread = {spread.low * factor, spread.high * factor};
+  for (PlotBand& spread : series.spread) spread = {spread.low * factor, spread.high * factor};
   return series;
 }
 
@@ -131,7 +131,7 @@ PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, 
   for (std::size_t first = 0; first < stretches.size(); first += each) {
     const std::span<const Stretch> part = std::span(stretches).subspan(first, std::min(each, stretches.size() - first));
     Stretch sum = part[0];
-    PlotSpread spread{sum.mean, sum.mean};
+    PlotBand spread{sum.mean, sum.mean};
     double epochs = 0;
     for (const Stretch& stretch : part) {
       if (&stretch != part.data()) sum.add(stretch);

@@ -24,7 +24,8 @@ Interval interval_about(double middle, std::span<const double> values) {
   const auto count = static_cast<double>(values.size());
   double squares = 0;
   for (const double value : values) squares += (value - middle) * (value - middle);
-  const double half = students_t(static_cast<int>(values.size()) - 1) * std::sqrt(squares / (count - 1) / count);
+  const double half =
+      student_t_quantile(static_cast<int>(values.size()) - 1) * std::sqrt(squares / (count - 1) / count);
   return {middle, middle - half, middle + half};
 }
 
@@ -32,7 +33,7 @@ Interval interval_about(double middle, std::span<const double> values) {
 
 bool Interval::is_bounded() const { return std::isfinite(low) && std::isfinite(high); }
 
-double students_t(int degrees) {
+double student_t_quantile(int degrees) {
   assert(degrees >= 1);
   constexpr std::array<double, 6> few = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447};
   if (static_cast<std::size_t>(degrees) <= few.size()) return few[static_cast<std::size_t>(degrees) - 1];

@@ -17,7 +17,7 @@ struct Interval {
 };
 
 // The 97.5 % quantile of Student's t distribution; `degrees` of freedom is at least 1.
-double students_t(int degrees);
+double student_t_quantile(int degrees);
 
 // Interval of the mean of one or more values; a single value gives infinite bounds.
 Interval mean_interval(std::span<const double> values);

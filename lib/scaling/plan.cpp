@@ -36,7 +36,7 @@ double upper_end(const Interval& interval) { return interval.is_bounded() ? inte
 double memory_of(const Study& study, std::int64_t batch_per_rank) {
   std::vector<Observation> observations;
   for (const StudyPoint& point : study.points) {
-    if (!is_usual(study, point)) continue;
+    if (!is_default_point(study, point)) continue;
     const auto bytes = static_cast<double>(std::max<std::int64_t>(point.memory_bytes, 1));
     observations.push_back({{1, static_cast<double>(point.batch_per_rank)}, bytes, bytes});
   }

@@ -95,7 +95,7 @@ Interval Regression::predict(const Features& features, double scale) const {
   for (std::size_t i = 0; i < most_features; ++i) {
     for (std::size_t j = 0; j < most_features; ++j) variance += features[i] * covariance[i][j] * features[j];
   }
-  const double half = students_t(degrees) * std::sqrt(std::max(variance, 0.0));
+  const double half = student_t_quantile(degrees) * std::sqrt(std::max(variance, 0.0));
   interval.low = interval.middle - half;
   interval.high = interval.middle + half;
   return interval;

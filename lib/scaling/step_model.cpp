@@ -33,21 +33,21 @@ Exposure modelled_exposure(const StepModel& model, const RankGrid& grid, std::sp
 std::vector<const StudyPoint*> points_up_to(const Study& study, int most_ranks) {
   std::vector<const StudyPoint*> points;
   for (const StudyPoint& point : study.points) {
-    if (is_usual(study, point) && point.grid.ranks <= most_ranks && point.has_parts()) points.push_back(&point);
+    if (is_default_point(study, point) && point.grid.ranks <= most_ranks && point.has_parts()) points.push_back(&point);
   }
   return points;
 }
 
-SumModel sums_of(std::span<const StudyPoint* const> points) {
-  std::vector<SumSample> samples;
+AllReduceModel sums_of(std::span<const StudyPoint* const> points) {
+  std::vector<AllReduceSample> samples;
   for (const StudyPoint* const point : points) {
-    for (const MeasuredSum& sum : point->sums) {
+    for (const MeasuredAllReduce& sum : point->sums) {
       for (const double seconds : sum.seconds) {
         samples.push_back({point->grid, static_cast<double>(sum.bytes), seconds});
       }
     }
   }
-  return fit_sums(samples);
+  return fit_all_reduces(samples);
 }
 
 template <typename Observe>
@@ -76,7 +76,7 @@ Exposure exposure_of(std::span<const Bucket> buckets, double backward_seconds,
   return exposure;
 }
 
-std::vector<Bucket> cut_anew(std::span<const Bucket> buckets, std::int64_t bytes) {
+std::vector<Bucket> rebucket(std::span<const Bucket> buckets, std::int64_t bytes) {
   assert(bytes > 0);
   std::vector<Bucket> cut;
   std::int64_t held = 0;
@@ -113,7 +113,7 @@ StepPrediction StepModel::predict(const StepSetting& setting) const {
 
   double error = std::hypot(computed.half_width(), remaining.half_width());
   if (setting.grid.ranks > 1) {
-    const std::vector<Bucket> cut = setting.bucket_bytes ? cut_anew(buckets, *setting.bucket_bytes) : buckets;
+    const std::vector<Bucket> cut = setting.bucket_bytes ? rebucket(buckets, *setting.bucket_bytes) : buckets;
     const Exposure exposure = modelled_exposure(*this, setting.grid, cut, backward_share * prediction.computing);
     const Features hideable = {exposure.hideable()};
     prediction.exposed = exposure.after - std::min(hidden.at(hideable), exposure.hideable());

@@ -1,8 +1,8 @@
 // Predicts the step time at rank counts that were not measured, from those that were.
 //
-// Compute time is linear in a rank's samples, and grows with the number of ranks that share a node. SumModel predicts
-// the all-reduce time of buckets. Backward hides a measured share of it, between nothing and all that the schedule
-// allows. Random delays of ranks grow like the expected maximum of as many draws (expected_maximum).
+// Compute time is linear in a rank's samples, and grows with the number of ranks that share a node. AllReduceModel
+// predicts the all-reduce time of buckets. Backward hides a measured share of it, between nothing and all that the
+// schedule allows. Random delays of ranks grow like the expected maximum of as many draws (expected_maximum).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "scaling/all_reduce_model.hpp"
 #include "scaling/study.hpp"
-#include "scaling/sum_model.hpp"
 
 namespace lockstep {
 
@@ -27,7 +27,7 @@ Exposure exposure_of(std::span<const Bucket> buckets, double backward_seconds,
                      const std::function<double(std::int64_t bytes)>& sum_seconds);
 
 // Splits the same gradients into buckets of `bytes`. The last bucket is unchanged, because nothing hides it.
-std::vector<Bucket> cut_anew(std::span<const Bucket> buckets, std::int64_t bytes);
+std::vector<Bucket> rebucket(std::span<const Bucket> buckets, std::int64_t bytes);
 
 struct StepSetting {
   RankGrid grid;
@@ -45,7 +45,7 @@ struct StepPrediction {
 };
 
 struct StepModel {
-  SumModel sums;
+  AllReduceModel sums;
   Regression computing;       // seconds by (1, samples, samples times (ranks on the node - 1))
   Regression rest;            // the same features: waiting for samples, optimizer, everything else
   Regression imbalance;       // seconds by (compute seconds times expected_maximum())

@@ -30,7 +30,7 @@ double StudyPoint::part(StepPart part) const {
   return seconds.empty() ? 0 : median_interval(seconds).middle;
 }
 
-bool is_usual(const Study& study, const StudyPoint& point) { return point.setup == study.setup; }
+bool is_default_point(const Study& study, const StudyPoint& point) { return point.setup == study.setup; }
 
 int most_ranks_of(const Study& study) {
   int most = 0;
@@ -41,7 +41,7 @@ int most_ranks_of(const Study& study) {
 std::vector<std::int64_t> global_batches_of(const Study& study) {
   std::set<std::int64_t> batches;
   for (const StudyPoint& point : study.points) {
-    if (is_usual(study, point)) batches.insert(point.global_batch());
+    if (is_default_point(study, point)) batches.insert(point.global_batch());
   }
   return {batches.begin(), batches.end()};
 }
@@ -49,7 +49,7 @@ std::vector<std::int64_t> global_batches_of(const Study& study) {
 Interval best_throughput(const Study& study, std::int64_t global_batch) {
   Interval best;
   for (const StudyPoint& point : study.points) {
-    if (!is_usual(study, point) || point.global_batch() != global_batch) continue;
+    if (!is_default_point(study, point) || point.global_batch() != global_batch) continue;
     const Interval rate = throughput_of(point);
     if (rate.middle > best.middle) best = rate;
   }
@@ -66,16 +66,16 @@ std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep) {
     if (sweep == Sweep::buckets) others.bucket_mib = study.setup.bucket_mib;
     if (sweep == Sweep::precision) others.precision = study.setup.precision;
     if (others != study.setup) continue;
-    points.insert(is_usual(study, point) ? points.begin() : points.end(), &point);
+    points.insert(is_default_point(study, point) ? points.begin() : points.end(), &point);
   }
-  if (points.size() < 2 || !is_usual(study, *points.front())) points.clear();
+  if (points.size() < 2 || !is_default_point(study, *points.front())) points.clear();
   return points;
 }
 
 std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling) {
   std::vector<const StudyPoint*> points;
   for (const StudyPoint& point : study.points) {
-    if (!is_usual(study, point)) continue;
+    if (!is_default_point(study, point)) continue;
     const bool is_of = scaling == Scaling::weak ? point.batch_per_rank == study.weak_batch
                                                 : point.global_batch() == study.strong_batch;
     if (is_of) points.push_back(&point);

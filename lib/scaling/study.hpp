@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scaling/sum_model.hpp"
+#include "scaling/all_reduce_model.hpp"
 
 namespace lockstep {
 
@@ -38,7 +38,7 @@ struct Bucket {
 };
 
 // All-reduces of one size without other work. Seconds of the slowest rank, one per repeat.
-struct MeasuredSum {
+struct MeasuredAllReduce {
   std::int64_t bytes = 0;
   std::vector<double> seconds;
 };
@@ -69,7 +69,7 @@ struct StudyPoint {
   std::vector<double> other_cores;   // cores of a node used by other programs, one per repeat; or empty
   std::array<std::vector<double>, step_part_count> parts;  // seconds, one per repeat; empty if not reported
   std::vector<Bucket> buckets;                             // in all-reduce order; empty if not reported
-  std::vector<MeasuredSum> sums;                           // empty with one rank
+  std::vector<MeasuredAllReduce> sums;                     // empty with one rank
   std::vector<RankTimes> by_rank;                          // of the last repeat; empty if not reported
 
   bool has_parts() const { return !parts[0].empty(); }
@@ -108,7 +108,7 @@ struct Study {
 };
 
 // Whether the point has the study's default settings. Models are fit_global_batch to such points.
-bool is_usual(const Study& study, const StudyPoint& point);
+bool is_default_point(const Study& study, const StudyPoint& point);
 // The largest rank count of any point.
 int most_ranks_of(const Study& study);
 

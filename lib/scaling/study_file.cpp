@@ -146,7 +146,7 @@ Json json_of(const StudyPoint& point) {
   for (const Bucket& bucket : point.buckets) {
     buckets.push_back({{"bytes", bucket.bytes}, {"ready", bucket.ready}, {"skew_seconds", bucket.skew}});
   }
-  for (const MeasuredSum& sum : point.sums) sums.push_back({{"bytes", sum.bytes}, {"seconds", sum.seconds}});
+  for (const MeasuredAllReduce& sum : point.sums) sums.push_back({{"bytes", sum.bytes}, {"seconds", sum.seconds}});
   for (const RankTimes& rank : point.by_rank) {
     ranks.push_back({{"host", rank.host}, {"input_seconds", rank.input}, {"arrival_seconds", rank.arrival}});
   }

@@ -48,8 +48,8 @@ TEST(ClusterReport, facts_go_from_rank_to_rank_as_they_are) {
   const ClusterFacts facts = made_cluster(3);
   EXPECT_EQ(json_of(rank_facts(json_of(facts.ranks[1]).dump())), json_of(facts.ranks[1]));
   RankFacts wrong = facts.ranks[2];
-  wrong.wrong_part = 5;
-  EXPECT_EQ(rank_facts(json_of(wrong).dump()).wrong_part, 5);
+  wrong.wrong_contributor = 5;
+  EXPECT_EQ(rank_facts(json_of(wrong).dump()).wrong_contributor, 5);
   EXPECT_EQ(json_of(node_facts(json_of(facts.nodes[2]).dump())), json_of(facts.nodes[2]));
 }
 
@@ -57,7 +57,7 @@ TEST(ClusterReport, programs_read_what_was_measured_and_found) {
   ClusterFacts facts = made_cluster(3);
   facts.nodes[1].folder.fault = "gone";
   const std::vector<ClusterFinding> findings = judge(facts, {});
-  const nlohmann::json json = cluster_json(facts, findings, verdict_of(findings, facts));
+  const nlohmann::json json = cluster_json(facts, findings, diagnosis_of(findings, facts));
   EXPECT_EQ(json["verdict"]["code"], 71);
   EXPECT_EQ(json["verdict"]["hosts"], nlohmann::json({"n2"}));
   EXPECT_EQ(json["findings"][0]["severity"], "bad node");

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-ClusterVerdict verdict(const ClusterFacts& facts, const Floors& floors = {}) {
-  return verdict_of(judge(facts, floors), facts);
+ClusterDiagnosis verdict(const ClusterFacts& facts, const Floors& floors = {}) {
+  return diagnosis_of(judge(facts, floors), facts);
 }
 
 void expect_one(const ClusterFacts& facts, Severity severity, const std::vector<std::string>& hosts,
@@ -61,7 +61,7 @@ TEST(Judgement, of_one_node_alone_a_slow_rank_is_nobodys_fault_that_another_node
 
 TEST(Judgement, sums_that_are_wrong_everywhere_are_the_fault_of_who_gave_that_part) {
   ClusterFacts facts = made_cluster(3);
-  for (RankFacts& rank : facts.ranks) rank.wrong_part = 4;
+  for (RankFacts& rank : facts.ranks) rank.wrong_contributor = 4;
   expect_one(facts, Severity::bad_node, {"n3"},
              "sums over ranks are wrong in what comes from n3 (a training would learn from damaged gradients). Look at "
              "its memory and network.");
@@ -69,7 +69,7 @@ TEST(Judgement, sums_that_are_wrong_everywhere_are_the_fault_of_who_gave_that_pa
 
 TEST(Judgement, sums_that_are_wrong_in_one_place_are_that_nodes_fault) {
   ClusterFacts facts = made_cluster(3);
-  facts.ranks[0].wrong_part = 4;
+  facts.ranks[0].wrong_contributor = 4;
   expect_one(facts, Severity::bad_node, {"n1"},
              "sums over ranks are wrong as they arrive on n1 (a training would learn from damaged gradients). Look at "
              "its memory and network.");
@@ -181,7 +181,7 @@ TEST(Judgement, the_worst_comes_first_and_every_bad_node_is_named_once) {
   const std::vector<ClusterFinding> findings = judge(facts, {});
   ASSERT_THAT(findings, SizeIs(4));
   EXPECT_EQ(findings[3].severity, Severity::note);
-  const ClusterVerdict all = verdict_of(findings, facts);
+  const ClusterDiagnosis all = diagnosis_of(findings, facts);
   EXPECT_THAT(all.hosts, ElementsAre("n3", "n5"));
   EXPECT_THAT(all.sentence, HasSubstr("bad: n3, n5. the output folder cannot be written from n3"));
   EXPECT_THAT(all.sentence, HasSubstr(" 2 more above."));

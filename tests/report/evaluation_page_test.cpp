@@ -52,15 +52,15 @@ TEST(EvaluationPageTest, the_worst_classes_come_first_and_one_without_samples_no
 }
 
 TEST(EvaluationPageTest, pictures_are_taken_of_each_kind_of_mistake_in_turn) {
-  EXPECT_THAT(chosen_mistakes(evaluation(), labels, 4), ElementsAre(1, 6, 3, 2));
-  EXPECT_THAT(chosen_mistakes(evaluation(), labels, 2), ElementsAre(1, 6));
-  EXPECT_THAT(chosen_mistakes(evaluation(), labels, 100), ElementsAre(1, 6, 3, 2, 8));
-  EXPECT_TRUE(chosen_mistakes(evaluation(), labels, 0).empty());
+  EXPECT_THAT(select_misclassified(evaluation(), labels, 4), ElementsAre(1, 6, 3, 2));
+  EXPECT_THAT(select_misclassified(evaluation(), labels, 2), ElementsAre(1, 6));
+  EXPECT_THAT(select_misclassified(evaluation(), labels, 100), ElementsAre(1, 6, 3, 2, 8));
+  EXPECT_TRUE(select_misclassified(evaluation(), labels, 0).empty());
 }
 
 TEST(EvaluationPageTest, a_section_has_matrix_tables_and_pictures_and_escapes_names) {
   const std::vector<std::string> classes{"<b>cat", "dog", "a very long name of a bird", "frog"};
-  const std::vector<MistakenPicture> pictures{{0, 1, 7, {1, 2, 3}}};
+  const std::vector<MisclassifiedImage> pictures{{0, 1, 7, {1, 2, 3}}};
   const std::string html = evaluation_html("<h>", evaluation(), classes, pictures);
   EXPECT_THAT(html,
               HasSubstr("4 of 9 samples are recognised: 44.44 %. Of 100.00 % the label is among the five likeliest "

@@ -51,7 +51,7 @@ TEST_F(ScalingStudyTest, ranks_and_batches_are_measured_and_told) {
     EXPECT_NEAR(parts, median_interval(point.step_seconds).middle, 0.01 * parts);
     EXPECT_EQ(point.by_rank.size(), static_cast<std::size_t>(point.grid.ranks));
     EXPECT_EQ(point.sums.empty(), point.grid.ranks == 1);
-    for (const MeasuredSum& sum : point.sums) EXPECT_EQ(sum.seconds.size(), 2U);
+    for (const MeasuredAllReduce& sum : point.sums) EXPECT_EQ(sum.seconds.size(), 2U);
     for (const Bucket& bucket : point.buckets) EXPECT_LE(bucket.ready, 1);
   }
   EXPECT_TRUE(begins_as_study_csv(read_file(folder() / "study.csv", 1 << 20)));

@@ -71,12 +71,12 @@ TEST(Exposure, a_schedule_hides_what_backward_leaves_time_for) {
 
 TEST(Buckets, are_cut_anew_with_the_same_gradients) {
   const std::vector<Bucket> buckets = {{100, 0.5}, {100, 0.9}, {10, 1}};
-  const std::vector<Bucket> halves = cut_anew(buckets, 50);
+  const std::vector<Bucket> halves = rebucket(buckets, 50);
   ASSERT_EQ(halves.size(), 5U);
   EXPECT_DOUBLE_EQ(halves[0].ready, 0.25);
   EXPECT_DOUBLE_EQ(halves[1].ready, 0.5);
   EXPECT_DOUBLE_EQ(halves[2].ready, 0.7);
-  const std::vector<Bucket> larger = cut_anew(buckets, 150);
+  const std::vector<Bucket> larger = rebucket(buckets, 150);
   ASSERT_EQ(larger.size(), 3U);
   EXPECT_EQ(larger[0].bytes, 150);
   EXPECT_DOUBLE_EQ(larger[0].ready, 0.7);

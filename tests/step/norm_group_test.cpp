@@ -13,7 +13,7 @@
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "nn/conv_norm_act.hpp"
-#include "step/part_loader.hpp"
+#include "step/micro_batch_loader.hpp"
 #include "step/rank_norm_group.hpp"
 #include "step/whole_step.hpp"
 #include "support/device/hosted_cuda_device.hpp"
@@ -122,7 +122,7 @@ class WholeBatchLoader final : public Loader {
  private:
   Device& device_;
   int parts_;
-  PartLoader loader_;
+  MicroBatchLoader loader_;
   Batch batch_;
 };
 
@@ -154,7 +154,7 @@ std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, con
   Members members(session, choice, share, reduce);
   SyncBatchNormGroup group(world, group_size);
   TrainingStep step(session, members.model, *members.exchange, *members.optimizer, share, 0.1F, nullptr, &group);
-  PartLoader loader(session.device(), choice.shape, share);
+  MicroBatchLoader loader(session.device(), choice.shape, share);
   for (int index = 0; index < steps; ++index) step.run(loader, index, 0.05);
   return members.model.store.entries();
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "step/part_loader.hpp"
+#include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
 #include "support/message_of.hpp"
 
@@ -40,7 +40,7 @@ Outcome train(const Communicator& world, const Case& choice, int micro_batches, 
   } else {
     session.device().ops().import_plan(plan);
   }
-  PartLoader loader(session.device(), choice.shape, share);
+  MicroBatchLoader loader(session.device(), choice.shape, share);
   Outcome outcome;
   for (int index = 0; index < steps; ++index) {
     const Metrics metrics = step.run(loader, index, 0.05).metrics;
@@ -132,7 +132,7 @@ std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator&
   const LoaderShare share{micro_batch_size * all, all, world.rank() * micro_batches, micro_batches};
   const SampleShape shape{16, 16, 3};
   WholeStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader parts_of_rank_0(session.device(), shape, {micro_batch_size, 1, 0, 1});
+  MicroBatchLoader parts_of_rank_0(session.device(), shape, {micro_batch_size, 1, 0, 1});
   Again loader(parts_of_rank_0.next());
   step.run(loader, 0, 0.05);
   std::vector<ParameterStore::Entry> entries = step.model().store.entries();
@@ -155,7 +155,7 @@ TEST(TrainingStepTest, each_step_has_a_rate_of_its_own) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader loader(session.device(), {32, 32, 3}, share);
+  MicroBatchLoader loader(session.device(), {32, 32, 3}, share);
   step.run(loader, 0, 0.05);
   const std::string before = step.model().store.weights_hash();
   EXPECT_EQ(step.run(loader, 1, 0).learning_rate, 0);
@@ -169,7 +169,7 @@ TEST(TrainingStepTest, the_loader_is_told_to_start_on_the_part_after_each) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{2 * micro_batch_size * world.size(), 2 * world.size(), 2 * world.rank(), 2};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader micro_batches(session.device(), {32, 32, 3}, share);
+  MicroBatchLoader micro_batches(session.device(), {32, 32, 3}, share);
   Again loader(micro_batches.next());
   step.run(loader, 0, 0.05);
   EXPECT_EQ(loader.started, 2);
@@ -189,7 +189,7 @@ TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader fresh(session.device(), {32, 32, 3}, share);
+  MicroBatchLoader fresh(session.device(), {32, 32, 3}, share);
   Again loader(fresh.next());
   const double first = step.run(loader, 0, 0.05).metrics.loss();
   double last = first;
@@ -203,7 +203,7 @@ TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader loader(session.device(), {32, 32, 3}, share);
+  MicroBatchLoader loader(session.device(), {32, 32, 3}, share);
   std::string message;
   std::string before;
   for (int index = 0; index < 20 && message.empty(); ++index) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/precision.hpp"
-#include "step/part_loader.hpp"
+#include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
 
 namespace lockstep {
@@ -42,7 +42,7 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   const AllReduceOptions reduce{
       .reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::reproducible};
   WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3, 0.5F);
-  PartLoader loader(session.device(), shape, share);
+  MicroBatchLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
     const Metrics metrics = step.run(loader, index, 0.05).metrics;
@@ -97,7 +97,7 @@ TEST(ReproducibleSumsTest, what_no_whole_number_holds_ends_the_training_on_every
   const BatchOptions batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::reproducible}, SgdOptions{}, 0.0F, 3);
-  PartLoader loader(session.device(), shape, share);
+  MicroBatchLoader loader(session.device(), shape, share);
   std::string message;
   std::string before;
   for (int index = 0; index < 20 && message.empty(); ++index) {

@@ -42,8 +42,8 @@ std::optional<Error> stated_fault(std::string_view line) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return std::nullopt;
   const auto code = parse_number<int>(line.substr(0, space), {0, 255});
-  const bool is_usual = code == static_cast<int>(Failure::usage) || code == static_cast<int>(Failure::bad_data);
-  if (!is_usual) return std::nullopt;
+  const bool is_default_point = code == static_cast<int>(Failure::usage) || code == static_cast<int>(Failure::bad_data);
+  if (!is_default_point) return std::nullopt;
   return Error(static_cast<Failure>(*code), printable(std::string(line.substr(space + 1, longest_sentence))));
 }
 

@@ -71,7 +71,7 @@ std::vector<Stretch> stretches_of(const PlotSeries& series) {
     }
     stretches.back().points.push_back(point);
     if (i >= series.spread.size()) continue;
-    const PlotSpread& spread = series.spread[i];
+    const PlotBand& spread = series.spread[i];
     if (!is_drawable(spread.low) || !is_drawable(spread.high)) continue;
     stretches.back().outline.push_back({point.x, spread.high});
     lower.push_back({point.x, spread.low});

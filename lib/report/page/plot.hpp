@@ -20,7 +20,7 @@ struct PlotPoint {
 };
 
 // The range of the numbers that a point represents.
-struct PlotSpread {
+struct PlotBand {
   double low;
   double high;
 };
@@ -31,7 +31,7 @@ struct PlotSeries {
   int color = 0;  // index into the page's palette, modulo its size
   Shape shape = Shape::line;
   std::vector<PlotPoint> points;
-  std::vector<PlotSpread> spread;  // one per point, drawn as a band; or empty
+  std::vector<PlotBand> spread;  // one per point, drawn as a band; or empty
 };
 
 // A vertical line and its label.

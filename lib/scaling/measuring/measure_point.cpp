@@ -15,9 +15,9 @@
 #include "nn/initialize.hpp"
 #include "optim/optimizer.hpp"
 #include "runtime/watch/rank_status.hpp"
-#include "scaling/measuring/other_load.hpp"
+#include "scaling/measuring/all_reduce_log.hpp"
+#include "scaling/measuring/cpu_contention.hpp"
 #include "scaling/measuring/step_parts.hpp"
-#include "scaling/measuring/sum_log.hpp"
 #include "step/all_reduce.hpp"
 #include "step/noise.hpp"
 #include "step/training_step.hpp"
@@ -66,7 +66,7 @@ void require_finite(const StepResult& result) {
 // All objects that exist while a point is measured.
 struct Setting {
   Setting(const Communicator& ranks, const PointSettings& settings)
-      : session{ranks, with_sum_log(open_backend(settings.device), log)},
+      : session{ranks, with_all_reduce_log(open_backend(settings.device), log)},
         share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
         model(session.device(), settings.model, settings.make_network),
         exchange(make_all_reduce(session, model.store, settings.sums, share.total_micro_batches)),
@@ -88,7 +88,7 @@ struct Setting {
         training_source(*input.dataset, share, input.rules, 0, 0, 0, input.loader_threads), input.place);
   }
 
-  SumLog log;
+  AllReduceLog log;
   Session session;
   LoaderShare share;
   Model model;
@@ -131,7 +131,7 @@ RankStep run_step(Setting& setting) {
   step.summing -= before.summing;
   step.waiting -= before.waiting;
   step.optimizer -= before.optimizer;
-  for (const SumLog::Begin& sum : setting.log.begins) {
+  for (const AllReduceLog::Begin& sum : setting.log.begins) {
     step.sum_begins.push_back(std::chrono::duration<double>(sum.at - begin).count());
   }
   return step;
@@ -177,8 +177,8 @@ double sum_seconds(const Communicator& ranks, Setting& setting, std::int64_t byt
 }
 
 // Collective. Measures the model's own buckets, and sizes around them to separate latency from bandwidth.
-std::vector<MeasuredSum> measure_bucket_sums(const Communicator& ranks, Setting& setting,
-                                             const std::vector<std::int64_t>& bucket_bytes) {
+std::vector<MeasuredAllReduce> measure_bucket_sums(const Communicator& ranks, Setting& setting,
+                                                   const std::vector<std::int64_t>& bucket_bytes) {
   const std::int64_t whole = setting.log.values.bytes();
   std::set<std::int64_t> sizes(bucket_bytes.begin(), bucket_bytes.end());
   for (const std::int64_t bytes : {16 << 10, 128 << 10, 1 << 20, 4 << 20, 16 << 20}) {
@@ -187,7 +187,7 @@ std::vector<MeasuredSum> measure_bucket_sums(const Communicator& ranks, Setting&
   // Clears the gradients, which would otherwise grow without bound.
   const std::vector<float> zeros(static_cast<std::size_t>(setting.log.values.shape().count()));
   setting.session.device().write(zeros, setting.log.values);
-  std::vector<MeasuredSum> sums;
+  std::vector<MeasuredAllReduce> sums;
   sums.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) sums.push_back({bytes, {sum_seconds(ranks, setting, bytes)}});
   return sums;
@@ -202,7 +202,7 @@ void measure_parts(const Communicator& ranks, Setting& setting, std::int64_t cou
   for (std::int64_t index = 0; index < count; ++index) own.push_back(run_step(setting));
   const double seconds = ranks.max(watch.seconds()) / static_cast<double>(count);
   point.step_seconds = {seconds};
-  for (const SumLog::Begin& sum : setting.log.begins) bucket_bytes.push_back(sum.bytes);
+  for (const AllReduceLog::Begin& sum : setting.log.begins) bucket_bytes.push_back(sum.bytes);
   StepParts parts = take_apart(gather_steps(ranks, own), bucket_bytes, seconds);
   for (std::size_t part = 0; part < step_part_count; ++part) point.parts[part] = {parts.seconds[part]};
   point.buckets = std::move(parts.buckets);
@@ -226,7 +226,7 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
   const std::int64_t count =
       std::clamp<std::int64_t>(std::llround(settings.seconds / first_seconds), least_steps, most_steps);
   meet(ranks);
-  const OtherLoad others;
+  const CpuContention others;
   if (is_queued) {
     point.step_seconds = {ranks.max(time_queued_steps(setting, count))};
   } else {

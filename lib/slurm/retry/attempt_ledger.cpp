@@ -36,7 +36,7 @@ std::optional<std::int64_t> newest_step(const AttemptPlace& place) {
   return newest ? std::optional(newest->step) : std::nullopt;
 }
 
-Attempt ended(Attempt attempt, const Finding& finding, const Decision& decision, const Prospects& prospects,
+Attempt ended(Attempt attempt, const Finding& finding, const Decision& decision, const AttemptConditions& prospects,
               std::int64_t now) {
   attempt.cause = finding.cause;
   attempt.kind = finding.kind;
@@ -89,7 +89,7 @@ Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryP
   const Attempt lost = file.attempts().back();
   if (lost.cause != Cause::running || lost.attempt >= place.attempt) return go_on;
   const Finding finding = finding_of_lost(place, lost, stop_request);
-  Prospects prospects;
+  AttemptConditions prospects;
   prospects.attempt = lost.attempt;
   prospects.step_before = lost.checkpoint_step;
   prospects.step_after = newest_step(place);
@@ -107,7 +107,7 @@ std::string describe_beginning(const AttemptPlace& place, const std::optional<st
 
 }  // namespace
 
-Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request) {
+AttemptStart begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request) {
   AttemptsFile file = open_file(place);
   const Decision settled = settle_lost(place, file, policy, stop_request);
   Attempt attempt;
@@ -123,7 +123,7 @@ Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, St
   const std::optional<NewestCheckpoint> newest = newest_checkpoint(place.checkpoints);
   if (newest) attempt.checkpoint_step = newest->step;
 
-  Beginning beginning;
+  AttemptStart beginning;
   beginning.sentence = describe_beginning(place, attempt.checkpoint_step);
   const std::int64_t first_started = file.attempts().empty() ? place.now : file.attempts().front().started;
   if (place.attempt > 0 && newest && newest->written >= first_started) beginning.resume = Resume::newest;
@@ -141,8 +141,8 @@ Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, St
   return beginning;
 }
 
-AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules, Prospects prospects,
-                       const RetryPolicy& policy, double chance) {
+AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules,
+                       AttemptConditions prospects, const RetryPolicy& policy, double chance) {
   AttemptsFile file = open_file(place);
   const Attempt* const begun = file.find(place.attempt);
   Attempt attempt;

@@ -27,7 +27,7 @@ struct AttemptPlace {
 // not be ignored.
 enum class Resume : std::uint8_t { as_given, newest };
 
-struct Beginning {
+struct AttemptStart {
   std::optional<Refusal> refusal;  // set if the attempt must not begin
   Resume resume = Resume::as_given;
   std::string sentence;
@@ -36,7 +36,7 @@ struct Beginning {
 // Writes the attempt's first line. If the previous attempt ended without a last line, writes that line too. A file that
 // cannot be read or written causes a warning and never fails an attempt. `stop_request`: a request made before this
 // attempt.
-Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request);
+AttemptStart begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request);
 
 struct AttemptEnd {
   Finding finding;
@@ -44,7 +44,7 @@ struct AttemptEnd {
 };
 // Writes the attempt's last line. Fills in the fields of `facts` and `prospects` that follow from the attempt, its log
 // and its checkpoints.
-AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules, Prospects prospects,
-                       const RetryPolicy& policy, double chance);
+AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules,
+                       AttemptConditions prospects, const RetryPolicy& policy, double chance);
 
 }  // namespace lockstep

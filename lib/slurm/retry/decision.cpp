@@ -27,7 +27,7 @@ std::vector<std::string> united(std::vector<std::string> names, const std::vecto
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 // Returns why the allowed nodes cannot run another attempt; empty if they can.
-std::string why_no_nodes(const Prospects& prospects, const std::vector<std::string>& avoided) {
+std::string why_no_nodes(const AttemptConditions& prospects, const std::vector<std::string>& avoided) {
   for (const std::string& node : prospects.nodes_required) {
     if (contains(avoided, node)) return fmt::format("--nodelist asks for {}", node);
   }
@@ -38,20 +38,20 @@ std::string why_no_nodes(const Prospects& prospects, const std::vector<std::stri
   return fmt::format("its partition has {} other nodes, and it wants {}", left, prospects.nodes_wanted);
 }
 
-std::string going_on(const Prospects& prospects) {
+std::string going_on(const AttemptConditions& prospects) {
   return prospects.step_after
              ? fmt::format("attempt {} goes on from the checkpoint of step {}", prospects.attempt + 1,
                            *prospects.step_after)
              : fmt::format("attempt {} begins anew, for there is no checkpoint", prospects.attempt + 1);
 }
 
-bool has_progress(const Prospects& prospects) {
+bool has_progress(const AttemptConditions& prospects) {
   return prospects.step_after && prospects.step_after > prospects.step_before;
 }
 
 }  // namespace
 
-Decision decide(const Finding& finding, const RetryHistory& history, const Prospects& prospects,
+Decision decide(const Finding& finding, const RetryHistory& history, const AttemptConditions& prospects,
                 const RetryPolicy& policy, double chance) {
   Decision decision;
   decision.transient_retries = history.transient_retries;

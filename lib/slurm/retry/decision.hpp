@@ -32,7 +32,7 @@ struct RetryHistory {
 };
 
 // The conditions for the next attempt.
-struct Prospects {
+struct AttemptConditions {
   std::int64_t attempt = 0;                     // the attempt that has ended, from 0
   std::optional<std::int64_t> step_before;      // of the newest checkpoint at the attempt's start; nullopt: none
   std::optional<std::int64_t> step_after;       // of the newest checkpoint now
@@ -54,7 +54,7 @@ struct Decision {
 };
 
 // `chance`, in [0, 1), spreads the delays of jobs that conflicted.
-Decision decide(const Finding& finding, const RetryHistory& history, const Prospects& prospects,
+Decision decide(const Finding& finding, const RetryHistory& history, const AttemptConditions& prospects,
                 const RetryPolicy& policy, double chance);
 
 struct Refusal {

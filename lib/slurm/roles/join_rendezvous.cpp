@@ -29,7 +29,8 @@ Error no_supervisor(const std::string& what) {
                       what)};
 }
 
-std::unique_ptr<SealedSocket> find_desk(const RendezvousAddress& point, std::chrono::milliseconds patience) {
+std::unique_ptr<SealedSocket> connect_to_rendezvous(const RendezvousAddress& point,
+                                                    std::chrono::milliseconds patience) {
   const Stopwatch watch;
   while (watch.milliseconds() < static_cast<double>(patience.count())) {
     if (std::optional<AuthenticatedPeer> greeted =
@@ -100,7 +101,7 @@ std::map<std::string, std::vector<int>> hold_ports(const std::map<std::string, s
 }  // namespace
 
 JoinedTask join_rendezvous(const RendezvousAddress& point, const JoiningTask& task) {
-  const std::unique_ptr<SealedSocket> socket = find_desk(point, task.patience);
+  const std::unique_ptr<SealedSocket> socket = connect_to_rendezvous(point, task.patience);
   socket->send(join_request_text({point.step, static_cast<std::size_t>(task.rank), task.slurm_step}));
   const std::optional<PortReservation> reservation = parse_reservation(wait_for_line(*socket));
   if (!reservation) throw no_supervisor("run_roles said something else than expected");

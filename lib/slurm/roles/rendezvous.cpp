@@ -61,7 +61,7 @@ void Rendezvous::add_handles(std::vector<pollfd>& handles) const {
   if (handshakes_) {
     for (const int handle : handshakes_->handles()) handles.push_back({handle, POLLIN, 0});
   }
-  for (const Visitor& visitor : visitors_) {
+  for (const Connection& visitor : visitors_) {
     const bool sends = visitor.socket->has_unsent();
     handles.push_back({visitor.socket->handle(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
   }
@@ -75,19 +75,19 @@ void Rendezvous::accept_peers() {
   }
 }
 
-void Rendezvous::attend() {
+void Rendezvous::process_events() {
   if (handshakes_) accept_peers();
-  for (Visitor& visitor : visitors_) {
-    for (const std::string& line : visitor.socket->receive()) hear(visitor, line);
+  for (Connection& visitor : visitors_) {
+    for (const std::string& line : visitor.socket->receive()) handle_message(visitor, line);
   }
-  std::erase_if(visitors_, [this](const Visitor& visitor) {
+  std::erase_if(visitors_, [this](const Connection& visitor) {
     const bool has_left = visitor.socket == nullptr || visitor.socket->state() != SealedSocket::State::open;
     if (has_left && visitor.place) has_joined_[*visitor.place] = false;
     return has_left;
   });
 }
 
-void Rendezvous::hear(Visitor& visitor, const std::string& line) {
+void Rendezvous::handle_message(Connection& visitor, const std::string& line) {
   if (visitor.socket == nullptr) return;
   if (!visitor.place) {
     const std::optional<JoinRequest> greeting = parse_join_request(line);
@@ -133,7 +133,7 @@ void Rendezvous::fill_in(Cluster& cluster) const {
 void Rendezvous::begin(const Cluster& cluster) {
   handshakes_.reset();
   const std::string text = cluster_text(cluster);
-  for (Visitor& visitor : visitors_) visitor.socket->send(text);
+  for (Connection& visitor : visitors_) visitor.socket->send(text);
 }
 
 }  // namespace lockstep

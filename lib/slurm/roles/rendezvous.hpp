@@ -64,7 +64,7 @@ class Rendezvous {
   // Adds the descriptors to poll().
   void add_handles(std::vector<pollfd>& handles) const;
   // Reads the data that has arrived and sends pending data, without waiting.
-  void attend();
+  void process_events();
 
   bool all_have_joined() const;
   bool has_joined(std::size_t step) const;                         // all of its tasks
@@ -74,24 +74,24 @@ class Rendezvous {
   // Call it when all have joined: fills in where each instance runs.
   void fill_in(Cluster& cluster) const;
   // Call it once, after fill_in(): sends the cluster to all tasks, which then begin. Accepts no more connections;
-  // attend() continues to send.
+  // process_events() continues to send.
   void begin(const Cluster& cluster);
 
  private:
-  struct Visitor {
+  struct Connection {
     std::unique_ptr<SealedSocket> socket;
     std::optional<std::size_t> place;
   };
 
   void accept_peers();
-  void hear(Visitor& visitor, const std::string& line);
+  void handle_message(Connection& visitor, const std::string& line);
 
   std::vector<Role> roles_;
   std::vector<RoleStep> steps_;
   std::string token_;
   std::optional<HandshakeServer> handshakes_;  // until all have joined
   std::vector<std::string> addresses_;
-  std::vector<Visitor> visitors_;
+  std::vector<Connection> visitors_;
   std::vector<ClusterInstance> instances_;
   std::vector<bool> has_joined_;
   std::vector<std::optional<std::int64_t>> slurm_steps_;

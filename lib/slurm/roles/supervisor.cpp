@@ -60,7 +60,7 @@ class SignalQueue {
 class Supervisor {
  public:
   explicit Supervisor(const SupervisorOptions& options)
-      : options_(options), roles_(options.cluster.roles), steps_(steps_of(roles_)), desk_(roles_, steps_) {}
+      : options_(options), roles_(options.cluster.roles), steps_(steps_of(roles_)), rendezvous_(roles_, steps_) {}
 
   SupervisedEnd run() {
     for (std::size_t step = 0; step < steps_.size(); ++step) start(step);
@@ -68,7 +68,7 @@ class Supervisor {
       wait();
       take_signals();
       pass_output_on();
-      desk_.attend();
+      rendezvous_.process_events();
       if (!is_open_) welcome();
       take_ends();
       keep_deadlines();
@@ -83,7 +83,7 @@ class Supervisor {
     bool is_counted = false;
   };
 
-  std::filesystem::path verdict_of(std::size_t step) const {
+  std::filesystem::path exit_report_path(std::size_t step) const {
     std::filesystem::path file = options_.cluster_file;
     return file.replace_extension(steps_[step].name + ".json");
   }
@@ -97,9 +97,9 @@ class Supervisor {
 
   void start(std::size_t step) {
     const std::map<std::string, std::string> variables = {
-        {rendezvous_variable, rendezvous_address_text(desk_.point_of(step))},
+        {rendezvous_variable, rendezvous_address_text(rendezvous_.point_of(step))},
         {cluster_variable, options_.cluster_file.string()},
-        {exit_report_variable, verdict_of(step).string()}};
+        {exit_report_variable, exit_report_path(step).string()}};
     children_.push_back({ChildProcess(
         srun_arguments(steps_[step], roles_, options_.slots, options_.mpi, options_.program), variables)});
   }
@@ -107,7 +107,7 @@ class Supervisor {
   void wait() {
     std::vector<pollfd> waits = {{signals_.handle(), POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.process.handle(), POLLIN, 0});
-    desk_.add_handles(waits);
+    rendezvous_.add_handles(waits);
     constexpr int look_again_ms = 200;
     ::poll(waits.data(), waits.size(), look_again_ms);
   }
@@ -145,11 +145,11 @@ class Supervisor {
 
   void welcome() {
     if (end_) return;
-    if (desk_.all_have_joined()) {
+    if (rendezvous_.all_have_joined()) {
       Cluster cluster = options_.cluster;
-      desk_.fill_in(cluster);
+      rendezvous_.fill_in(cluster);
       write_cluster(options_.cluster_file, cluster);
-      desk_.begin(cluster);
+      rendezvous_.begin(cluster);
       is_open_ = true;
       log::info("all {} instances have arrived; who runs where: {}", cluster.instances.size(),
                 options_.cluster_file.string());
@@ -158,7 +158,7 @@ class Supervisor {
               fmt::format(
                   "after {:.0f} s these instances have not arrived: {} (all start together). Are their nodes up, and "
                   "can they reach this one?",
-                  options_.arrival_seconds, desk_.describe_missing())});
+                  options_.arrival_seconds, rendezvous_.describe_missing())});
     }
   }
 
@@ -171,7 +171,8 @@ class Supervisor {
   }
 
   void count(std::size_t step, int launcher_code) {
-    const std::optional<ExitReport> exit_report = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
+    const std::optional<ExitReport> exit_report =
+        launcher_code == 0 ? std::nullopt : exit_report_in(exit_report_path(step));
     const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);
     SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
     const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
@@ -213,7 +214,7 @@ class Supervisor {
     return fmt::format(" {} was the first to end.", instance_name(roles_[first.role], first.instance));
   }
 
-  static std::optional<ExitReport> verdict_in(const std::filesystem::path& file) {
+  static std::optional<ExitReport> exit_report_in(const std::filesystem::path& file) {
     try {
       return is_absent(file) ? std::nullopt : parse_exit_report(read_file(file, exit_report_limit_bytes));
     } catch (const Error&) {
@@ -245,7 +246,7 @@ class Supervisor {
   const std::vector<Role>& roles_;
   std::vector<RoleStep> steps_;
   SignalQueue signals_;
-  Rendezvous desk_;
+  Rendezvous rendezvous_;
   std::vector<Child> children_;
   std::vector<InstanceEnd> ends_;
   StopAsked stop_ = StopAsked::no;

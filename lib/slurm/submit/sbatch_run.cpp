@@ -81,7 +81,8 @@ std::string job_in_line(const std::string& line) {
   return ends_well ? std::string(text.substr(0, end)) : "";
 }
 
-int run_sbatch(std::vector<std::string> words, const std::string& script, SecretsFile* secrets, HeldSignals& signals) {
+int run_sbatch(std::vector<std::string> words, const std::string& script, SecretsFile* secrets,
+               BlockedSignals& signals) {
   if (secrets != nullptr) add_comment(words, secrets->tag());
   std::string number;
   const int code = run_with_input(words, script, [&](const std::string& line) {
@@ -90,7 +91,7 @@ int run_sbatch(std::vector<std::string> words, const std::string& script, Secret
     if (is_news && secrets != nullptr) secrets->keep();
     log::plain(line);
     if (!is_news) return;
-    if (signals.has_come() && secrets != nullptr) keep(*secrets, number);
+    if (signals.has_pending_signal() && secrets != nullptr) keep(*secrets, number);
     log::flush();
     signals.release();
   });
@@ -99,7 +100,7 @@ int run_sbatch(std::vector<std::string> words, const std::string& script, Secret
   const FoundJob found = find_job(secrets->tag(), words, code);
   if (!found.number.empty()) {
     secrets->keep();
-    if (code != 0 || signals.has_come()) keep(*secrets, found.number);
+    if (code != 0 || signals.has_pending_signal()) keep(*secrets, found.number);
     return code;
   }
   const bool has_failed = code > 0 && code < first_signal_code;

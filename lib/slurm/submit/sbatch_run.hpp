@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "slurm/submit/held_signals.hpp"
+#include "slurm/submit/blocked_signals.hpp"
 #include "slurm/submit/submission.hpp"
 
 namespace lockstep {
@@ -14,7 +14,8 @@ namespace lockstep {
 // number, or squeue shows a job with their tag in its comment. Releases `signals` once that is known.
 //
 // Returns sbatch's exit code. Throws Error(usage) if no job was submitted.
-int run_sbatch(std::vector<std::string> words, const std::string& script, SecretsFile* secrets, HeldSignals& signals);
+int run_sbatch(std::vector<std::string> words, const std::string& script, SecretsFile* secrets,
+               BlockedSignals& signals);
 
 // "17" of "Submitted batch job 17 on cluster x", and of "17;x" (--parsable). Empty if the line names no job.
 std::string job_in_line(const std::string& line);

@@ -81,8 +81,8 @@ class TreeBuilder : public YAML::EventHandler {
     throw Error(Failure::usage, fmt::format("{}{}. {}", yaml_place(name_, mark.line + 1), what, advice));
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
-    const bool is_usual = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str";
-    if (!is_usual) refuse(mark, "a value has a tag of its own ('!...', which a job file does not use)");
+    const bool is_default_point = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str";
+    if (!is_default_point) refuse(mark, "a value has a tag of its own ('!...', which a job file does not use)");
   }
   void count(const YAML::Mark& mark, std::int64_t values) {
     counted_ += values;

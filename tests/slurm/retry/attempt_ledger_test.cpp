@@ -25,7 +25,7 @@ class AttemptLedgerTest : public testing::Test {
   void write_checkpoint(int step) const {
     std::ofstream(place_.checkpoints / fmt::format("step-{:012}.h5", step)) << "";
   }
-  Beginning begin(StopRequest stop_request = StopRequest::none) const {
+  AttemptStart begin(StopRequest stop_request = StopRequest::none) const {
     return begin_attempt(place_, policy_, stop_request);
   }
   AttemptEnd end_with(int code) {
@@ -42,7 +42,7 @@ class AttemptLedgerTest : public testing::Test {
 
 TEST_F(AttemptLedgerTest, an_attempt_is_written_down_when_it_begins_and_when_it_has_ended) {
   print("before");
-  const Beginning beginning = begin();
+  const AttemptStart beginning = begin();
   EXPECT_FALSE(beginning.refusal);
   EXPECT_EQ(beginning.resume, Resume::as_given);
   EXPECT_EQ(beginning.sentence, "attempt 0 of job 17, on n1, n2");
@@ -100,7 +100,7 @@ TEST_F(AttemptLedgerTest, a_job_that_dies_again_and_again_without_a_word_begins_
   place_.attempt = 1;
   EXPECT_FALSE(begin().refusal);
   place_.attempt = 2;
-  const Beginning beginning = begin();
+  const AttemptStart beginning = begin();
   ASSERT_TRUE(beginning.refusal);
   EXPECT_EQ(beginning.refusal->cause, Cause::too_many_attempts);
   EXPECT_EQ(
@@ -113,7 +113,7 @@ TEST_F(AttemptLedgerTest, what_was_stopped_for_good_begins_no_more_although_slur
   begin();
   write_checkpoint(40);
   place_.attempt = 1;
-  const Beginning beginning = begin(StopRequest::for_good);
+  const AttemptStart beginning = begin(StopRequest::for_good);
   ASSERT_TRUE(beginning.refusal);
   EXPECT_EQ(beginning.refusal->code, 75);
   EXPECT_EQ(beginning.sentence,
@@ -131,7 +131,7 @@ TEST_F(AttemptLedgerTest, what_was_stopped_for_good_begins_no_more_although_slur
 
 TEST_F(AttemptLedgerTest, slurm_cannot_start_more_attempts_than_the_limit) {
   place_.attempt = 5;
-  const Beginning beginning = begin();
+  const AttemptStart beginning = begin();
   ASSERT_TRUE(beginning.refusal);
   EXPECT_EQ(beginning.refusal->cause, Cause::too_many_attempts);
   EXPECT_EQ(beginning.sentence,

@@ -9,15 +9,15 @@ using Names = std::vector<std::string>;
 
 Finding of_kind(RetryKind kind) { return {Cause::failed, kind, 1, {}, "it failed"}; }
 Finding on_bad_node(const std::string& node) { return {Cause::bad_node, RetryKind::transient, 71, {node}, "bad"}; }
-Prospects after(std::int64_t attempt, std::optional<std::int64_t> before, std::optional<std::int64_t> now) {
-  Prospects prospects;
+AttemptConditions after(std::int64_t attempt, std::optional<std::int64_t> before, std::optional<std::int64_t> now) {
+  AttemptConditions prospects;
   prospects.attempt = attempt;
   prospects.step_before = before;
   prospects.step_after = now;
   prospects.nodes_wanted = 2;
   return prospects;
 }
-const Prospects with_progress = after(0, std::nullopt, 40);
+const AttemptConditions with_progress = after(0, std::nullopt, 40);
 constexpr RetryPolicy three_retries{3, 100};
 
 TEST(DecisionTest, what_is_done_or_would_fail_again_is_not_repeated) {
@@ -40,7 +40,7 @@ TEST(DecisionTest, what_passes_is_repeated_and_not_counted) {
 }
 
 TEST(DecisionTest, what_passes_but_leaves_no_newer_checkpoint_is_counted) {
-  for (const Prospects& fruitless : {after(0, std::nullopt, std::nullopt), after(3, 40, 40)}) {
+  for (const AttemptConditions& fruitless : {after(0, std::nullopt, std::nullopt), after(3, 40, 40)}) {
     const Decision decision = decide(of_kind(RetryKind::transient), {}, fruitless, three_retries, 0);
     EXPECT_EQ(decision.action, RetryAction::requeue);
     EXPECT_TRUE(decision.counted);
@@ -88,7 +88,7 @@ TEST(DecisionTest, no_job_has_more_attempts_than_the_limit) {
 }
 
 TEST(DecisionTest, a_bad_node_is_avoided_with_those_that_the_user_excludes) {
-  Prospects prospects = with_progress;
+  AttemptConditions prospects = with_progress;
   prospects.nodes_of_partition = {"n1", "n2", "n3", "n4", "n5"};
   prospects.nodes_avoided = {"n5", "n4"};  // n4 by an earlier attempt
   const Decision decision = decide(on_bad_node("n2"), {1, 0, {"n4"}}, prospects, three_retries, 0);
@@ -99,7 +99,7 @@ TEST(DecisionTest, a_bad_node_is_avoided_with_those_that_the_user_excludes) {
 }
 
 TEST(DecisionTest, a_job_is_held_only_where_excluding_leaves_too_few_nodes) {
-  Prospects prospects = with_progress;
+  AttemptConditions prospects = with_progress;
   prospects.nodes_of_partition = {"n1", "n2"};
   Decision decision = decide(on_bad_node("n2"), {}, prospects, three_retries, 0);
   EXPECT_EQ(decision.action, RetryAction::hold);

@@ -22,7 +22,7 @@ namespace {
 template <typename IsEnough>
 bool attend_until(Rendezvous& desk, IsEnough is_enough) {
   for (int tries = 0; tries < 1000 && !is_enough(); ++tries) {
-    desk.attend();
+    desk.process_events();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return is_enough();

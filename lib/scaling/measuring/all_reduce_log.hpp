@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-struct SumLog {
+struct AllReduceLog {
   struct Begin {
     std::int64_t bytes;
     std::chrono::steady_clock::time_point at;
@@ -22,6 +22,6 @@ struct SumLog {
 };
 
 // `log` must outlive the backend and its reducers.
-std::unique_ptr<Backend> with_sum_log(std::unique_ptr<Backend> inner, SumLog& log);
+std::unique_ptr<Backend> with_all_reduce_log(std::unique_ptr<Backend> inner, AllReduceLog& log);
 
 }  // namespace lockstep

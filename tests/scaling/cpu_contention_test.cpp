@@ -1,4 +1,4 @@
-#include "scaling/measuring/other_load.hpp"
+#include "scaling/measuring/cpu_contention.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -11,9 +11,9 @@ namespace lockstep {
 namespace {
 
 // On whatever else runs here, so that only bounds are known.
-TEST(OtherLoad, another_program_is_counted) {
+TEST(CpuContention, another_program_is_counted) {
   const Communicator world(MPI_COMM_WORLD);
-  const OtherLoad load;
+  const CpuContention load;
   run_program({"timeout", "0.5", "sh", "-c", "while :; do :; done"});
   const double cores = load.cores(world);
   EXPECT_GT(cores, 0.2);

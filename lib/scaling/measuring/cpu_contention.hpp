@@ -8,10 +8,10 @@
 
 namespace lockstep {
 
-class OtherLoad {
+class CpuContention {
  public:
   // Starts the measurement. Every rank constructs one at about the same time.
-  OtherLoad();
+  CpuContention();
 
   // Collective. Mean number of cores, 0 or more, that other programs or the hypervisor have used since then. Counts the
   // cores that a node's ranks may run on. Returns the maximum over nodes.

@@ -12,9 +12,9 @@ namespace lockstep {
 inline constexpr std::int64_t micro_batch_size = 4;
 
 // The micro-batches of a share, in turn; micro-batch p of step s depends on both and on nothing else.
-class PartLoader final : public Loader {
+class MicroBatchLoader final : public Loader {
  public:
-  PartLoader(Device& device, const SampleShape& shape, const LoaderShare& share)
+  MicroBatchLoader(Device& device, const SampleShape& shape, const LoaderShare& share)
       : device_(device),
         share_(share),
         batch_{device.make({micro_batch_size, shape.height, shape.width, shape.channels}, DType::f32, Layout::images),

@@ -1,9 +1,10 @@
+#include "slurm/submit/sbatch_arguments.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "slurm/submit/sbatch_arguments.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 

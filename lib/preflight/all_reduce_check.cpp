@@ -1,4 +1,4 @@
-#include "preflight/sum_check.hpp"
+#include "preflight/all_reduce_check.hpp"
 
 #include <vector>
 
@@ -12,13 +12,14 @@ float owned_value(std::size_t at) { return static_cast<float>(2 + at % 1021); }
 
 }  // namespace
 
-float part_of_checked_sum(int rank, int ranks, std::size_t at, std::size_t count) {
+float checked_contribution(int rank, int ranks, std::size_t at, std::size_t count) {
   return owner_of(at, count, ranks) == rank ? owned_value(at) : 1.0F;
 }
 
-std::optional<int> find_wrong_part(Device& device, AllReducer& reducer, const Tensor& values, int rank, int ranks) {
+std::optional<int> find_wrong_contributor(Device& device, AllReducer& reducer, const Tensor& values, int rank,
+                                          int ranks) {
   std::vector<float> host(static_cast<std::size_t>(values.shape()[0]));
-  for (std::size_t at = 0; at < host.size(); ++at) host[at] = part_of_checked_sum(rank, ranks, at, host.size());
+  for (std::size_t at = 0; at < host.size(); ++at) host[at] = checked_contribution(rank, ranks, at, host.size());
   device.write(host, values);
   reducer.start_sum(values);
   reducer.wait();

@@ -1,4 +1,4 @@
-#include "scaling/measuring/other_load.hpp"
+#include "scaling/measuring/cpu_contention.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -75,9 +75,9 @@ struct Node {
 
 }  // namespace
 
-OtherLoad::OtherLoad() : busy_seconds_(busy_seconds()), own_seconds_(process_seconds()) {}
+CpuContention::CpuContention() : busy_seconds_(busy_seconds()), own_seconds_(process_seconds()) {}
 
-double OtherLoad::cores(const Communicator& ranks) const {
+double CpuContention::cores(const Communicator& ranks) const {
   const double seconds = std::max(watch_.seconds(), 1e-3);
   const std::map<int, double> now = busy_seconds();
   std::string own = fmt::format("{} {}", log::host(), (process_seconds() - own_seconds_) / seconds);

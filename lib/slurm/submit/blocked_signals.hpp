@@ -6,15 +6,15 @@
 namespace lockstep {
 
 // Blocks SIGINT, SIGTERM and SIGHUP. Construct it while the process has one thread.
-class HeldSignals {
+class BlockedSignals {
  public:
-  HeldSignals();
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals() { release(); }
+  BlockedSignals();
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { release(); }
 
   // Whether one of them is pending.
-  bool has_come() const;
+  bool has_pending_signal() const;
   // Unblocks them. A pending signal then ends the program.
   void release();
 

@@ -1,4 +1,4 @@
-#include "scaling/sum_model.hpp"
+#include "scaling/all_reduce_model.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -31,12 +31,12 @@ Features between_features(const RankGrid& grid, double bytes) {
 
 // Judges the error of a small all-reduce relative to a large one on the same ranks, because steps wait for the large
 // ones.
-std::vector<double> scales_of(std::span<const SumSample> samples) {
+std::vector<double> scales_of(std::span<const AllReduceSample> samples) {
   constexpr double least_share = 0.25;
   std::vector<double> scales;
-  for (const SumSample& one : samples) {
+  for (const AllReduceSample& one : samples) {
     double longest = 0;
-    for (const SumSample& other : samples) {
+    for (const AllReduceSample& other : samples) {
       const bool is_alike = other.grid.ranks == one.grid.ranks && other.grid.nodes == one.grid.nodes;
       if (is_alike) longest = std::max(longest, other.seconds);
     }
@@ -47,7 +47,7 @@ std::vector<double> scales_of(std::span<const SumSample> samples) {
 
 }  // namespace
 
-Interval SumModel::seconds(const RankGrid& grid, double bytes) const {
+Interval AllReduceModel::seconds(const RankGrid& grid, double bytes) const {
   assert(covers(grid));
   const Features features = within_features(grid, bytes);
   const Interval here = within.predict(features, within.at(features));
@@ -60,21 +60,21 @@ Interval SumModel::seconds(const RankGrid& grid, double bytes) const {
   return {middle, middle - half, middle + half};
 }
 
-double SumModel::latency_seconds(const RankGrid& grid) const { return seconds(grid, 0).middle; }
+double AllReduceModel::latency_seconds(const RankGrid& grid) const { return seconds(grid, 0).middle; }
 
-SumModel fit_sums(std::span<const SumSample> samples) {
-  SumModel model;
+AllReduceModel fit_all_reduces(std::span<const AllReduceSample> samples) {
+  AllReduceModel model;
   const std::vector<double> scales = scales_of(samples);
   std::vector<Observation> here;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const SumSample& sample = samples[i];
+    const AllReduceSample& sample = samples[i];
     if (sample.grid.ranks == 1 || sample.grid.nodes > 1) continue;
     here.push_back({within_features(sample.grid, sample.bytes), sample.seconds, scales[i]});
   }
   model.within = fit_non_negative(here);
   std::vector<Observation> there;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const SumSample& sample = samples[i];
+    const AllReduceSample& sample = samples[i];
     if (sample.grid.nodes == 1) continue;
     const double rest = sample.seconds - model.within.at(within_features(sample.grid, sample.bytes));
     there.push_back({between_features(sample.grid, sample.bytes), rest, scales[i]});

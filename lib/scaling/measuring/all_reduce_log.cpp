@@ -1,4 +1,4 @@
-#include "scaling/measuring/sum_log.hpp"
+#include "scaling/measuring/all_reduce_log.hpp"
 
 #include <utility>
 
@@ -7,7 +7,7 @@ namespace {
 
 class LoggedReducer final : public AllReducer {
  public:
-  LoggedReducer(std::unique_ptr<AllReducer> inner, SumLog& log) : inner_(std::move(inner)), log_(log) {
+  LoggedReducer(std::unique_ptr<AllReducer> inner, AllReduceLog& log) : inner_(std::move(inner)), log_(log) {
     log_.reducer = inner_.get();
   }
 
@@ -31,12 +31,12 @@ class LoggedReducer final : public AllReducer {
 
  private:
   std::unique_ptr<AllReducer> inner_;
-  SumLog& log_;
+  AllReduceLog& log_;
 };
 
 class LoggedBackend final : public Backend {
  public:
-  LoggedBackend(std::unique_ptr<Backend> inner, SumLog& log) : inner_(std::move(inner)), log_(log) {}
+  LoggedBackend(std::unique_ptr<Backend> inner, AllReduceLog& log) : inner_(std::move(inner)), log_(log) {}
 
   Device& device() override { return inner_->device(); }
   std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
@@ -49,12 +49,12 @@ class LoggedBackend final : public Backend {
 
  private:
   std::unique_ptr<Backend> inner_;
-  SumLog& log_;
+  AllReduceLog& log_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> with_sum_log(std::unique_ptr<Backend> inner, SumLog& log) {
+std::unique_ptr<Backend> with_all_reduce_log(std::unique_ptr<Backend> inner, AllReduceLog& log) {
   return std::make_unique<LoggedBackend>(std::move(inner), log);
 }
 

@@ -1,4 +1,4 @@
-#include "slurm/submit/held_signals.hpp"
+#include "slurm/submit/blocked_signals.hpp"
 
 #include <array>
 #include <utility>
@@ -10,14 +10,14 @@ constexpr std::array held = {SIGINT, SIGTERM, SIGHUP};
 
 }  // namespace
 
-HeldSignals::HeldSignals() {
+BlockedSignals::BlockedSignals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
   for (const int number : held) ::sigaddset(&wanted, number);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
 }
 
-bool HeldSignals::has_come() const {
+bool BlockedSignals::has_pending_signal() const {
   sigset_t waiting;
   ::sigpending(&waiting);
   for (const int number : held) {
@@ -26,7 +26,7 @@ bool HeldSignals::has_come() const {
   return false;
 }
 
-void HeldSignals::release() {
+void BlockedSignals::release() {
   if (std::exchange(are_held_, false)) ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -1,4 +1,4 @@
-#include "preflight/sum_check.hpp"
+#include "preflight/all_reduce_check.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class SpoilingReducer final : public AllReducer {
     std::vector<float> sums(static_cast<std::size_t>(count));
     device_.read(values, sums);
     for (std::size_t at = 0; at < sums.size(); ++at) {
-      for (int other = 1; other < ranks; ++other) sums[at] += part_of_checked_sum(other, ranks, at, sums.size());
+      for (int other = 1; other < ranks; ++other) sums[at] += checked_contribution(other, ranks, at, sums.size());
     }
     if (spoiled_) sums[*spoiled_] += 1.0F;
     device_.write(sums, values);
@@ -45,7 +45,7 @@ std::optional<int> found(std::optional<std::size_t> spoiled) {
   const std::unique_ptr<Backend> backend = open_backend(options);
   SpoilingReducer reducer(backend->device(), spoiled);
   const Tensor values = reducer.allocate(count, DType::f32);
-  return find_wrong_part(backend->device(), reducer, values, 0, ranks);
+  return find_wrong_contributor(backend->device(), reducer, values, 0, ranks);
 }
 
 TEST(SumCheck, a_right_sum_is_right) { EXPECT_EQ(found(std::nullopt), std::nullopt); }

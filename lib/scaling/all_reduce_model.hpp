@@ -36,13 +36,13 @@ struct RankGrid {
 };
 
 // One measured all-reduce.
-struct SumSample {
+struct AllReduceSample {
   RankGrid grid;
   double bytes;
   double seconds;
 };
 
-struct SumModel {
+struct AllReduceModel {
   Regression within;  // seconds by (rounds, bytes over the bus, bytes through the node's memory)
   std::optional<Regression>
       between;  // by (rounds, bytes for halving, bytes for doubling); nullopt if none was measured
@@ -56,7 +56,7 @@ struct SumModel {
 };
 
 // Samples of a single rank are ignored.
-SumModel fit_sums(std::span<const SumSample> samples);
+AllReduceModel fit_all_reduces(std::span<const AllReduceSample> samples);
 
 // The smallest link bandwidth for such an all-reduce, in bytes per second: nccl-tests' bus bandwidth.
 double bus_bandwidth(int ranks, double bytes, double seconds);

@@ -12,10 +12,11 @@ namespace lockstep {
 // Element `at` of `count` that a rank contributes to the all-reduce. Each rank owns a range of elements, in which it
 // contributes a larger whole number; elsewhere it contributes 1. All sums are whole numbers that fp32 represents
 // exactly.
-float part_of_checked_sum(int rank, int ranks, std::size_t at, std::size_t count);
+float checked_contribution(int rank, int ranks, std::size_t at, std::size_t count);
 
 // Collective. All-reduces `values`, an fp32 tensor of the reducer, over `ranks` and overwrites them. Returns the rank
 // that owns the first wrong element on this rank; nullopt if all are correct.
-std::optional<int> find_wrong_part(Device& device, AllReducer& reducer, const Tensor& values, int rank, int ranks);
+std::optional<int> find_wrong_contributor(Device& device, AllReducer& reducer, const Tensor& values, int rank,
+                                          int ranks);
 
 }  // namespace lockstep
