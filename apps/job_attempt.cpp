@@ -22,7 +22,7 @@ using namespace lockstep;
 
 namespace {
 
-constexpr std::int64_t most_attempts = 1'000'000;
+constexpr std::int64_t max_attempts = 1'000'000;
 
 enum class Moment : std::uint8_t { begin, end };
 
@@ -52,8 +52,8 @@ struct AttemptOptions {
     app.add_option("--attempts", place.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
     app.add_option("--log", place.log, "The job's log")->required()->type_name("FILE");
     app.add_option("--checkpoints", place.checkpoints, "Where the program keeps its own")->type_name("DIR");
-    add_number(app, "--retry-count", policy.retry_count, {0, most_attempts}, "Counted retries (JOB_RETRY_COUNT)");
-    add_number(app, "--attempt-limit", policy.attempt_limit, {1, most_attempts},
+    add_number(app, "--retry-count", policy.retry_count, {0, max_attempts}, "Counted retries (JOB_RETRY_COUNT)");
+    add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},
                "Attempts of whatever kind (LOCKSTEP_ATTEMPT_LIMIT)");
     app.add_flag_callback(
         "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; }, "Somebody asked for it (stop_job)");
@@ -64,7 +64,7 @@ struct AttemptOptions {
     app.add_option("--verdict", exit_report, "The attempt's")->type_name("FILE");
     app.add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
     app.add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
-    add_number(app, "--restarts", facts.restarts, {0, most_attempts}, "Likewise");
+    add_number(app, "--restarts", facts.restarts, {0, max_attempts}, "Likewise");
     app.add_option("--accounting", facts.accounting, "Lines of sacct -nP -o jobid,state")->type_name("TEXT");
     app.add_option("--required-nodes", required_nodes, "Of --nodelist")->type_name("LIST");
     app.add_option("--excluded-nodes", excluded_nodes, "Of --exclude")->type_name("LIST");

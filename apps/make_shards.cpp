@@ -25,7 +25,7 @@ using namespace lockstep;
 
 namespace {
 
-constexpr std::int64_t most_samples = std::int64_t{1} << 40;  // the limit of a manifest
+constexpr std::int64_t max_samples = std::int64_t{1} << 40;  // the limit of a manifest
 
 struct MakeShardsOptions {
   const SourceEntry* source = nullptr;  // null: verify
@@ -71,7 +71,7 @@ struct MakeShardsOptions {
     if (entry.needs == SourceNeeds::pictures) {
       declare_pictures(*sub);
     } else if (entry.needs == SourceNeeds::sample_count) {
-      add_number(*sub, "--samples", request.samples, {1, most_samples},
+      add_number(*sub, "--samples", request.samples, {1, max_samples},
                  "Training samples; a fifth as many for the test");
     } else {
       sub->add_option("--source", request.folder, "Folder with the published files")->required()->type_name("DIR");
@@ -82,9 +82,9 @@ struct MakeShardsOptions {
     if (entry.needs == SourceNeeds::folder_and_idx_set) declare_idx_set(*sub);
     sub->add_option("--output", convert.output, "Folder to write to")->required()->type_name("DIR");
     if (entry.needs != SourceNeeds::pictures) {
-      add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, most_samples}, "Samples in a shard");
+      add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, max_samples}, "Samples in a shard");
     }
-    add_number(*sub, "--validation", convert.validation, {0, most_samples},
+    add_number(*sub, "--validation", convert.validation, {0, max_samples},
                "Training samples to split off into DIR/validation");
     add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Chooses the validation samples; draws the synthetic ones; orders and splits pictures");
@@ -92,7 +92,7 @@ struct MakeShardsOptions {
   }
 
   void declare_idx_set(CLI::App& sub) {
-    add_number(sub, "--classes", request.idx.classes, {1, most_idx_classes},
+    add_number(sub, "--classes", request.idx.classes, {1, max_idx_classes},
                "Number of classes; without it the largest training label and one more, for labels count from 0");
     sub.add_option("--prefix", request.idx.prefix,
                    "What the names of the set's files begin with, like emnist-letters, where DIR holds several sets")
@@ -117,10 +117,10 @@ struct MakeShardsOptions {
         ->type_name("NAME")
         ->default_str("jpeg");
     add_number(sub, "--side", pictures.side, {8, 4096}, "Of --store raw: what the shorter side becomes");
-    add_number(sub, "--max-side", pictures.longest_side, {0, most_picture_side},
+    add_number(sub, "--max-side", pictures.longest_side, {0, max_picture_side},
                "Of --store jpeg: pictures with a longer side are made smaller and written anew; 0: none");
     add_number(sub, "--quality", pictures.quality, {1, 100}, "Of JPEG files that are written anew");
-    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, most_sample_bits},
+    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, max_sample_bits},
                "Significant bits, the lowest ones, of 16-bit PNG samples without an sBIT chunk");
     add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Size of a shard, about");
     sub.add_flag("--strict", pictures.is_strict, "End at the first file that is damaged or no picture");

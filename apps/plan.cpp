@@ -43,7 +43,7 @@ struct PlanOptions {
         "Examples:\n  plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90\n"
         "  plan study --run runs/r20");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
-    constexpr int most = most_study_ranks;
+    constexpr int most = max_study_ranks;
     app.add_option("STUDY", study, "The folder that scaling_study wrote, or its study.json")->required();
     add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts, like 64,1024")->type_name("COUNT")->delimiter(',');
     add_number(app, "--ranks-per-node", ranks_per_node, {1, most}, "Unset: as many as the study's largest point has")
@@ -103,7 +103,7 @@ void plan(const PlanOptions& options) {
   compared.reserve(options.runs.size());
   for (const std::string& run : options.runs) compared.push_back(prediction_of(model, speed_of_run(study, run)));
   log::plain(printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
-                                   study.image_height, study.image_width, study.setup.precision, model.most_ranks,
+                                   study.image_height, study.image_width, study.setup.precision, model.max_ranks,
                                    study.device)));
   if (!plans.empty()) {
     log::plain(plans_table(plans));

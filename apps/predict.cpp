@@ -62,7 +62,7 @@ struct PredictOptions {
         "tests; of other weights as a test on --data has it; without, as large as samples are up to 64 pixels, "
         "8/7 of that above (224 cut out of 256)")
         ->type_name("PIXELS");
-    add_number(app, "--sample-bits", sample_bits, {least_sample_bits, most_sample_bits},
+    add_number(app, "--sample-bits", sample_bits, {least_sample_bits, max_sample_bits},
                "Significant bits, the lowest ones, of 16-bit PNG samples without an sBIT chunk (default: as the model "
                "was trained)");
     add_result(app, "--predictions", table, require_place_for_table,
@@ -135,9 +135,9 @@ std::vector<std::string> files_of(const Communicator& world, const PredictOption
 // Collective.
 SampleBits sample_bits_in(const Communicator& world, const std::vector<std::string>& files,
                           std::optional<std::int64_t> stated) {
-  const auto read = [&](std::int64_t index, std::size_t most_bytes) -> std::string {
+  const auto read = [&](std::int64_t index, std::size_t max_bytes) -> std::string {
     try {
-      return read_start(files[static_cast<std::size_t>(index)], most_bytes);
+      return read_start(files[static_cast<std::size_t>(index)], max_bytes);
     } catch (const Error&) {  // reported with the predictions
       return {};
     }

@@ -35,8 +35,8 @@ void require_place_for_page(const std::filesystem::path& file) {
   require_place_for_result(file, {"report", begins_as_page}, "--output");
 }
 
-constexpr std::size_t most_pictures = 24;
-constexpr std::int64_t most_pixels = 128;
+constexpr std::size_t max_pictures = 24;
+constexpr std::int64_t max_pixels = 128;
 
 struct ReportOptions {
   std::vector<std::filesystem::path> folders;
@@ -51,7 +51,7 @@ struct ReportOptions {
     app.description("Writes an HTML page of a training, or of several beside each other, that needs no other file.");
     app.add_option("RUN_FOLDER", folders, "Output folders of trainings")
         ->required()
-        ->expected(1, most_runs)
+        ->expected(1, max_runs)
         ->type_name("FOLDER");
     add_result(app, "--output", output, require_place_for_page, "The page")->required();
     app.add_option("--data", data,
@@ -81,7 +81,7 @@ std::string tested(const Session& session, const ReportOptions& options, const s
   const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.description,
                                           split_name(options.split), test.dataset().manifest().name);
   return evaluation_html(heading, evaluation, test.file().classes,
-                         misclassified_images(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
+                         misclassified_images(evaluation, test.dataset(), test.rules(), max_pictures, max_pixels));
 }
 
 // If there are several folders, skips those without a training and prints a warning.

@@ -28,7 +28,7 @@ struct ShowOptions {
     app.add_option("CLUSTER", cluster,
                    "The cluster.json that run_roles wrote; else the file that LOCKSTEP_CLUSTER names");
     app.add_option("--role", role, "The role; without one: all instances of all roles")->type_name("NAME");
-    add_number(app, "--instance", instance, {0, most_instances - 1}, "Its instance");
+    add_number(app, "--instance", instance, {0, max_instances - 1}, "Its instance");
     app.add_flag(
         "--exports", exports,
         "NAME=VALUE and a zero byte each, of this task, with what LOCKSTEP_INTERFACE means, for a shell to read");

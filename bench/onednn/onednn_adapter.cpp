@@ -22,7 +22,7 @@ Sizes sizes_of(const ConvProblem& problem, int lanes) {
   const Conv2d& conv = problem.conv;
   // Whole blocks, not the true channels: the padding is zero, and stays zero under a convolution.
   const std::int64_t in =
-      conv.in_channels <= most_image_channels ? conv.in_channels : whole_blocks(conv.in_channels, lanes);
+      conv.in_channels <= max_image_channels ? conv.in_channels : whole_blocks(conv.in_channels, lanes);
   const std::int64_t out = whole_blocks(conv.out_channels, lanes);
   return {{problem.n, in, problem.h, problem.w},
           {out, in, conv.kernel, conv.kernel},
@@ -48,7 +48,7 @@ ConvFormats stored_formats(const ConvProblem& problem, const Sizes& sizes, int l
   const Tag weight = is_wide ? Tag::OIhw16i16o : Tag::OIhw8i8o;
   const bool reads_images = problem.input == Layout::images;
   return {stored_format(sizes.x, reads_images ? Tag::nchw : features, reads_images ? DType::f32 : problem.precision),
-          stored_format(sizes.weight, sizes.weight[1] <= most_image_channels ? first_weight : weight, DType::f32),
+          stored_format(sizes.weight, sizes.weight[1] <= max_image_channels ? first_weight : weight, DType::f32),
           stored_format(sizes.y, features, problem.precision)};
 }
 

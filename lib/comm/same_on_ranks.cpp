@@ -59,26 +59,26 @@ Groups group_by_value(const std::vector<RankReport>& reports, const std::string&
 
 // "n2 (rank 3), n5 (rank 8) and 12 more ranks"
 std::string describe_ranks(const std::vector<RankReport>& reports, const std::vector<std::size_t>& ranks) {
-  constexpr std::size_t most_named = 4;
+  constexpr std::size_t max_named = 4;
   std::string text;
-  for (const std::size_t rank : ranks | std::views::take(most_named)) {
+  for (const std::size_t rank : ranks | std::views::take(max_named)) {
     text += fmt::format("{}{} (rank {})", text.empty() ? "" : ", ", printable(reports[rank].host), rank);
   }
-  if (ranks.size() > most_named) text += fmt::format(" and {} more ranks", ranks.size() - most_named);
+  if (ranks.size() > max_named) text += fmt::format(" and {} more ranks", ranks.size() - max_named);
   return text;
 }
 
 // Rarest values first, because most nodes are probably right.
 std::string describe_groups(const std::vector<RankReport>& reports, const Groups& groups) {
-  constexpr std::size_t most_values = 3;
+  constexpr std::size_t max_values = 3;
   std::vector<std::pair<std::string, std::vector<std::size_t>>> ordered(groups.begin(), groups.end());
   std::ranges::stable_sort(ordered, {},
                            [](const auto& group) { return std::pair(group.second.size(), group.second.front() == 0); });
   std::string text;
-  for (const auto& [value, ranks] : ordered | std::views::take(most_values)) {
+  for (const auto& [value, ranks] : ordered | std::views::take(max_values)) {
     text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", printable(value), describe_ranks(reports, ranks));
   }
-  if (ordered.size() > most_values) text += fmt::format("; and {} more values", ordered.size() - most_values);
+  if (ordered.size() > max_values) text += fmt::format("; and {} more values", ordered.size() - max_values);
   return text;
 }
 

@@ -36,8 +36,8 @@ std::string fault_of(const ModelFile& model) {
   if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a normalisation";
   const std::int64_t side = model.shorter_side.value_or(0);
   if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is an impossible size";
-  const std::int64_t bits = model.sample_bits.value_or(most_sample_bits);
-  if (bits < least_sample_bits || bits > most_sample_bits) return "its attribute 'sample_bits' is an impossible number";
+  const std::int64_t bits = model.sample_bits.value_or(max_sample_bits);
+  if (bits < least_sample_bits || bits > max_sample_bits) return "its attribute 'sample_bits' is an impossible number";
   return model.step.value_or(0) < 0 ? "its attribute 'step' is an impossible number" : "";
 }
 

@@ -26,7 +26,7 @@ inline std::uint8_t blend(std::int32_t without, std::int32_t pixel, float factor
 }
 
 // Most pixels summed at once: their sum fits into 32 bits.
-constexpr std::int64_t most_summed = 1 << 16;
+constexpr std::int64_t max_summed = 1 << 16;
 
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] std::int64_t sum_of_grays(
     const std::uint8_t* pixels, std::int64_t count) {
@@ -52,8 +52,8 @@ constexpr std::int64_t most_summed = 1 << 16;
 std::int32_t mean_gray(std::span<const std::uint8_t> pixels) {
   const auto count = static_cast<std::int64_t>(pixels.size()) / channels;
   std::int64_t sum = 0;
-  for (std::int64_t first = 0; first < count; first += most_summed) {
-    sum += sum_of_grays(pixels.data() + first * channels, std::min(most_summed, count - first));
+  for (std::int64_t first = 0; first < count; first += max_summed) {
+    sum += sum_of_grays(pixels.data() + first * channels, std::min(max_summed, count - first));
   }
   const double mean = static_cast<double>(sum) / static_cast<double>(count);
   return static_cast<std::int32_t>(mean + 0.5);  // NOLINT(bugprone-incorrect-roundings): as Pillow rounds

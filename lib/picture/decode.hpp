@@ -16,18 +16,18 @@ enum class PictureFormat : std::uint8_t { jpeg, png, unknown };
 PictureFormat picture_format(std::span<const std::byte> file);
 
 // Pictures with more pixels are refused. This is the limit above which Pillow reports a decompression bomb.
-inline constexpr std::int64_t most_pixels = 178'956'970;
+inline constexpr std::int64_t max_pixels = 178'956'970;
 
 // Significant bits of a sample in a 16-bit PNG.
 inline constexpr int least_sample_bits = 8;
-inline constexpr int most_sample_bits = 16;
+inline constexpr int max_sample_bits = 16;
 
 enum class BitPosition : std::uint8_t { lowest, highest };
 
 // How to read 16-bit samples if the file alone does not determine it.
 struct SampleBits {
   // Number of significant bits, in the lowest positions, if the file does not state it.
-  int unstated = most_sample_bits;
+  int unstated = max_sample_bits;
   // Position of the bits that the sBIT chunk states, if the values allow both. The PNG standard requires the highest.
   BitPosition stated = BitPosition::lowest;
   bool operator==(const SampleBits&) const = default;
@@ -44,7 +44,7 @@ struct DecodedPicture {
 };
 
 // `bits` applies to PNG files. A JPEG with damage inside is decoded as far as libjpeg can, and gets a remark. Throws
-// PictureFault if the file is not a JPEG or PNG, is truncated, damaged beyond reading, or larger than most_pixels.
+// PictureFault if the file is not a JPEG or PNG, is truncated, damaged beyond reading, or larger than max_pixels.
 // Thread-safe.
 DecodedPicture decode_picture(std::span<const std::byte> file, const SampleBits& bits = {});
 

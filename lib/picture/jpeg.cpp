@@ -19,7 +19,7 @@ namespace lockstep {
 namespace {
 
 // Encoders write fewer scans; a small progressive file with thousands of scans keeps a decoder busy for minutes.
-constexpr int most_scans = 100;
+constexpr int max_scans = 100;
 
 // libjpeg reports errors through these functions. Errors leave libjpeg by longjmp, as its manual requires: a C++
 // exception must not pass through C frames.
@@ -67,7 +67,7 @@ jpeg_error_mgr* set_up(ErrorManager& manager) {
 void bound_scans(j_common_ptr info) {
   if (!info->is_decompressor) return;
   const auto* const decoder = reinterpret_cast<j_decompress_ptr>(info);
-  if (decoder->input_scan_number > most_scans) ERREXIT(info, JERR_BAD_PROGRESSION);
+  if (decoder->input_scan_number > max_scans) ERREXIT(info, JERR_BAD_PROGRESSION);
 }
 
 // Calls libjpeg and converts its errors into exceptions. `calls` must own nothing: longjmp skips its frame.
@@ -88,9 +88,9 @@ class Decoder {
       jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()), file.size());
       jpeg_read_header(&info_, TRUE);
     });
-    if (std::int64_t{info_.image_height} * info_.image_width > most_pixels) {
+    if (std::int64_t{info_.image_height} * info_.image_width > max_pixels) {
       throw PictureFault(
-          fmt::format("has {} x {} pixels, more than {} in all", info_.image_width, info_.image_height, most_pixels));
+          fmt::format("has {} x {} pixels, more than {} in all", info_.image_width, info_.image_height, max_pixels));
     }
   }
   ~Decoder() { jpeg_destroy_decompress(&info_); }

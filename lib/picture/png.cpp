@@ -62,9 +62,8 @@ class Reader {
       png_read_info(png_, info_);
     });
     const PictureSize whole = size();
-    if (whole.height * whole.width > most_pixels) {
-      throw PictureFault(
-          fmt::format("has {} x {} pixels, more than {} in all", whole.width, whole.height, most_pixels));
+    if (whole.height * whole.width > max_pixels) {
+      throw PictureFault(fmt::format("has {} x {} pixels, more than {} in all", whole.width, whole.height, max_pixels));
     }
   }
   ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
@@ -73,7 +72,7 @@ class Reader {
 
   // The stored format, before read_rgb().
   PictureSize size() const { return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)}; }
-  bool is_wide() const { return png_get_bit_depth(png_, info_) == most_sample_bits; }
+  bool is_wide() const { return png_get_bit_depth(png_, info_) == max_sample_bits; }
   bool is_transparent() const {
     return (png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) != 0 ||
            png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
@@ -159,11 +158,11 @@ std::vector<std::uint16_t> wide_samples(Reader& reader) {
 // bits, and most such values cannot result from scaling. Small values that could are ambiguous: a dark picture, or
 // unscaled bits. `place` decides.
 int used_bits(std::span<const std::uint16_t> samples, int stated_bits, BitPosition place) {
-  const int unused = most_sample_bits - stated_bits;
+  const int unused = max_sample_bits - stated_bits;
   const bool fits = std::ranges::all_of(samples, [&](std::uint16_t value) { return value >> stated_bits == 0; });
   const bool may_be_scaled =
       std::ranges::all_of(samples, [&](std::uint16_t value) { return (value & ((1 << unused) - 1)) == 0; });
-  return !fits || (may_be_scaled && place == BitPosition::highest) ? most_sample_bits : stated_bits;
+  return !fits || (may_be_scaled && place == BitPosition::highest) ? max_sample_bits : stated_bits;
 }
 
 // Returns the number of significant bits.

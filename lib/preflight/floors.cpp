@@ -20,15 +20,14 @@ struct FloorField {
   double Floors::*value;
   double most;
 };
-constexpr double most_rate = 1e18;
-constexpr std::array<FloorField, 7> floor_fields{
-    {{"compute_share", &Floors::compute_share, 1},
-     {"link_share", &Floors::link_share, 1},
-     {"clock_seconds", &Floors::clock_seconds, 1e9},
-     {"samples_per_second", &Floors::samples_per_second, most_rate},
-     {"write_bytes_per_second", &Floors::write_bytes_per_second, most_rate},
-     {"read_bytes_per_second", &Floors::read_bytes_per_second, most_rate},
-     {"bus_bytes_per_second", &Floors::bus_bytes_per_second, most_rate}}};
+constexpr double max_rate = 1e18;
+constexpr std::array<FloorField, 7> floor_fields{{{"compute_share", &Floors::compute_share, 1},
+                                                  {"link_share", &Floors::link_share, 1},
+                                                  {"clock_seconds", &Floors::clock_seconds, 1e9},
+                                                  {"samples_per_second", &Floors::samples_per_second, max_rate},
+                                                  {"write_bytes_per_second", &Floors::write_bytes_per_second, max_rate},
+                                                  {"read_bytes_per_second", &Floors::read_bytes_per_second, max_rate},
+                                                  {"bus_bytes_per_second", &Floors::bus_bytes_per_second, max_rate}}};
 
 bool begins_as_floors(std::string_view start) { return start.starts_with("{\n \"bus_bytes_per_second\":"); }
 

@@ -22,8 +22,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-constexpr std::size_t most_pieces = 64;
-constexpr double most_seconds = 2;
+constexpr std::size_t max_pieces = 64;
+constexpr double max_seconds = 2;
 
 std::filesystem::path nearest_there(std::filesystem::path folder) {
   std::error_code error;
@@ -89,7 +89,7 @@ class Trial {
     remove();  // unlinks the file at once: a killed program leaves nothing behind
     double making_seconds = 0;
     const Stopwatch writing;
-    while (pieces_ < most_pieces && writing.seconds() < most_seconds) {
+    while (pieces_ < max_pieces && writing.seconds() < max_seconds) {
       const Stopwatch making;
       const std::vector<std::byte> bytes = piece(pieces_);
       making_seconds += making.seconds();
@@ -118,7 +118,7 @@ class Trial {
     std::vector<std::byte> got(piece_bytes);
     double seconds = 0;
     std::size_t done = 0;
-    while (done < pieces_ && seconds < most_seconds) {
+    while (done < pieces_ && seconds < max_seconds) {
       const Stopwatch reading;
       if (!read_all(file.descriptor(), got, done * piece_bytes)) {
         facts.fault = refused("read", made_.path, errno);

@@ -88,12 +88,12 @@ std::string_view name_of(Severity severity) {
 }  // namespace
 
 std::string cluster_table(const ClusterFacts& facts) {
-  constexpr std::size_t most_rows = 64;
+  constexpr std::size_t max_rows = 64;
   std::vector<const NodeFacts*> nodes;
   for (const NodeFacts& node : facts.nodes) nodes.push_back(&node);
-  if (nodes.size() > most_rows) {
+  if (nodes.size() > max_rows) {
     std::ranges::stable_sort(nodes, {}, [&](const NodeFacts* node) { return slowest_of(*node, facts); });
-    nodes.resize(most_rows);
+    nodes.resize(max_rows);
   }
   const bool has_links = facts.nodes.size() > 1;
   Row head = {"node", "ranks", "cores", "samples/s", "clock"};
@@ -115,8 +115,8 @@ std::string cluster_table(const ClusterFacts& facts) {
     rows.push_back(row);
   }
   std::string text = aligned(rows);
-  if (facts.nodes.size() > most_rows) {
-    text += fmt::format("and {} nodes more, whose ranks are faster\n", facts.nodes.size() - most_rows);
+  if (facts.nodes.size() > max_rows) {
+    text += fmt::format("and {} nodes more, whose ranks are faster\n", facts.nodes.size() - max_rows);
   }
   if (facts.sums.empty()) return text;
   rows = {{"sum of", "median", "99 %", "algorithm", "bus"}};

@@ -80,19 +80,19 @@ struct NamedFolderForm : TextForm {
 // Limited to the size of a text in a checkpoint.
 struct NoteForm : TextForm {
   static std::string validation_error(const std::string& text) {
-    constexpr std::size_t most_bytes = 4096;
-    if (text.size() <= most_bytes) return "";
+    constexpr std::size_t max_bytes = 4096;
+    if (text.size() <= max_bytes) return "";
     return fmt::format("it has {} bytes, and a note at most {}. Write the rest into a file of its own", text.size(),
-                       most_bytes);
+                       max_bytes);
   }
 };
 
 struct TagForm : TextForm {
   static std::string values() { return "KEY=VALUE"; }
   static std::string validation_error(const std::string& text) {
-    constexpr std::size_t most_bytes = 255;
-    if (text.size() > most_bytes) {
-      return fmt::format("it has {} bytes, and a tag at most {}. Write more into --note", text.size(), most_bytes);
+    constexpr std::size_t max_bytes = 255;
+    if (text.size() > max_bytes) {
+      return fmt::format("it has {} bytes, and a tag at most {}. Write more into --note", text.size(), max_bytes);
     }
     const std::size_t equals = text.find('=');
     const bool is_tag = equals != std::string::npos && equals > 0;

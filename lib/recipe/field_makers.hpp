@@ -16,9 +16,9 @@ namespace lockstep {
 constexpr double largest = 1e9;
 constexpr NumberForm<double> above_zero{{0, largest, LeastIs::excluded}};
 constexpr NumberForm<double> from_zero{{0, largest}};
-constexpr std::int64_t most_samples = std::int64_t{1} << 31;
-constexpr NumberForm<std::int64_t> any_count{{1, most_samples}};
-constexpr NumberForm<std::int64_t> any_count_or_none{{0, most_samples}};
+constexpr std::int64_t max_samples = std::int64_t{1} << 31;
+constexpr NumberForm<std::int64_t> any_count{{1, max_samples}};
+constexpr NumberForm<std::int64_t> any_count_or_none{{0, max_samples}};
 constexpr ChosenNumberForm chosen(std::int64_t least, std::int64_t most) { return {{{least, most}}}; }
 template <typename Number>
 constexpr NumberForm<Number> from_to(Number least, Number most) {

@@ -165,7 +165,7 @@ std::vector<Field> batch_fields() {
   return {
       common(one_value({"global-batch", group, "SAMPLES",
                         "Samples per step, over all ranks. The default adapts to the ranks and the data"},
-                       of(&Recipe::batch, &BatchOptions::global_batch), chosen(1, most_samples))),
+                       of(&Recipe::batch, &BatchOptions::global_batch), chosen(1, max_samples))),
       instead_of(one_value({"batch-per-rank", group, "SAMPLES",
                             "Micro-batch size. Global batch = this x ranks x gradient accumulation steps"},
                            of(&Recipe::batch, &BatchOptions::batch_per_rank), any_count),

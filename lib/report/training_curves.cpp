@@ -124,10 +124,10 @@ std::vector<Stretch> stretches_of(std::span<const MetricsLine> lines, std::strin
 
 }  // namespace
 
-PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t most_points) {
+PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t max_points) {
   const std::vector<Stretch> stretches = stretches_of(lines, field);
   PlotSeries series;
-  const std::size_t each = (stretches.size() + most_points - 1) / most_points;
+  const std::size_t each = (stretches.size() + max_points - 1) / max_points;
   for (std::size_t first = 0; first < stretches.size(); first += each) {
     const std::span<const Stretch> part = std::span(stretches).subspan(first, std::min(each, stretches.size() - first));
     Stretch sum = part[0];

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 using Align = TableColumn::Align;
 
-constexpr std::size_t most_shown = 200;  // interruptions, over all trainings
+constexpr std::size_t max_shown = 200;  // interruptions, over all trainings
 
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.2f} %", 100 * *share) : ""; }
 std::string decimals(const std::optional<double>& number, int places) {
@@ -114,7 +114,7 @@ std::string interruptions_html(std::span<const RunRecord> runs) {
   for (const RunRecord& run : runs) {
     for (const RunRecord::Interruption& pause : run.interruptions) {
       ++all;
-      if (rows.size() == most_shown) continue;
+      if (rows.size() == max_shown) continue;
       rows.push_back({run.name, pause.state, pause.ranks, pause.device, std::to_string(pause.step), pause.resumed});
     }
   }

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 using Choices = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::string_view format_line = "lockstep kernel plan 1";
-constexpr std::size_t most_choices = 8192;  // a large network has about 160 for each batch and image size
-constexpr std::size_t most_line_bytes = 512;
-constexpr std::size_t most_bytes = (most_choices + 3) * most_line_bytes;
+constexpr std::size_t max_choices = 8192;  // a large network has about 160 for each batch and image size
+constexpr std::size_t max_line_bytes = 512;
+constexpr std::size_t max_bytes = (max_choices + 3) * max_line_bytes;
 
 bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char letter) { return letter >= ' ' && letter <= '~'; });
@@ -39,7 +39,7 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 }
 
 std::optional<PlanLine> choice_in(std::string_view line) {
-  if (line.size() > most_line_bytes || !is_printable(line)) return std::nullopt;
+  if (line.size() > max_line_bytes || !is_printable(line)) return std::nullopt;
   return split_plan_line(line);
 }
 
@@ -73,9 +73,9 @@ std::string count_line(std::size_t count) { return fmt::format("choices: {}", co
 
 // Readable, and different for different conditions.
 std::string file_name(std::string_view conditions) {
-  constexpr std::size_t most_readable = 120;
+  constexpr std::size_t max_readable = 120;
   std::string name;
-  for (const char letter : conditions.substr(0, most_readable)) {
+  for (const char letter : conditions.substr(0, max_readable)) {
     const bool plain = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
     const bool capital = letter >= 'A' && letter <= 'Z';
     if (plain || capital) name += static_cast<char>(capital ? letter - 'A' + 'a' : letter);
@@ -113,7 +113,7 @@ PlanFile::Choices PlanFile::parse(std::string_view text) const {
 PlanFile::Content PlanFile::load() const {
   if (path_.empty() || is_absent(path_)) return {};
   try {
-    return {parse(read_file(path_, most_bytes)), ""};
+    return {parse(read_file(path_, max_bytes)), ""};
   } catch (const Error& reason) {
     return {{}, reason.what()};
   }
@@ -132,12 +132,12 @@ void PlanFile::keep(std::string_view plan) const {
   if (path_.empty()) return;
   Choices known = load().choices;
   if (std::ranges::includes(known, all)) return;
-  if (all.size() + known.size() <= most_choices) all.merge(known);
+  if (all.size() + known.size() <= max_choices) all.merge(known);
   const std::string text =
       fmt::format("{}\n{}\n{}\n{}", format_line, conditions_, count_line(all.size()), text_of(all));
   try {
-    require(text.size() <= most_bytes, Failure::other, "they take {} bytes, and {} are the most that is read.",
-            text.size(), most_bytes);
+    require(text.size() <= max_bytes, Failure::other, "they take {} bytes, and {} are the most that is read.",
+            text.size(), max_bytes);
     make_folder(path_.parent_path());
     write_file_atomically(path_, text);
   } catch (const Error& reason) {

@@ -376,7 +376,7 @@ std::vector<CheckedPrediction> check_predictions(const Study& study) {
     const StudyPoint& last = *points.back();
     const std::optional<StepModel> model = fit_steps(study, points[points.size() - 2]->grid.ranks);
     if (!model || !model->covers(last.grid)) continue;
-    predictions.push_back({scaling, last.grid, model->most_ranks, model->predict({last.grid, last.batch_per_rank}).step,
+    predictions.push_back({scaling, last.grid, model->max_ranks, model->predict({last.grid, last.batch_per_rank}).step,
                            median_interval(last.step_seconds).middle, describe_crowd(study, last)});
   }
   return predictions;

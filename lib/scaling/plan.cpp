@@ -203,7 +203,7 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const double rate = run.number("samples_per_second").value_or(0);
   const auto hosts = run.summary.find("hosts");
   const std::size_t nodes = hosts != run.summary.end() && hosts->is_object() ? hosts->size() : 0;
-  const bool tells = ranks >= 1 && ranks <= most_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
+  const bool tells = ranks >= 1 && ranks <= max_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
                      rate > 0 && nodes >= 1 && static_cast<double>(nodes) <= ranks;
   require(tells, Failure::usage,
           "'{}' does not say yet how fast it is (samples_per_second in its summary.json). Wait for its first test.",

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-using Matrix = std::array<Features, most_features>;
+using Matrix = std::array<Features, max_features>;
 
 struct NormalEquations {
   Matrix products = {};  // of features, each scaled by its size
@@ -20,18 +20,18 @@ struct NormalEquations {
 NormalEquations normal_equations(std::span<const Observation> observations) {
   NormalEquations equations;
   for (const Observation& one : observations) {
-    for (std::size_t i = 0; i < most_features; ++i) {
+    for (std::size_t i = 0; i < max_features; ++i) {
       const double x = one.features[i] / one.scale;
       equations.sizes[i] += x * x;
     }
   }
   for (double& size : equations.sizes) size = std::sqrt(size);
   for (const Observation& one : observations) {
-    for (std::size_t i = 0; i < most_features; ++i) {
+    for (std::size_t i = 0; i < max_features; ++i) {
       if (equations.sizes[i] == 0) continue;
       const double x = one.features[i] / one.scale / equations.sizes[i];
       equations.values[i] += x * one.value / one.scale;
-      for (std::size_t j = 0; j < most_features; ++j) {
+      for (std::size_t j = 0; j < max_features; ++j) {
         if (equations.sizes[j] == 0) continue;
         equations.products[i][j] += x * one.features[j] / one.scale / equations.sizes[j];
       }
@@ -47,21 +47,21 @@ bool has(unsigned chosen, std::size_t feature) { return (chosen >> feature & 1U)
 std::optional<Matrix> inverse(Matrix matrix, unsigned chosen) {
   constexpr double least_pivot = 1e-7;  // for rows whose diagonal was scaled to 1
   Matrix result = {};
-  for (std::size_t i = 0; i < most_features; ++i) {
+  for (std::size_t i = 0; i < max_features; ++i) {
     if (has(chosen, i)) result[i][i] = 1;
   }
-  for (std::size_t pivot = 0; pivot < most_features; ++pivot) {
+  for (std::size_t pivot = 0; pivot < max_features; ++pivot) {
     if (!has(chosen, pivot)) continue;
     const double divisor = matrix[pivot][pivot];
     if (!(divisor > least_pivot)) return std::nullopt;
-    for (std::size_t j = 0; j < most_features; ++j) {
+    for (std::size_t j = 0; j < max_features; ++j) {
       matrix[pivot][j] /= divisor;
       result[pivot][j] /= divisor;
     }
-    for (std::size_t i = 0; i < most_features; ++i) {
+    for (std::size_t i = 0; i < max_features; ++i) {
       if (i == pivot || !has(chosen, i)) continue;
       const double factor = matrix[i][pivot];
-      for (std::size_t j = 0; j < most_features; ++j) {
+      for (std::size_t j = 0; j < max_features; ++j) {
         matrix[i][j] -= factor * matrix[pivot][j];
         result[i][j] -= factor * result[pivot][j];
       }
@@ -83,7 +83,7 @@ double squares_of(const Regression& fit, std::span<const Observation> observatio
 
 double Regression::at(const Features& features) const {
   double value = 0;
-  for (std::size_t i = 0; i < most_features; ++i) value += coefficients[i] * features[i];
+  for (std::size_t i = 0; i < max_features; ++i) value += coefficients[i] * features[i];
   return value;
 }
 
@@ -92,8 +92,8 @@ Interval Regression::predict(const Features& features, double scale) const {
   interval.middle = at(features);
   if (degrees < 1) return interval;
   double variance = scatter * scatter * scale * scale;
-  for (std::size_t i = 0; i < most_features; ++i) {
-    for (std::size_t j = 0; j < most_features; ++j) variance += features[i] * covariance[i][j] * features[j];
+  for (std::size_t i = 0; i < max_features; ++i) {
+    for (std::size_t j = 0; j < max_features; ++j) variance += features[i] * covariance[i][j] * features[j];
   }
   const double half = student_t_quantile(degrees) * std::sqrt(std::max(variance, 0.0));
   interval.low = interval.middle - half;
@@ -106,16 +106,16 @@ Regression fit_non_negative(std::span<const Observation> observations) {
   const NormalEquations equations = normal_equations(observations);
   Regression best;
   double least = std::numeric_limits<double>::infinity();
-  for (unsigned chosen = 0; chosen < 1U << most_features; ++chosen) {
+  for (unsigned chosen = 0; chosen < 1U << max_features; ++chosen) {
     const std::optional<Matrix> inverted = inverse(equations.products, chosen);
     if (!inverted) continue;
     Regression fit;
     int features = 0;
     bool is_negative = false;
-    for (std::size_t i = 0; i < most_features; ++i) {
+    for (std::size_t i = 0; i < max_features; ++i) {
       if (!has(chosen, i)) continue;
       ++features;
-      for (std::size_t j = 0; j < most_features; ++j) {
+      for (std::size_t j = 0; j < max_features; ++j) {
         if (has(chosen, j)) fit.coefficients[i] += (*inverted)[i][j] * equations.values[j];
       }
       fit.coefficients[i] /= equations.sizes[i];
@@ -128,8 +128,8 @@ Regression fit_non_negative(std::span<const Observation> observations) {
     least = squares;
     fit.degrees = static_cast<int>(observations.size()) - features;
     fit.scatter = fit.degrees > 0 ? std::sqrt(squares / fit.degrees) : 0;
-    for (std::size_t i = 0; i < most_features; ++i) {
-      for (std::size_t j = 0; j < most_features; ++j) {
+    for (std::size_t i = 0; i < max_features; ++i) {
+      for (std::size_t j = 0; j < max_features; ++j) {
         if (!has(chosen, i) || !has(chosen, j)) continue;
         fit.covariance[i][j] = fit.scatter * fit.scatter * (*inverted)[i][j] / equations.sizes[i] / equations.sizes[j];
       }

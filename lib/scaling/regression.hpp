@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-inline constexpr std::size_t most_features = 3;
-using Features = std::array<double, most_features>;  // unused ones are 0
+inline constexpr std::size_t max_features = 3;
+using Features = std::array<double, max_features>;  // unused ones are 0
 
 struct Observation {
   Features features;
@@ -20,9 +20,9 @@ struct Observation {
 
 struct Regression {
   Features coefficients = {};
-  std::array<Features, most_features> covariance = {};  // of the coefficients
-  double scatter = 0;                                   // standard deviation of an observation, relative to its scale
-  int degrees = 0;                                      // observations minus coefficients; 0: the scatter is unknown
+  std::array<Features, max_features> covariance = {};  // of the coefficients
+  double scatter = 0;                                  // standard deviation of an observation, relative to its scale
+  int degrees = 0;                                     // observations minus coefficients; 0: the scatter is unknown
 
   double at(const Features& features) const;
   // Prediction interval of another observation of this scale (Draper and Smith 1998, 1.4). Its bounds are infinite if

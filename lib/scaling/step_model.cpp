@@ -30,10 +30,10 @@ Exposure modelled_exposure(const StepModel& model, const RankGrid& grid, std::sp
                      [&](std::int64_t bytes) { return model.sums.seconds(grid, static_cast<double>(bytes)).middle; });
 }
 
-std::vector<const StudyPoint*> points_up_to(const Study& study, int most_ranks) {
+std::vector<const StudyPoint*> points_up_to(const Study& study, int max_ranks) {
   std::vector<const StudyPoint*> points;
   for (const StudyPoint& point : study.points) {
-    if (is_default_point(study, point) && point.grid.ranks <= most_ranks && point.has_parts()) points.push_back(&point);
+    if (is_default_point(study, point) && point.grid.ranks <= max_ranks && point.has_parts()) points.push_back(&point);
   }
   return points;
 }
@@ -131,8 +131,8 @@ StepPrediction StepModel::predict(const StepSetting& setting) const {
   return prediction;
 }
 
-std::optional<StepModel> fit_steps(const Study& study, int most_ranks) {
-  const std::vector<const StudyPoint*> points = points_up_to(study, most_ranks);
+std::optional<StepModel> fit_steps(const Study& study, int max_ranks) {
+  const std::vector<const StudyPoint*> points = points_up_to(study, max_ranks);
   std::vector<const StudyPoint*> several;
   for (const StudyPoint* const point : points) {
     if (point->grid.ranks > 1 && !point->buckets.empty() && !point->sums.empty()) several.push_back(point);
@@ -140,7 +140,7 @@ std::optional<StepModel> fit_steps(const Study& study, int most_ranks) {
   if (several.empty()) return std::nullopt;
 
   StepModel model;
-  for (const StudyPoint* const point : points) model.most_ranks = std::max(model.most_ranks, point->grid.ranks);
+  for (const StudyPoint* const point : points) model.max_ranks = std::max(model.max_ranks, point->grid.ranks);
   model.buckets = several.back()->buckets;
   model.sums = sums_of(points);
   double forward = 0;

@@ -52,16 +52,16 @@ struct StepModel {
   Regression hidden;          // all-reduce seconds by (seconds that the schedule can hide)
   double backward_share = 0;  // of the compute time
   std::vector<Bucket> buckets;
-  int most_ranks = 0;  // largest rank count of the fit
+  int max_ranks = 0;  // largest rank count of the fit
 
   bool covers(const RankGrid& grid) const { return sums.covers(grid); }
   // Precondition: covers(setting.grid).
   StepPrediction predict(const StepSetting& setting) const;
 };
 
-// Fits points of at most `most_ranks` ranks. Returns nullopt if none of them has several ranks, or if the device does
+// Fits points of at most `max_ranks` ranks. Returns nullopt if none of them has several ranks, or if the device does
 // not report the parts of a step.
-std::optional<StepModel> fit_steps(const Study& study, int most_ranks);
+std::optional<StepModel> fit_steps(const Study& study, int max_ranks);
 
 // The bucket size with the shortest predicted step, among powers of two from 1 to 64 MiB.
 struct BucketAdvice {

@@ -32,7 +32,7 @@ double StudyPoint::part(StepPart part) const {
 
 bool is_default_point(const Study& study, const StudyPoint& point) { return point.setup == study.setup; }
 
-int most_ranks_of(const Study& study) {
+int max_ranks_of(const Study& study) {
   int most = 0;
   for (const StudyPoint& point : study.points) most = std::max(most, point.grid.ranks);
   return most;
@@ -57,7 +57,7 @@ Interval best_throughput(const Study& study, std::int64_t global_batch) {
 }
 
 std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep) {
-  const int ranks = most_ranks_of(study);
+  const int ranks = max_ranks_of(study);
   std::vector<const StudyPoint*> points;
   for (const StudyPoint& point : study.points) {
     if (point.grid.ranks != ranks || point.batch_per_rank != study.weak_batch) continue;

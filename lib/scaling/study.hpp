@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-inline constexpr std::int64_t most_study_ranks = 1 << 20;
+inline constexpr std::int64_t max_study_ranks = 1 << 20;
 
 // The parts of a step's time, as means over ranks.
 enum class StepPart : std::uint8_t {
@@ -110,7 +110,7 @@ struct Study {
 // Whether the point has the study's default settings. Models are fit_global_batch to such points.
 bool is_default_point(const Study& study, const StudyPoint& point);
 // The largest rank count of any point.
-int most_ranks_of(const Study& study);
+int max_ranks_of(const Study& study);
 
 enum class Scaling : std::uint8_t { weak, strong };
 std::string_view name_of(Scaling scaling);  // "weak"

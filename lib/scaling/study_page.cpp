@@ -274,7 +274,7 @@ std::string study_page(const Study& study) {
   for (const Sweep sweep : sweeps) varied += sweep_html(study, sweep);
   if (!varied.empty()) {
     html += html_section(
-        fmt::format("Varied alone at {} ranks, {} samples a rank", most_ranks_of(study), study.weak_batch), varied);
+        fmt::format("Varied alone at {} ranks, {} samples a rank", max_ranks_of(study), study.weak_batch), varied);
   }
   if (!study.accuracies.empty()) {
     html += html_section(fmt::format("Accuracy beside speed, after {} {}", study.accuracy_epochs,

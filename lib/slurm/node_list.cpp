@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view name_characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-constexpr std::size_t most_digits = 9;
+constexpr std::size_t max_digits = 9;
 
 class NodeList {
  public:
@@ -34,7 +34,7 @@ class NodeList {
                             printable(text_), at_ + 1));
   }
   void require_few(std::size_t nodes) const {
-    require(nodes <= most_nodes, Failure::bad_data, "a list of nodes has more than {} names: {}...", most_nodes,
+    require(nodes <= max_nodes, Failure::bad_data, "a list of nodes has more than {} names: {}...", max_nodes,
             printable(text_.substr(0, 60)));
   }
 
@@ -93,7 +93,7 @@ class NodeList {
   std::string_view digits() {
     const std::size_t start = at_;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-    if (at_ == start || at_ - start > most_digits) refuse();
+    if (at_ == start || at_ - start > max_digits) refuse();
     return text_.substr(start, at_ - start);
   }
   std::int64_t number(std::string_view text) const {

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t most_named = 8;
+constexpr std::size_t max_named = 8;
 
 // Each node with its number of ranks.
 using Places = std::vector<std::pair<std::string, std::size_t>>;
@@ -35,11 +35,11 @@ std::string describe_rank_places(std::span<const std::string> hosts) {
   if (places.size() == 1) return fmt::format("{} on {}", hosts.size(), places.front().first);
   std::string named;
   std::size_t left = hosts.size();
-  for (const auto& [host, ranks] : std::span(places).first(std::min(most_named, places.size()))) {
+  for (const auto& [host, ranks] : std::span(places).first(std::min(max_named, places.size()))) {
     named += fmt::format("{}{} ({})", named.empty() ? "" : ", ", host, ranks);
     left -= ranks;
   }
-  const std::size_t others = places.size() - std::min(most_named, places.size());
+  const std::size_t others = places.size() - std::min(max_named, places.size());
   if (others > 0) named += fmt::format(" and {} {} more ({})", others, others == 1 ? "node" : "nodes", left);
   return fmt::format("{} on {}", hosts.size(), named);
 }

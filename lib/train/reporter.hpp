@@ -32,9 +32,9 @@ struct Position {
 struct TrainingLength {
   std::int64_t epochs = 0;  // the last one may be incomplete
   std::int64_t steps_per_epoch = 0;
-  std::optional<std::int64_t> most_steps = {};
+  std::optional<std::int64_t> max_steps = {};
   std::int64_t steps() const {
-    return std::min(epochs * steps_per_epoch, most_steps.value_or(epochs * steps_per_epoch));
+    return std::min(epochs * steps_per_epoch, max_steps.value_or(epochs * steps_per_epoch));
   }
   std::int64_t epochs_begun(std::int64_t steps_done) const {
     return (steps_done + steps_per_epoch - 1) / steps_per_epoch;

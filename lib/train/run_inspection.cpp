@@ -65,11 +65,11 @@ std::string ranks_of(const Json& summary) {
 
 // "2", and a line for each earlier attempt.
 std::string attempts_of(const Json& summary) {
-  constexpr std::size_t most_shown = 5;
+  constexpr std::size_t max_shown = 5;
   const Json list = summary.value("interruptions", Json());
   const std::size_t count = list.is_array() ? list.size() : 0;
   std::string text = std::to_string(1 + count);
-  const std::size_t first = count - std::min(count, most_shown);
+  const std::size_t first = count - std::min(count, max_shown);
   if (first > 0) text += fmt::format("\n    the first {} not shown", first);
   for (std::size_t i = first; i < count; ++i) {
     const Json& entry = list[i];

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t limit_bytes = 1 << 24;
 constexpr int nesting_limit = 16;
-constexpr std::size_t most_interruptions = 1000;
+constexpr std::size_t max_interruptions = 1000;
 
 std::filesystem::path summary_file(const FolderLock& output) { return output.folder() / "summary.json"; }
 
@@ -74,7 +74,7 @@ void RunSummary::go_on(std::int64_t step) {
   if (const std::string started = time_in(earlier_, "started"); !started.empty()) started_ = started;
   const nlohmann::json before = earlier_.value("interruptions", nlohmann::json());
   for (const nlohmann::json& entry : before.is_array() ? before : nlohmann::json::array()) {
-    if (is_interruption(entry) && interruptions_.size() < most_interruptions) interruptions_.push_back(entry);
+    if (is_interruption(entry) && interruptions_.size() < max_interruptions) interruptions_.push_back(entry);
   }
   if (!is_unfinished()) return;
   const std::string ended_as(*state_ == RunState::running ? "killed" : name_of(*state_));

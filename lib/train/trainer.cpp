@@ -62,9 +62,9 @@ Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const
 
 // The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
-  constexpr std::size_t most_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
-  require(run.tags.size() <= most_tags, Failure::usage, "{} tags are stated (--tag), and a training has at most {}.",
-          run.tags.size(), most_tags);
+  constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
+  require(run.tags.size() <= max_tags, Failure::usage, "{} tags are stated (--tag), and a training has at most {}.",
+          run.tags.size(), max_tags);
   CheckpointOptions& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;

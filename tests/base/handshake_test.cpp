@@ -208,7 +208,7 @@ TEST(NodeGreeting, a_node_gets_in_among_many_unauthenticated_peers) {
     EXPECT_TRUE(connect_at(door.port(), door.token())) << i;
     std::this_thread::sleep_for(200ms);
   }
-  EXPECT_LE(door.most_unauthenticated(), 128U);
+  EXPECT_LE(door.max_unauthenticated(), 128U);
   EXPECT_LT(resident_megabytes() - memory_before, 20);
   EXPECT_GT(unauthenticated.wait().connections, 100);
 }

@@ -24,7 +24,7 @@ class Queue {
     now_ += queueing_;
     idle_from_ = std::max(idle_from_, now_) + computing_;
     ends_.push_back(idle_from_);
-    most_under_way_ = std::max(most_under_way_, ends_.size());
+    max_under_way_ = std::max(max_under_way_, ends_.size());
   }
   void finish() {
     now_ = std::max(now_, ends_.front());
@@ -32,7 +32,7 @@ class Queue {
   }
   double now() const { return now_; }
   std::size_t under_way() const { return ends_.size(); }
-  std::size_t most_under_way() const { return most_under_way_; }
+  std::size_t max_under_way() const { return max_under_way_; }
 
  private:
   double queueing_;
@@ -40,7 +40,7 @@ class Queue {
   double now_ = 0;
   double idle_from_ = 0;
   std::deque<double> ends_;
-  std::size_t most_under_way_ = 0;
+  std::size_t max_under_way_ = 0;
 };
 
 std::vector<double> times_of(Queue& queue, std::int64_t steps, std::int64_t ahead) {
@@ -69,7 +69,7 @@ TEST(StepWindowsTest, every_window_ends_with_a_wait_for_all_its_steps) {
 TEST(StepWindowsTest, the_host_runs_ahead_as_far_as_it_may_and_no_further) {
   Queue gpu(1, 50);
   times_of(gpu, 9, 2);
-  EXPECT_EQ(gpu.most_under_way(), 3U);
+  EXPECT_EQ(gpu.max_under_way(), 3U);
 }
 
 TEST(StepWindowsTest, steps_last_as_long_as_queueing_where_the_host_is_slower) {
@@ -80,7 +80,7 @@ TEST(StepWindowsTest, steps_last_as_long_as_queueing_where_the_host_is_slower) {
 TEST(StepWindowsTest, a_device_that_works_at_once_is_timed_step_by_step) {
   Queue cpu(50, 0);
   EXPECT_THAT(times_of(cpu, 3, 0), testing::ElementsAre(50, 50, 50));
-  EXPECT_EQ(cpu.most_under_way(), 1U);
+  EXPECT_EQ(cpu.max_under_way(), 1U);
 }
 
 }  // namespace

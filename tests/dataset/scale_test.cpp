@@ -110,15 +110,15 @@ class ScaleTest : public testing::Test {
   Communicator world_{MPI_COMM_WORLD};
 };
 
-constexpr double most_megabytes = 200;
+constexpr double max_megabytes = 200;
 
 TEST_F(ScaleTest, of_300_shards) { EXPECT_LT(open({300, 20, 100'000}), 40); }
 
 TEST_F(ScaleTest, DISABLED_of_1000_shards_and_the_samples_of_imagenet) {
-  EXPECT_LT(open({1000, 1300, 108'000}), most_megabytes);
+  EXPECT_LT(open({1000, 1300, 108'000}), max_megabytes);
 }
 
-TEST_F(ScaleTest, DISABLED_of_10000_shards) { EXPECT_LT(open({10000, 130, 108'000}), most_megabytes); }
+TEST_F(ScaleTest, DISABLED_of_10000_shards) { EXPECT_LT(open({10000, 130, 108'000}), max_megabytes); }
 
 }  // namespace
 }  // namespace lockstep

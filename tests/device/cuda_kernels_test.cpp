@@ -85,7 +85,7 @@ TEST_F(CudaKernelsTest, partial_sums_lose_nothing_on_their_way) {
       std::vector<double> expected(static_cast<std::size_t>(width));
       for (std::int64_t i = 0; i < count * width; ++i) expected[static_cast<std::size_t>(i % width)] += i % 13 - 5;
       const PartialSums fewer = sums.lessened(launch_);
-      EXPECT_LE(fewer.count, most_partial_sums);
+      EXPECT_LE(fewer.count, max_partial_sums);
       for (std::int64_t column = 0; column < width; ++column) {
         EXPECT_EQ(fewer.total(column), expected[static_cast<std::size_t>(column)]) << count << " x " << width;
       }

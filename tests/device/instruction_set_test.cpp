@@ -148,7 +148,7 @@ TEST(InstructionSetTest, all_loops_of_a_set_have_its_lanes) {
       EXPECT_EQ(loops.vectors.of(storage).lanes, facts.lanes) << facts.name;
       EXPECT_EQ(loops.winograd.of(storage).stride1.lanes, facts.lanes) << facts.name;
     }
-    EXPECT_LE(facts.lanes, most_lanes);
+    EXPECT_LE(facts.lanes, max_lanes);
   }
 }
 

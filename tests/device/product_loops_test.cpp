@@ -81,7 +81,7 @@ struct Sums {
 };
 
 TEST_P(ProductLoopsTest, adds_products_for_any_number_of_rows_and_vectors) {
-  for (int vectors = 1; vectors <= loops_.most_vectors; ++vectors)
+  for (int vectors = 1; vectors <= loops_.max_vectors; ++vectors)
     for (std::int64_t rows = 0; rows <= 30; ++rows) {
       Sums sums(loops_, rows, vectors);
       const std::vector<float> out = sums.compute(Accumulate::overwrite);
@@ -106,7 +106,7 @@ float pair_of(float low, float high) {
 }
 
 TEST_P(ProductLoopsTest, adds_both_products_of_a_pair) {
-  for (int vectors = 1; vectors <= loops_.most_vectors; ++vectors)
+  for (int vectors = 1; vectors <= loops_.max_vectors; ++vectors)
     for (const std::int64_t rows : {1, 5, 14, 29}) {
       Sums sums(loops_, rows, vectors);
       Sums high = sums;
@@ -168,9 +168,9 @@ const std::vector<Arrangement>& arrangements() {
 }
 
 TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
-  constexpr std::int64_t most_terms = 64;
+  constexpr std::int64_t max_terms = 64;
   for (const Arrangement& arrangement : arrangements())
-    for (int vectors = 1; vectors <= loops_.most_vectors; ++vectors)
+    for (int vectors = 1; vectors <= loops_.max_vectors; ++vectors)
       for (const std::int64_t rows : {1, 15, 16, 30, 70}) {
         std::vector<std::int64_t> left_offsets;
         std::vector<std::int64_t> out_offsets;
@@ -192,15 +192,15 @@ TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
         const std::vector<float> high = CpuFixture::values(words, 2);
         std::vector<float> left;
         for (std::size_t i = 0; i < low.size(); ++i) left.push_back(pair_of(low[i], high[i]));
-        const std::vector<float> right_low = CpuFixture::values(vectors * most_terms * lanes_, 3);
-        const std::vector<float> right_high = CpuFixture::values(vectors * most_terms * lanes_, 4);
+        const std::vector<float> right_low = CpuFixture::values(vectors * max_terms * lanes_, 3);
+        const std::vector<float> right_high = CpuFixture::values(vectors * max_terms * lanes_, 4);
         std::vector<float> right;
         for (std::size_t i = 0; i < right_low.size(); ++i) right.push_back(pair_of(right_low[i], right_high[i]));
         Products call{.left = left.data(),
                       .left_step = arrangement.step,
                       .left_offsets = left_offsets.data(),
                       .right = right.data(),
-                      .right_stride = most_terms * lanes_,
+                      .right_stride = max_terms * lanes_,
                       .segments = segments.data(),
                       .segment_count = std::ssize(segments),
                       .out = nullptr,
@@ -222,7 +222,7 @@ TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
                 for (const ProductSegment& segment : segments)
                   for (std::int64_t j = 0; row < rows && j < segment.steps; ++j) {
                     const std::size_t from = at(left_offsets[at(row)] + segment.left + j * arrangement.step);
-                    const std::size_t to = at(v * most_terms * lanes_ + segment.right + j * lanes_ + lane);
+                    const std::size_t to = at(v * max_terms * lanes_ + segment.right + j * lanes_ + lane);
                     const auto [left_low, left_high] = pair_in(left[from]);
                     const auto [factor_low, factor_high] = pair_in(right[to]);
                     expected += double{left_low} * factor_low + double{left_high} * factor_high;

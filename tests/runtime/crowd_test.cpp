@@ -41,7 +41,7 @@ TEST(Crowd, ten_thousand_connections_keep_nobody_out_and_take_no_files) {
   const UnauthenticatedPeers::Told told = unauthenticated.wait();
   EXPECT_GT(told.connections, 10'000);
   EXPECT_GT(told.answers, 0);
-  EXPECT_LE(door.most_unauthenticated(), 32U);
+  EXPECT_LE(door.max_unauthenticated(), 32U);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(StepModel, more_ranks_than_were_measured_are_predicted) {
   const MadeUpMachine machine{.lateness = 0.01};
   const std::optional<StepModel> model = fit_steps(made_up_study(machine), 4);
   ASSERT_TRUE(model.has_value());
-  EXPECT_EQ(model->most_ranks, 4);
+  EXPECT_EQ(model->max_ranks, 4);
   for (const int ranks : {6, 8, 64, 1024}) {
     const double expected = truth(machine, ranks, 32);
     EXPECT_NEAR(model->predict({{ranks, 1}, 32}).step.middle, expected, 0.01 * expected) << ranks;

@@ -43,7 +43,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t virtio_header = 10;  // virtio_net_hdr, whose own header C++ does not take
 constexpr std::size_t largest_frame = virtio_header + ETH_HLEN + (std::size_t{1} << 16);
-constexpr std::size_t most_waiting = std::size_t{8} << 20;  // bytes on a wire, one way
+constexpr std::size_t max_waiting = std::size_t{8} << 20;  // bytes on a wire, one way
 
 volatile std::sig_atomic_t is_over = 0;
 
@@ -55,7 +55,7 @@ Descriptor open_device(const std::string& name) {
   Descriptor device(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   must(device >= 0, "open a socket for frames (it takes root)");
   const int yes = 1;
-  const int room = static_cast<int>(most_waiting);
+  const int room = static_cast<int>(max_waiting);
   must(::setsockopt(device, SOL_PACKET, PACKET_VNET_HDR, &yes, sizeof yes) == 0, "ask for virtio's header");
   must(::setsockopt(device, SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof yes) == 0, "pass over frames that leave");
   must(::setsockopt(device, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof yes) == 0, "ask when frames came");
@@ -125,7 +125,7 @@ class Lane {
         return;
       }
       const auto size = static_cast<std::size_t>(length);
-      if (waiting_ + size > most_waiting) {
+      if (waiting_ + size > max_waiting) {
         ++tally.dropped;
         continue;
       }

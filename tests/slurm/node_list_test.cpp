@@ -37,7 +37,7 @@ TEST(NodeListTest, what_is_no_list_is_refused_with_its_place) {
 }
 
 TEST(NodeListTest, a_list_that_no_cluster_has_is_refused_before_it_takes_memory) {
-  EXPECT_EQ(expand_node_list("n[1-100000]").size(), most_nodes);
+  EXPECT_EQ(expand_node_list("n[1-100000]").size(), max_nodes);
   for (const char* wrong : {"n[1-100001]", "n[1-999999999]", "n[1-1000][1-1000]", "n[1-60000],m[1-60000]"}) {
     EXPECT_NE(refusal_of(wrong).find("has more than 100000 names"), std::string::npos) << wrong;
   }

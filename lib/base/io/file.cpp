@@ -68,12 +68,12 @@ bool sync_directory(const fs::path& directory) {
                           path.string(), limit_bytes));
 }
 
-// The first `most_bytes` of the file, or all of it.
-std::string read_up_to(const fs::path& path, const RegularFile& file, std::size_t most_bytes) {
-  std::string text(most_bytes, '\0');
+// The first `max_bytes` of the file, or all of it.
+std::string read_up_to(const fs::path& path, const RegularFile& file, std::size_t max_bytes) {
+  std::string text(max_bytes, '\0');
   std::size_t length = 0;
-  while (length < most_bytes) {
-    const ssize_t got = ::read(file.descriptor(), text.data() + length, most_bytes - length);
+  while (length < max_bytes) {
+    const ssize_t got = ::read(file.descriptor(), text.data() + length, max_bytes - length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_unreadable(path, errno);
     if (got == 0) break;
@@ -146,8 +146,8 @@ std::string read_file(const fs::path& path, std::size_t limit_bytes) {
   return text;
 }
 
-std::string read_start(const fs::path& path, std::size_t most_bytes) {
-  return read_up_to(path, open_to_read(path), most_bytes);
+std::string read_start(const fs::path& path, std::size_t max_bytes) {
+  return read_up_to(path, open_to_read(path), max_bytes);
 }
 
 std::string read_live_file(const fs::path& path, std::size_t limit_bytes) {

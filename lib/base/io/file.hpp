@@ -43,8 +43,8 @@ RegularFile open_to_read(const std::filesystem::path& path);
 // The whole file. Throws as open_to_read(); Error(bad_data) before reading if it is larger than `limit_bytes`;
 // Error(other) if its length changes while it is read.
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes);
-// The first `most_bytes` bytes, or the whole file if it is shorter. Throws as open_to_read().
-std::string read_start(const std::filesystem::path& path, std::size_t most_bytes);
+// The first `max_bytes` bytes, or the whole file if it is shorter. Throws as open_to_read().
+std::string read_start(const std::filesystem::path& path, std::size_t max_bytes);
 // Reads a file whose reported length is meaningless: one in /proc, or one that is being written. Throws as read_file()
 // does if it is longer than `limit_bytes`.
 std::string read_live_file(const std::filesystem::path& path, std::size_t limit_bytes);

@@ -39,10 +39,10 @@ int open_regular(const std::filesystem::path& path) {
 // True for paths such as /dev/stdout: chains of links whose last link is in /proc.
 bool leads_to_open_file(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
-  constexpr int most_links = 40;  // Linux's own limit
+  constexpr int max_links = 40;  // Linux's own limit
   std::error_code reason;
   fs::path at = path;
-  for (int links = 0; links < most_links && fs::is_symlink(at, reason); ++links) {
+  for (int links = 0; links < max_links && fs::is_symlink(at, reason); ++links) {
     const fs::path folder = fs::canonical(at.has_parent_path() ? at.parent_path() : ".", reason);
     if (!reason && folder.string().starts_with("/proc/")) return true;
     at = folder / fs::read_symlink(at, reason);  // an absolute target replaces `folder`

@@ -23,7 +23,7 @@ constexpr std::size_t hello_length = secret_text_length + 1 + LinkSeal::added_le
 constexpr std::size_t longest_greeting = 2 * hello_length;  // from either side
 
 // A small part of the process's limit on open files.
-std::size_t most_unauthenticated() { return static_cast<std::size_t>(std::clamp(max_open_files() / 8, 8, 128)); }
+std::size_t max_unauthenticated() { return static_cast<std::size_t>(std::clamp(max_open_files() / 8, 8, 128)); }
 
 // The first received line. Nothing if none arrives in time.
 std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std::chrono::duration<double> patience) {
@@ -60,7 +60,7 @@ Answer connect_once(LineSocket& socket, const std::string& token, const std::str
 }  // namespace
 
 HandshakeServer::HandshakeServer(std::string token)
-    : token_(std::move(token)), most_unauthenticated_(most_unauthenticated()) {}
+    : token_(std::move(token)), max_unauthenticated_(max_unauthenticated()) {}
 
 void HandshakeServer::serve(std::chrono::milliseconds patience) {
   wait(patience);
@@ -86,7 +86,7 @@ void HandshakeServer::accept_peers() {
   for (int i = 0; i < at_a_time; ++i) {
     std::unique_ptr<LineSocket> socket = listener_.accept(longest_greeting);
     if (socket == nullptr) return;
-    if (unauthenticated_.size() >= most_unauthenticated_) {
+    if (unauthenticated_.size() >= max_unauthenticated_) {
       std::swap(unauthenticated_[std::random_device()() % unauthenticated_.size()], unauthenticated_.back());
       unauthenticated_.pop_back();
     }

@@ -60,7 +60,7 @@ class HandshakeServer {
   void check_proof(UnauthenticatedPeer& peer, const std::string& said);
 
   std::string token_;
-  std::size_t most_unauthenticated_;
+  std::size_t max_unauthenticated_;
   LineListener listener_;
   std::vector<UnauthenticatedPeer> unauthenticated_;
   std::vector<AuthenticatedPeer> proven_;

@@ -54,7 +54,7 @@ int max_open_files() {
   return static_cast<int>(limit.rlim_cur);
 }
 
-int reserved_open_files(int most_files) { return std::min(most_files / 4, 128); }
+int reserved_open_files(int max_files) { return std::min(max_files / 4, 128); }
 
 LineListener::LineListener() : socket_(make_listening_socket()) {}
 

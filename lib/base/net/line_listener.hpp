@@ -35,9 +35,9 @@ class LineListener {
   std::optional<Stopwatch> rest_;
 };
 
-// The number of files that this process may open, and how many of `most_files` are reserved for its own use.
+// The number of files that this process may open, and how many of `max_files` are reserved for its own use.
 int max_open_files();
-int reserved_open_files(int most_files);
+int reserved_open_files(int max_files);
 
 // Null if nobody accepts the connection within `patience`.
 std::unique_ptr<LineSocket> connect_to(const std::string& address, int port, std::chrono::milliseconds patience,

@@ -65,9 +65,9 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
 // Exact: integers are not converted through floating point.
 template <typename Number>
 std::optional<Number> whole_number(const Decimal& decimal) {
-  constexpr std::int64_t most_digits = 20;
+  constexpr std::int64_t max_digits = 20;
   if (decimal.digits.empty()) return Number{0};
-  const bool fits = decimal.exponent >= 0 && decimal.exponent <= most_digits;
+  const bool fits = decimal.exponent >= 0 && decimal.exponent <= max_digits;
   if (!fits) return std::nullopt;
   const std::string text =
       (decimal.negative ? "-" : "") + decimal.digits + std::string(static_cast<std::size_t>(decimal.exponent), '0');

@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t block_bytes = 4 << 20;
-constexpr std::int64_t most_lanes = 64;
+constexpr std::int64_t max_lanes = 64;
 
 // Key of the permutation of one window.
 std::uint64_t window_key(std::uint64_t seed, std::int64_t epoch, std::int64_t first) {
@@ -35,7 +35,7 @@ BlockShuffle block_shuffle(const Manifest& data, std::int64_t global_batch, std:
   const std::int64_t bytes_each = std::max<std::int64_t>(bytes / samples, 1);
   BlockShuffle shuffle;
   shuffle.block = std::clamp<std::int64_t>(block_bytes / bytes_each, 1, samples);
-  shuffle.lanes = std::min(most_lanes, global_batch);
+  shuffle.lanes = std::min(max_lanes, global_batch);
   while (global_batch % shuffle.lanes != 0) --shuffle.lanes;
   shuffle.window = std::max<std::int64_t>(window_bytes / bytes_each / shuffle.lanes, 1);
   return shuffle;

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_depth = 16;
+constexpr int max_depth = 16;
 
 bool is_hidden(const fs::path& name) { return name.string().starts_with('.'); }
 
@@ -84,7 +84,7 @@ class ClassFolder {
     if (entry.is_symlink(reason) && leads_out(entry.path())) return leave_out(name, link_text);
     if (entry.is_symlink(reason) && leads_up(entry.path())) return leave_out(name, "is a link to a folder around it");
     if (entry.is_directory(reason)) {
-      return depth < most_depth ? add(name, depth + 1) : leave_out(name, "lies too deep");
+      return depth < max_depth ? add(name, depth + 1) : leave_out(name, "lies too deep");
     }
     if (!entry.is_regular_file(reason)) return leave_out(name, reason ? "leads nowhere" : "is no regular file");
     const auto bytes = static_cast<std::int64_t>(entry.file_size(reason));

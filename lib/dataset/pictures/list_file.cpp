@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
-constexpr std::int64_t most_label = 99'999;  // limit on the number of classes in a manifest
+constexpr std::int64_t max_label = 99'999;  // limit on the number of classes in a manifest
 constexpr std::string_view white = " \t\r";
 constexpr const char* names_file = "classes.txt";
 
@@ -75,7 +75,7 @@ List read_list(const fs::path& file) {
 }
 
 std::optional<std::int64_t> number_of(const std::string& label) {
-  return parse_number<std::int64_t>(label, {0, most_label});
+  return parse_number<std::int64_t>(label, {0, max_label});
 }
 
 // Names of the classes 0 to `largest`, or all names in classes.txt.

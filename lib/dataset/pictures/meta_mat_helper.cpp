@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view fault_mark = "fault ";
 constexpr std::string_view end_mark = "end";
-constexpr std::int64_t most_classes = 1'000'000;
+constexpr std::int64_t max_classes = 1'000'000;
 constexpr std::size_t longest_sentence = 8192;
 
 Error damaged(const std::filesystem::path& file, const std::string& message) {
@@ -51,7 +51,7 @@ std::optional<Error> stated_fault(std::string_view line) {
 bool add_class(std::string_view line, ClassNumbers& classes) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return false;
-  const auto number = parse_number<std::int64_t>(line.substr(0, space), {1, most_classes});
+  const auto number = parse_number<std::int64_t>(line.substr(0, space), {1, max_classes});
   const std::string_view name = line.substr(space + 1);
   return number && is_class_name(name) && classes.emplace(*number, name).second;
 }

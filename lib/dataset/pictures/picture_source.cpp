@@ -83,7 +83,7 @@ class PictureSource final : public SampleSource {
     const JudgedBits judged = sample_bits_of(
         world,
         {std::ssize(files), [&](std::int64_t index) { return (list_.folder / file(index).name).string(); },
-         [&](std::int64_t index, std::size_t most_bytes) { return bytes_.start_of(file(index), most_bytes); }},
+         [&](std::int64_t index, std::size_t max_bytes) { return bytes_.start_of(file(index), max_bytes); }},
         storage_.sample_bits);
     sample_bits_ = judged.bits;
     description_.sample_bits = judged.noted;
@@ -120,9 +120,9 @@ class PictureSource final : public SampleSource {
 
   PictureSize size_in_shard(const PictureSize& whole) const {
     const PictureSize size = with_shorter_side(whole, storage_.side);
-    if (std::max(size.height, size.width) > most_picture_side) {
+    if (std::max(size.height, size.width) > max_picture_side) {
       throw PictureFault(fmt::format("would have {} x {} pixels, and in a shard no side has more than {}", size.height,
-                                     size.width, most_picture_side));
+                                     size.width, max_picture_side));
     }
     return size;
   }
@@ -184,14 +184,14 @@ PictureList list_together(const Communicator& world, const fs::path& folder, con
 }
 
 std::string shared_pictures_message(const std::vector<SharedPicture>& shared) {
-  constexpr std::size_t most_shown = 3;
+  constexpr std::size_t max_shown = 3;
   std::string message = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
-  for (std::size_t at = 0; at < std::min(shared.size(), most_shown); ++at) {
+  for (std::size_t at = 0; at < std::min(shared.size(), max_shown); ++at) {
     const SharedPicture& one = shared[at];
     message += fmt::format("{}'{}' ({}) has the bytes of '{}' ({})", at == 0 ? "" : ", ", printable(one.name),
                            one.split, printable(one.same_as), one.same_split);
   }
-  if (shared.size() > most_shown) message += fmt::format(", and {} more", shared.size() - most_shown);
+  if (shared.size() > max_shown) message += fmt::format(", and {} more", shared.size() - max_shown);
   return message;
 }
 

@@ -32,7 +32,7 @@ struct Findings {
 std::optional<WideSamples> samples_in(const PictureFiles& files, std::int64_t index) {
   const std::string head = files.read(index, head_bytes);
   if (picture_format(std::as_bytes(std::span(head))) != PictureFormat::png) return std::nullopt;
-  if (head.size() <= place_of_depth || head[place_of_depth] != most_sample_bits) return std::nullopt;
+  if (head.size() <= place_of_depth || head[place_of_depth] != max_sample_bits) return std::nullopt;
   try {
     const std::string whole = files.read(index, whole_file);
     return wide_samples_of(std::as_bytes(std::span(whole)));
@@ -47,7 +47,7 @@ void add(const WideSamples& samples, const std::string& name, Findings& findings
     findings.largest = std::max(findings.largest, samples.largest);
   } else if (samples.largest >> samples.stated_bits > 0) {
     findings.has_high_bits = true;
-  } else if (samples.stated_bits < most_sample_bits) {
+  } else if (samples.stated_bits < max_sample_bits) {
     findings.low_bits = std::max(findings.low_bits, samples.stated_bits);
   }
 }
@@ -73,7 +73,7 @@ Findings findings_of_all(const Communicator& world, const Findings& own) {
   all.low_bits = static_cast<int>(world.max(own.low_bits));
   for (const std::string& text : world.all_gather(fmt::format("{} {}", own.largest, own.file))) {
     const std::size_t space = text.find(' ');
-    const int value = parse_number<int>(text.substr(0, space), {-1, 1 << most_sample_bits}).value_or(-1);
+    const int value = parse_number<int>(text.substr(0, space), {-1, 1 << max_sample_bits}).value_or(-1);
     if (value <= all.largest) continue;
     all.largest = value;
     all.file = text.substr(space + 1);
@@ -84,7 +84,7 @@ Findings findings_of_all(const Communicator& world, const Findings& own) {
 }  // namespace
 
 JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, std::optional<std::int64_t> stated) {
-  if (stated == most_sample_bits) return {{most_sample_bits, BitPosition::highest}, stated};
+  if (stated == max_sample_bits) return {{max_sample_bits, BitPosition::highest}, stated};
   const int bits = stated ? static_cast<int>(*stated) : doubtful_bits;
   const Findings found = findings_of_all(world, own_findings(world, files, bits));
   const bool exceeds = found.largest >> bits > 0;
@@ -99,10 +99,10 @@ JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, 
           "no value in the 16-bit PNG files exceeds 4095: the largest is {}, in '{}' (12-bit samples, read as 16 bits, "
           "are nearly black). State --sample-bits 12 or --sample-bits 16.",
           found.largest, printable(found.file));
-  if (found.has_high_bits || found.low_bits == 0) return {{most_sample_bits, BitPosition::highest}};
+  if (found.has_high_bits || found.low_bits == 0) return {{max_sample_bits, BitPosition::highest}};
   // A manifest holds one number of bits. If some files lack the chunk, they have 16 bits, so nothing is noted.
   const bool is_all_stated = found.largest < 0;
-  return {{most_sample_bits, BitPosition::lowest},
+  return {{max_sample_bits, BitPosition::lowest},
           is_all_stated ? std::optional<std::int64_t>(found.low_bits) : std::nullopt};
 }
 

@@ -21,8 +21,8 @@ namespace lockstep {
 struct PictureFiles {
   std::int64_t count = 0;
   std::function<std::string(std::int64_t index)> name;
-  // The first `most_bytes` bytes, or the whole file. Empty if the file cannot be read; the error is reported elsewhere.
-  std::function<std::string(std::int64_t index, std::size_t most_bytes)> read;
+  // The first `max_bytes` bytes, or the whole file. Empty if the file cannot be read; the error is reported elsewhere.
+  std::function<std::string(std::int64_t index, std::size_t max_bytes)> read;
 };
 
 struct JudgedBits {

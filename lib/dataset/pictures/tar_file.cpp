@@ -19,7 +19,7 @@ namespace {
 
 // POSIX.1-2017, pax, "ustar Interchange Format": 512-byte blocks, for each file a header and its padded content.
 constexpr std::int64_t block_bytes = 512;
-constexpr std::int64_t most_name_bytes = 1 << 16;  // limit of long names and pax records, which have their own blocks
+constexpr std::int64_t max_name_bytes = 1 << 16;  // limit of long names and pax records, which have their own blocks
 using Block = std::array<char, block_bytes>;
 
 struct Field {
@@ -77,7 +77,7 @@ std::optional<std::string> pax_value(std::string_view records, std::string_view 
   while (!records.empty()) {
     const std::size_t space = records.find(' ');
     if (space == std::string_view::npos) break;
-    const auto length = parse_number<std::int64_t>(records.substr(0, space), {1, most_name_bytes});
+    const auto length = parse_number<std::int64_t>(records.substr(0, space), {1, max_name_bytes});
     if (!length || static_cast<std::size_t>(*length) > records.size() ||
         static_cast<std::size_t>(*length) < space + 2) {
       break;
@@ -157,7 +157,7 @@ class TarWalk {
   }
 
   std::string text_in(const ByteRange& part, std::int64_t bytes) const {
-    require_whole(bytes <= most_name_bytes, "has a name that is too long");
+    require_whole(bytes <= max_name_bytes, "has a name that is too long");
     std::string text(static_cast<std::size_t>(bytes), '\0');
     tar_.read(part.begin, text);
     return text;

@@ -63,12 +63,12 @@ class Fields {
     return number;
   }
 
-  std::string text(const char* name, std::size_t least_bytes, std::size_t most_bytes) const {
+  std::string text(const char* name, std::size_t least_bytes, std::size_t max_bytes) const {
     const Json& value = at(name);
     require_field(value.is_string(), name, "a text");
     const auto& text = value.get_ref<const std::string&>();
-    require_field(text.size() >= least_bytes && text.size() <= most_bytes, name,
-                  fmt::format("{} to {} bytes long", least_bytes, most_bytes));
+    require_field(text.size() >= least_bytes && text.size() <= max_bytes, name,
+                  fmt::format("{} to {} bytes long", least_bytes, max_bytes));
     return text;
   }
 
@@ -246,7 +246,7 @@ Manifest description_in(const Fields& fields) {
                     shape.number("channels", 1, channels_limit)};
   manifest.kind = sample_kind(fields);
   if (fields.has("sample_bits")) {
-    manifest.sample_bits = fields.number("sample_bits", least_sample_bits, most_sample_bits);
+    manifest.sample_bits = fields.number("sample_bits", least_sample_bits, max_sample_bits);
   }
   manifest.classes = class_names(fields);
   return manifest;

@@ -70,7 +70,7 @@ std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes,
                                            const std::optional<ShardFacts>& facts = {});
 
 // Longest allowed side of a picture in a shard, in pixels.
-inline constexpr std::int64_t most_picture_side = 1 << 16;
+inline constexpr std::int64_t max_picture_side = 1 << 16;
 
 // Opens a shard that a manifest lists. Throws Error(bad_data) if it does not exist, Error(usage) if it is not a regular
 // file, and as system_failure().

@@ -176,8 +176,8 @@ void ShardReader::find_pictures(const File& shard, const Manifest& manifest, con
     const std::int64_t bytes = offset(sample + 1) - offset(sample);
     // Each sample has positive size and the total fits into the file, so no sample exceeds it.
     require_whole(offset(sample + 1) > offset(sample) && offset(sample) >= 0, path_, "sample {} has no bytes", sample);
-    require_whole(picture.height > 0 && picture.width > 0 && picture.height <= most_picture_side &&
-                      picture.width <= most_picture_side,
+    require_whole(picture.height > 0 && picture.width > 0 && picture.height <= max_picture_side &&
+                      picture.width <= max_picture_side,
                   path_, "sample {} has {} x {} pixels", sample, picture.height, picture.width);
     require_whole(
         manifest.store == SampleStore::jpeg || bytes == picture.height * picture.width * manifest.shape.channels, path_,

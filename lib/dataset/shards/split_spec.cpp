@@ -68,17 +68,17 @@ std::vector<ShardRange> shards_of(const SplitSpec& plan, const SampleSource& sou
   return ranges;
 }
 
-constexpr std::size_t most_shards = 100'000;  // shard names have five digits
+constexpr std::size_t max_shards = 100'000;  // shard names have five digits
 
 void require_count(std::size_t shards, const std::string& message, const char* option) {
-  require(shards < most_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", message,
-          most_shards, option);
+  require(shards < max_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", message,
+          max_shards, option);
 }
 
 // A shard is created in memory.
 void require_shard_samples(const SampleShape& shape, std::size_t largest_split, const ConvertOptions& options) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 31;
-  const std::int64_t most = most_bytes / (shape.height * shape.width * shape.channels);
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 31;
+  const std::int64_t most = max_bytes / (shape.height * shape.width * shape.channels);
   require(options.samples_per_shard > 0 && options.samples_per_shard <= most, Failure::usage,
           "{} samples cannot be in one shard (--samples-per-shard). Give a number from 1 to {}.",
           options.samples_per_shard, most);

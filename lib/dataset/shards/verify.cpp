@@ -26,13 +26,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string describe_block(const ShardEntry& entry, const std::vector<std::string>& found) {
-  constexpr std::size_t most_named = 4;
+  constexpr std::size_t max_named = 4;
   std::vector<std::string> damaged;
   for (std::size_t block = 0; block < found.size(); ++block) {
     if (found[block] != entry.block_hashes[block]) damaged.push_back(fmt::format("{}", block));
   }
   if (damaged.empty()) return "its blocks are right but their hash as a whole is not";
-  const std::size_t named = std::min(damaged.size(), most_named);
+  const std::size_t named = std::min(damaged.size(), max_named);
   const std::string more = damaged.size() > named ? fmt::format(" and {} more", damaged.size() - named) : "";
   return fmt::format("{} {}{} of {} changed", damaged.size() == 1 ? "block" : "blocks",
                      fmt::join(damaged.begin(), damaged.begin() + static_cast<std::ptrdiff_t>(named), ", "), more,

@@ -44,14 +44,14 @@ class Unpacker {
   std::string path() const { return path_.string(); }
 
   // Returns fewer bytes at the end of the file.
-  std::string read(std::size_t most_bytes) const {
+  std::string read(std::size_t max_bytes) const {
     constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-    constexpr std::size_t most_unpacked_of_a_byte = 1032;  // maximum compression ratio of deflate
+    constexpr std::size_t max_unpacked_of_a_byte = 1032;  // maximum compression ratio of deflate
     std::string bytes;
-    bytes.reserve(std::min(most_bytes, (file_bytes_ + 1) * most_unpacked_of_a_byte));
-    while (bytes.size() < most_bytes) {
+    bytes.reserve(std::min(max_bytes, (file_bytes_ + 1) * max_unpacked_of_a_byte));
+    while (bytes.size() < max_bytes) {
       const std::size_t start = bytes.size();
-      const std::size_t wanted = std::min(chunk_bytes, most_bytes - start);
+      const std::size_t wanted = std::min(chunk_bytes, max_bytes - start);
       bytes.resize(start + wanted);
       const int got = gzread(file_.get(), bytes.data() + start, static_cast<unsigned int>(wanted));
       bytes.resize(start + static_cast<std::size_t>(std::max(got, 0)));

@@ -87,9 +87,9 @@ std::unique_ptr<SampleSource> open_fashion_mnist(const std::filesystem::path& di
 // Selects IDX files in a folder, and their number of classes.
 struct IdxSet {
   std::optional<std::string> prefix = {};    // of the file names; unset: the folder contains one data set
-  std::optional<std::int64_t> classes = {};  // 1 to most_idx_classes; unset: the largest training label plus one
+  std::optional<std::int64_t> classes = {};  // 1 to max_idx_classes; unset: the largest training label plus one
 };
-inline constexpr std::int64_t most_idx_classes = 256;  // labels are bytes
+inline constexpr std::int64_t max_idx_classes = 256;  // labels are bytes
 // Any IDX data set, such as EMNIST. Files are found by the endings of their names: train-images-idx3-ubyte,
 // train-labels-idx1-ubyte, and likewise with t10k- or test-. A dot may precede "idx". Throws as above, and Error(usage)
 // if no data set exists, or if there are several and the prefix does not select one.

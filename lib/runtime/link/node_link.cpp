@@ -90,12 +90,12 @@ void NodeLink::accept_nodes(const Communicator& world, const std::string& host, 
 }
 
 void NodeLink::connect_to_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
-  constexpr std::size_t most_addresses = 8;
+  constexpr std::size_t max_addresses = 8;
   constexpr auto patience = std::chrono::seconds(15);
   const Json hub = parse_json(world.broadcast(std::string(), 0));
   std::vector<std::string> addresses =
       addresses_that_lead_to({hub["network"], hub["addresses"]}, addresses_of_this_node());
-  addresses.resize(std::min(addresses.size(), most_addresses));
+  addresses.resize(std::min(addresses.size(), max_addresses));
   std::optional<AuthenticatedPeer> greeted = connect_to_node(addresses, hub["port"], hub["token"], patience);
   if (!greeted) {
     log::warning(

@@ -38,7 +38,7 @@ void add(std::atomic<Value>& target, Value value) {
   target.store(target.load(relaxed) + value, relaxed);
 }
 
-std::array<std::atomic<bool>, RankStatus::most_readers> taken;  // of the process, wherever the record is
+std::array<std::atomic<bool>, RankStatus::max_readers> taken;  // of the process, wherever the record is
 
 // The index of a thread among the readers, free again when the thread ends. If none is free, threads share the last
 // one.

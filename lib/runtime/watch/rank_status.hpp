@@ -60,7 +60,7 @@ struct Team {
 // It takes the lowest free one at its first read, until it ends.
 struct alignas(128) RankStatus {
   // Enough for the main thread and three loaders (training, test, validation) of at most 256 threads each.
-  static constexpr std::size_t most_readers = 1024;
+  static constexpr std::size_t max_readers = 1024;
   struct alignas(64) Reader {
     std::atomic<std::int32_t> shard;  // what the thread reads now: register_shard() + 1, or 0
     std::atomic<std::uint64_t> progress;
@@ -88,7 +88,7 @@ struct alignas(128) RankStatus {
   std::array<std::atomic<std::int64_t>, phase_count> spent_ns;  // in each phase so far, without the current one
   std::atomic<std::uint32_t> readers_used;                      // the first `readers_used` of `readers` have been used
   Device device;
-  std::array<Reader, most_readers> readers;
+  std::array<Reader, max_readers> readers;
 
   std::span<const Reader> readers_in_use() const { return std::span(readers).first(readers_used); }
 

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double learning_rate = 1e-3;  // small: noise cannot be learned, and the loss must stay finite
 constexpr std::int64_t untimed_steps = 3;
 constexpr std::int64_t least_steps = 5;
-constexpr std::int64_t most_steps = 500;
+constexpr std::int64_t max_steps = 500;
 
 // Returns the same batch every time.
 class NoiseLoader final : public Loader {
@@ -224,7 +224,7 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
   time_queued_steps(setting, untimed_steps);
   const double first_seconds = std::max(ranks.max(time_queued_steps(setting, 1)), 1e-6);
   const std::int64_t count =
-      std::clamp<std::int64_t>(std::llround(settings.seconds / first_seconds), least_steps, most_steps);
+      std::clamp<std::int64_t>(std::llround(settings.seconds / first_seconds), least_steps, max_steps);
   meet(ranks);
   const CpuContention others;
   if (is_queued) {

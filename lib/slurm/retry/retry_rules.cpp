@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t longest_file = 1 << 20;
 constexpr std::size_t longest_line = 4096;  // of a log, in bytes; the rest of a line is ignored
-constexpr std::size_t most_rules = 64;
+constexpr std::size_t max_rules = 64;
 constexpr std::size_t longest_pattern = 200;
-constexpr std::int64_t most_places = 1000;  // of a pattern; matching time grows faster than this number
+constexpr std::int64_t max_places = 1000;  // of a pattern; matching time grows faster than this number
 constexpr std::string_view grammar = "KIND [elsewhere] code NUMBER, or KIND [elsewhere] log PATTERN";
 
 class Pattern {
@@ -47,11 +47,11 @@ class Pattern {
 };
 
 // The number of characters in a pattern once its repetitions are written out: 40 for (a{3}b){10}. Stops counting at
-// most_places + 1.
+// max_places + 1.
 class PlaceCount {
  public:
   explicit PlaceCount(std::string_view pattern) : rest_(pattern) {
-    while (!rest_.empty() && levels_.back().all <= most_places) take();
+    while (!rest_.empty() && levels_.back().all <= max_places) take();
   }
   std::int64_t places() const {
     std::int64_t sum = 0;
@@ -122,8 +122,8 @@ std::string mistake_in(const std::string& pattern) {
     return fmt::format("the pattern has {} bytes, and may have {}", pattern.size(), longest_pattern);
   }
   if (has_back_reference(pattern)) return "a pattern has no back references (\\1)";
-  if (PlaceCount(pattern).places() > most_places) {
-    return fmt::format("the repetitions of '{}' come to more than {} characters", printable(pattern), most_places);
+  if (PlaceCount(pattern).places() > max_places) {
+    return fmt::format("the repetitions of '{}' come to more than {} characters", printable(pattern), max_places);
   }
   const std::string mistake = Pattern(pattern).mistake();
   return mistake.empty() ? "" : fmt::format("'{}' is no pattern: {}", printable(pattern), mistake);
@@ -191,7 +191,7 @@ RetryRules parse_retry_rules(std::string_view text, const std::filesystem::path&
     if (line.empty() || line.starts_with('#')) continue;
     RetryRule rule;
     const std::string mistake =
-        rules.size() == most_rules ? fmt::format("there may be {} rules", most_rules) : read_rule(line, rule);
+        rules.size() == max_rules ? fmt::format("there may be {} rules", max_rules) : read_rule(line, rule);
     require(mistake.empty(), Failure::usage, "line {} of '{}': {} (LOCKSTEP_RETRY_RULES). Correct it.", number,
             file.string(), mistake);
     rules.push_back(std::move(rule));

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int nesting_limit = 6;  // an object: the list of instances, an instance, its ports, a list, a port
-constexpr int most_port = 65535;
+constexpr int max_port = 65535;
 
 bool is_host(std::string_view name) {
   constexpr std::string_view characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -107,8 +107,8 @@ std::map<std::string, std::vector<int>> ports_in(const Json& object,
     require(list.is_array() && list.size() == static_cast<std::size_t>(wanted), Failure::bad_data,
             "its ports '{}' are no list of {}", label, wanted);
     for (const Json& port : list) {
-      const bool is_port = port.is_number_unsigned() && port.get<std::uint64_t>() - 1 < most_port;
-      require(is_port, Failure::bad_data, "its ports '{}' are no numbers from 1 to {}", label, most_port);
+      const bool is_port = port.is_number_unsigned() && port.get<std::uint64_t>() - 1 < max_port;
+      require(is_port, Failure::bad_data, "its ports '{}' are no numbers from 1 to {}", label, max_port);
       ports[label].push_back(port.get<int>());
     }
   }
@@ -214,7 +214,7 @@ Cluster parse_cluster(const std::string& text, const std::string& name) {
 }
 
 Cluster read_cluster(const std::filesystem::path& file) {
-  return parse_cluster(read_file(file, most_cluster_bytes), file.string());
+  return parse_cluster(read_file(file, max_cluster_bytes), file.string());
 }
 
 }  // namespace lockstep

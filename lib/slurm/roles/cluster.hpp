@@ -82,6 +82,6 @@ Cluster read_cluster(const std::filesystem::path& file);
 void read_location(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
                    ClusterInstance& one);
 
-inline constexpr std::size_t most_cluster_bytes = std::size_t{64} << 20;
+inline constexpr std::size_t max_cluster_bytes = std::size_t{64} << 20;
 
 }  // namespace lockstep

@@ -35,7 +35,7 @@ std::unique_ptr<SealedSocket> connect_to_rendezvous(const RendezvousAddress& poi
   while (watch.milliseconds() < static_cast<double>(patience.count())) {
     if (std::optional<AuthenticatedPeer> greeted =
             connect_to_node(point.addresses, point.port, point.token, patience)) {
-      greeted->socket->set_longest_text(most_cluster_bytes);
+      greeted->socket->set_longest_text(max_cluster_bytes);
       return std::move(greeted->socket);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

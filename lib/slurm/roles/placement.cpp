@@ -36,7 +36,7 @@ std::vector<std::int64_t> expand_counts(std::string_view text) {
       one = one.substr(0, times);
     }
     const auto tasks = parse_number(one, counts);
-    if (!tasks || expanded.size() + static_cast<std::size_t>(nodes) > most_nodes) throw refusal();
+    if (!tasks || expanded.size() + static_cast<std::size_t>(nodes) > max_nodes) throw refusal();
     expanded.insert(expanded.end(), static_cast<std::size_t>(nodes), *tasks);
   }
   return expanded;
@@ -57,10 +57,10 @@ std::vector<ComponentTasks> by_component(const RoleStep& step, const std::vector
   return parts;
 }
 
-void add_resources(const Role& role, std::int64_t most_tasks_of_a_node, std::vector<std::string>& words) {
+void add_resources(const Role& role, std::int64_t max_tasks_of_a_node, std::vector<std::string>& words) {
   if (role.cpus > 0) words.push_back(fmt::format("--cpus-per-task={}", role.cpus));
   // Without --mem, a step would take all of the job's memory on its nodes, and other steps would wait.
-  words.push_back(fmt::format("--mem={}", role.memory_mb * most_tasks_of_a_node));
+  words.push_back(fmt::format("--mem={}", role.memory_mb * max_tasks_of_a_node));
   if (role.gpus > 0) words.push_back(fmt::format("--gpus-per-task={}", role.gpus));
 }
 
@@ -90,9 +90,9 @@ std::vector<std::string> task_nodes(std::string_view node_list, std::string_view
           counts_of.size(), printable(node_list), printable(tasks_per_node));
   std::vector<std::string> tasks;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    // Tasks beyond most_instances are never used.
+    // Tasks beyond max_instances are never used.
     const std::size_t room =
-        static_cast<std::size_t>(most_instances) - std::min<std::size_t>(most_instances, tasks.size());
+        static_cast<std::size_t>(max_instances) - std::min<std::size_t>(max_instances, tasks.size());
     tasks.insert(tasks.end(), std::min(room, static_cast<std::size_t>(counts_of[node])), nodes[node]);
   }
   return tasks;

@@ -15,7 +15,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t longest_text = 16384;  // of a task's message, in bytes
-constexpr int most_port = 65535;
+constexpr int max_port = 65535;
 
 }  // namespace
 
@@ -33,8 +33,8 @@ std::optional<RendezvousAddress> parse_rendezvous_address(const std::string& tex
     }
   }
   if (words.size() < 4) return std::nullopt;
-  const auto step = parse_number<std::int64_t>(words[1], {0, most_instances});
-  const auto port = parse_number<std::int64_t>(words[2], {1, most_port});
+  const auto step = parse_number<std::int64_t>(words[1], {0, max_instances});
+  const auto port = parse_number<std::int64_t>(words[2], {1, max_port});
   if (!is_secret_text(words[0]) || !step || !port) return std::nullopt;
   return RendezvousAddress{
       words[0], static_cast<std::size_t>(*step), static_cast<int>(*port), {words.begin() + 3, words.end()}};
@@ -112,13 +112,13 @@ bool Rendezvous::has_joined(std::size_t step) const {
 }
 
 std::string Rendezvous::describe_missing() const {
-  constexpr std::size_t most_named = 10;
+  constexpr std::size_t max_named = 10;
   std::vector<std::string> names;
   for (std::size_t place = 0; place < instances_.size(); ++place) {
     const ClusterInstance& one = instances_[place];
     if (!has_joined_[place]) names.push_back(instance_name(roles_[one.role], one.instance));
   }
-  const std::size_t others = names.size() - std::min(names.size(), most_named);
+  const std::size_t others = names.size() - std::min(names.size(), max_named);
   names.resize(names.size() - others);
   return fmt::format("{}{}", fmt::join(names, ", "), others == 0 ? "" : fmt::format(" and {} others", others));
 }

@@ -52,12 +52,12 @@ std::string reservation_text(const PortReservation& reservation) {
 std::optional<PortReservation> parse_reservation(const std::string& line) {
   const Json object = object_in(line);
   if (!object.is_object()) return std::nullopt;
-  const auto place = count_of(object.value("place", Json()), most_instances - 1);
+  const auto place = count_of(object.value("place", Json()), max_instances - 1);
   const Json ports = object.value("ports", Json());
-  if (!place || !ports.is_object() || ports.size() > most_ports + 3) return std::nullopt;
+  if (!place || !ports.is_object() || ports.size() > max_ports + 3) return std::nullopt;
   PortReservation reservation{static_cast<std::size_t>(*place), {}};
   for (const auto& [label, value] : ports.items()) {
-    const auto count = count_of(value, most_ports);
+    const auto count = count_of(value, max_ports);
     if (!count || !is_role_name(label)) return std::nullopt;
     reservation.ports[label] = *count;
   }

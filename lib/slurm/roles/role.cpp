@@ -12,11 +12,11 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t most_name_bytes = 64;
-constexpr std::size_t most_word_bytes = 128 * 1024 - 1;  // of one argument: the kernel's MAX_ARG_STRLEN
-constexpr std::size_t most_command_bytes = 1 << 20;
-constexpr std::int64_t most_cpus = 1 << 20;
-constexpr std::int64_t most_memory_mb = std::int64_t{1} << 40;
+constexpr std::size_t max_name_bytes = 64;
+constexpr std::size_t max_word_bytes = 128 * 1024 - 1;  // of one argument: the kernel's MAX_ARG_STRLEN
+constexpr std::size_t max_command_bytes = 1 << 20;
+constexpr std::int64_t max_cpus = 1 << 20;
+constexpr std::int64_t max_memory_mb = std::int64_t{1} << 40;
 
 class RoleCheck {
  public:
@@ -24,14 +24,14 @@ class RoleCheck {
     require(is_role_name(role.name), Failure::usage,
             "'{}' cannot be the name of a role (it becomes part of variables' names). Use a letter or _, then letters, "
             "digits and _, at most {} in all.",
-            printable(role.name), most_name_bytes);
+            printable(role.name), max_name_bytes);
   }
 
   void run() const {
-    check_range("instances", role_.instances, 1, most_instances);
-    check_range("cpus", role_.cpus, 0, most_cpus);
-    check_range("memory_mb", role_.memory_mb, 0, most_memory_mb);
-    check_range("gpus", role_.gpus, 0, most_cpus);
+    check_range("instances", role_.instances, 1, max_instances);
+    check_range("cpus", role_.cpus, 0, max_cpus);
+    check_range("memory_mb", role_.memory_mb, 0, max_memory_mb);
+    check_range("gpus", role_.gpus, 0, max_cpus);
     check_threshold("min_failed_instances", role_.min_failed_instances);
     check_threshold("min_succeeded_instances", role_.min_succeeded_instances);
     if (!role_.world.empty() && !is_role_name(role_.world)) {
@@ -62,10 +62,10 @@ class RoleCheck {
     std::size_t bytes = 0;
     for (const std::string& word : role_.command) {
       if (word.find('\0') != std::string::npos) refuse("has a command with a zero byte (it would end there)");
-      if (word.size() > most_word_bytes) refuse(fmt::format("has an argument above {} bytes", most_word_bytes));
+      if (word.size() > max_word_bytes) refuse(fmt::format("has an argument above {} bytes", max_word_bytes));
       bytes += word.size() + 1;
     }
-    if (bytes > most_command_bytes) refuse(fmt::format("has a command above {} bytes", most_command_bytes));
+    if (bytes > max_command_bytes) refuse(fmt::format("has a command above {} bytes", max_command_bytes));
   }
 
   void check_ports() const {
@@ -74,10 +74,10 @@ class RoleCheck {
       if (!is_role_name(label)) {
         refuse(fmt::format("cannot label ports '{}'. Name them as a role", printable(label)));
       }
-      check_range(("ports of label " + label).c_str(), count, 1, most_ports);
+      check_range(("ports of label " + label).c_str(), count, 1, max_ports);
       ports += count;
     }
-    check_range("ports", ports, 0, most_ports);
+    check_range("ports", ports, 0, max_ports);
   }
 
   const Role& role_;
@@ -102,13 +102,13 @@ void check_world(const std::vector<Role>& roles) {
 bool is_role_name(std::string_view name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && name.size() <= most_name_bytes && is_letter(name.front()) &&
+  return !name.empty() && name.size() <= max_name_bytes && is_letter(name.front()) &&
          std::ranges::all_of(name, [&](char c) { return is_letter(c) || is_digit(c); });
 }
 
 void check_roles(const std::vector<Role>& roles) {
-  require(!roles.empty() && roles.size() <= most_roles, Failure::usage, "a job has 1 to {} roles, and this one {}.",
-          most_roles, roles.size());
+  require(!roles.empty() && roles.size() <= max_roles, Failure::usage, "a job has 1 to {} roles, and this one {}.",
+          max_roles, roles.size());
   std::set<std::string_view> names;
   std::int64_t instances = 0;
   for (const Role& role : roles) {
@@ -116,8 +116,8 @@ void check_roles(const std::vector<Role>& roles) {
     require(names.insert(role.name).second, Failure::usage, "two roles have the name '{}'. Rename one.", role.name);
     instances += role.instances;
   }
-  require(instances <= most_instances, Failure::usage, "the roles have {} instances in all. Use {} at most.", instances,
-          most_instances);
+  require(instances <= max_instances, Failure::usage, "the roles have {} instances in all. Use {} at most.", instances,
+          max_instances);
   check_world(roles);
 }
 

@@ -41,9 +41,9 @@ struct Role {
 };
 
 // Limits over all roles: each instance's environment names all instances, and the kernel passes about 2 MB.
-inline constexpr std::int64_t most_instances = 4096;
-inline constexpr std::size_t most_roles = 100;
-inline constexpr std::int64_t most_ports = 100;  // per instance
+inline constexpr std::int64_t max_instances = 4096;
+inline constexpr std::size_t max_roles = 100;
+inline constexpr std::int64_t max_ports = 100;  // per instance
 
 // Whether this is a valid name of a role, a world or a port label.
 bool is_role_name(std::string_view name);

@@ -108,7 +108,7 @@ nlohmann::json roles_json(const std::vector<Role>& roles) {
 std::vector<Role> roles_of(const nlohmann::json& content) {
   const auto list = content.find("roles");
   require(list != content.end() && list->is_array(), Failure::usage, "it has no list of 'roles'");
-  require(list->size() <= most_roles, Failure::usage, "it has more than {} roles", most_roles);
+  require(list->size() <= max_roles, Failure::usage, "it has more than {} roles", max_roles);
   std::vector<Role> roles;
   for (const Json& value : *list) roles.push_back(RoleReader(value, fmt::format("roles[{}]", roles.size())).role());
   check_roles(roles);

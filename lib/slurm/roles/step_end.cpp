@@ -67,7 +67,7 @@ std::optional<TaskEnd> parse_task_end(std::string_view line) {
   }
   const std::string_view tasks = line.substr(digits, words - digits);
   const std::optional<std::int64_t> task =
-      parse_number<std::int64_t>(tasks.substr(0, tasks.find_first_not_of("0123456789")), {0, most_instances});
+      parse_number<std::int64_t>(tasks.substr(0, tasks.find_first_not_of("0123456789")), {0, max_instances});
   if (!task) return std::nullopt;
   end.task = *task;
   const std::string_view what = line.substr(words + 2);

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t most_retries = 1'000;
+constexpr std::int64_t max_retries = 1'000;
 constexpr std::size_t longest_name = 255;
 
 bool is_job_name(std::string_view text) {
@@ -65,7 +65,7 @@ class JobFileReader {
                                             longest_name));
     }
     if (const YamlValue* const count = JobReader::find(root_, "jobRetryCount")) {
-      job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, most_retries);
+      job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, max_retries);
     }
   }
 

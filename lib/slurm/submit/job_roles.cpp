@@ -8,13 +8,13 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t most_retries = 1'000;
+constexpr std::int64_t max_retries = 1'000;
 constexpr std::int64_t always_retried = -2;  // on OpenPAI; -1: after every failure
-constexpr std::int64_t most_cpus = 100'000;
-constexpr std::int64_t most_memory_mb = 1'000'000'000;
-constexpr std::int64_t most_gpus = 1'000;
+constexpr std::int64_t max_cpus = 100'000;
+constexpr std::int64_t max_memory_mb = 1'000'000'000;
+constexpr std::int64_t max_gpus = 1'000;
 constexpr std::int64_t unset = 0;  // OpenPAI's value for "not set" in fields that start at 1
-constexpr std::size_t most_bytes_of_commands = std::size_t{1} << 16;
+constexpr std::size_t max_bytes_of_commands = std::size_t{1} << 16;
 
 class RoleReader {
  public:
@@ -29,7 +29,7 @@ class RoleReader {
     }
     reader_.check_fields(fields_, job_fields::task_role(), message());
     if (const YamlValue* const count = JobReader::find(fields_, "instances")) {
-      role_.instances = reader_.number(*count, "instances", 1, most_instances);
+      role_.instances = reader_.number(*count, "instances", 1, max_instances);
     }
     read_completion();
     if (const YamlValue* const options = JobReader::find(fields_, "extraContainerOptions")) {
@@ -46,7 +46,7 @@ class RoleReader {
   std::string message() const { return fmt::format("the role '{}'", role_.name); }
 
   void warn_of_retries(const YamlValue& count) {
-    if (reader_.number(count, "taskRetryCount", always_retried, most_retries) == 0) return;
+    if (reader_.number(count, "taskRetryCount", always_retried, max_retries) == 0) return;
     reader_.warn(count.line,
                  "taskRetryCount does nothing (all instances of a job are started together, and so tried again "
                  "together, as on the platform). Use jobRetryCount");
@@ -64,7 +64,7 @@ class RoleReader {
   void read_threshold(const YamlValue& completion, std::string_view field, std::int64_t& threshold) const {
     const YamlValue* const value = JobReader::find(completion, field);
     if (value == nullptr) return;
-    const std::int64_t number = reader_.number(*value, field, -1, most_instances);
+    const std::int64_t number = reader_.number(*value, field, -1, max_instances);
     if (number > role_.instances) {
       reader_.refuse(value->line, fmt::format("{} is {}, more than the instances of {} ({})", field, number, message(),
                                               role_.instances));
@@ -80,9 +80,9 @@ class RoleReader {
       const YamlValue* const value = JobReader::find(*resources, field);
       if (value != nullptr) target = reader_.number(*value, field, least, most);
     };
-    read("cpu", 1, most_cpus, role_.cpus);
-    read("memoryMB", 1, most_memory_mb, role_.memory_mb);
-    read("gpu", 0, most_gpus, role_.gpus);
+    read("cpu", 1, max_cpus, role_.cpus);
+    read("memoryMB", 1, max_memory_mb, role_.memory_mb);
+    read("gpu", 0, max_gpus, role_.gpus);
     const YamlValue* const ports = JobReader::find(*resources, "ports");
     if (ports == nullptr) return;
     for (const YamlEntry& port : reader_.map(*ports, "ports")) {
@@ -90,7 +90,7 @@ class RoleReader {
         reader_.refuse(port.line, fmt::format("'{}' is no label of a port (letters, digits and '_', no digit first)",
                                               printable(port.key)));
       }
-      role_.ports[port.key] = reader_.number(port.value, "a number of ports", 1, most_ports);
+      role_.ports[port.key] = reader_.number(port.value, "a number of ports", 1, max_ports);
     }
   }
 
@@ -109,10 +109,10 @@ class RoleReader {
     for (const YamlValue* list : hooks.after) add_all(commands, *list);
     commands.check_variables(own->line);
     script_ += commands.script();
-    if (script_.size() > most_bytes_of_commands) {
+    if (script_.size() > max_bytes_of_commands) {
       reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Put them into a script of "
                                             "their own",
-                                            message(), most_bytes_of_commands));
+                                            message(), max_bytes_of_commands));
     }
     hide_other_secrets();
     // Stop signals go to all processes: the shell must wait for the program that handles them.

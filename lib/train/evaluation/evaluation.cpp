@@ -50,10 +50,10 @@ std::vector<std::int32_t> labels_of(const Dataset& dataset) {
 }
 
 std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image) {
-  constexpr std::int64_t most_samples = 200;
-  constexpr std::int64_t most_pixels = std::int64_t{32} * 224 * 224;
+  constexpr std::int64_t max_samples = 200;
+  constexpr std::int64_t max_pixels = std::int64_t{32} * 224 * 224;
   constexpr std::int64_t ranks_with_work = 16;
-  const std::int64_t most = std::clamp(most_pixels / (image.height * image.width), std::int64_t{1}, most_samples);
+  const std::int64_t most = std::clamp(max_pixels / (image.height * image.width), std::int64_t{1}, max_samples);
   return std::clamp((samples + ranks_with_work - 1) / ranks_with_work, std::int64_t{1}, most);
 }
 

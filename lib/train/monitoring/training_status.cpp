@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t lock_limit_bytes = 1 << 12;
 constexpr std::size_t tail_bytes = 1 << 16;  // read from the end of metrics.jsonl: hundreds of lines
-constexpr std::int64_t most_steps = std::int64_t{1} << 53;
+constexpr std::int64_t max_steps = std::int64_t{1} << 53;
 
 // The end of a file that another process is writing; empty if it cannot be read.
 std::string tail_of(const fs::path& path) try {
@@ -44,7 +44,7 @@ std::optional<std::int64_t> count_in(const Json& object, const char* field) {
   const auto found = object.find(field);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
   const auto count = found->get<std::int64_t>();
-  return count >= 0 && count <= most_steps ? std::optional(count) : std::nullopt;
+  return count >= 0 && count <= max_steps ? std::optional(count) : std::nullopt;
 }
 
 std::optional<double> number_in(const Json& object, const char* field) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t file_limit_bytes = std::size_t{1} << 28;
 // Batch size of a forward pass. It depends only on the number of files, so results do not depend on the number of
 // ranks.
-constexpr std::size_t most_pictures = 32;
+constexpr std::size_t max_pictures = 32;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Predictor::Predictor(const Communicator& world, Model& model, const PicturePrepa
       top_(static_cast<std::size_t>(std::min(top, model.options.classes))) {}
 
 std::vector<PicturePrediction> Predictor::predict(std::span<const std::string> files) {
-  const std::size_t batch = std::clamp<std::size_t>(files.size(), 1, most_pictures);
+  const std::size_t batch = std::clamp<std::size_t>(files.size(), 1, max_pictures);
   const auto rank = static_cast<std::size_t>(world_.rank());
   const auto ranks = static_cast<std::size_t>(world_.size());
   Found found;

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int most_attempts = 100;
+constexpr int max_attempts = 100;
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -113,7 +113,7 @@ void EventLog::open_new(double time) {
   for (int attempt = 0; file_ == nullptr; ++attempt) {
     path_ = folder_ / file_name(time, attempt, owner_);
     auto file = std::make_unique<Descriptor>(create_new_file(path_.c_str()));
-    if (*file < 0 && errno == EEXIST && attempt < most_attempts) continue;
+    if (*file < 0 && errno == EEXIST && attempt < max_attempts) continue;
     if (*file < 0) throw refused(errno);
     if (!append_whole(*file, tf_record(version_event(time)))) {
       const int error = errno;

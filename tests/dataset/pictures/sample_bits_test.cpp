@@ -16,7 +16,7 @@ class SampleBitsTest : public ::testing::Test {
     return sample_bits_of(
         world_,
         {std::ssize(files_), [](std::int64_t index) { return "set/" + std::to_string(index) + ".png"; },
-         [&](std::int64_t index, std::size_t most_bytes) { return file(index).substr(0, most_bytes); }},
+         [&](std::int64_t index, std::size_t max_bytes) { return file(index).substr(0, max_bytes); }},
         stated);
   }
   SampleBits bits(std::optional<std::int64_t> stated = {}) const { return judged(stated).bits; }

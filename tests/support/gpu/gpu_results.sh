@@ -4,8 +4,8 @@
 # Each part has a table and a log in the folder of results, written as things happen: whatever ends the script, what was
 # printed until then is there. A program has a bound of time and a session of its own, of which nothing is left running.
 
-most_of_a_log=$((15 << 20))       # bytes; what a program prints beyond that is left out
-most_of_a_program=$((64 << 20))   # one that prints more is ended by it
+max_of_a_log=$((15 << 20))       # bytes; what a program prints beyond that is left out
+max_of_a_program=$((64 << 20))   # one that prints more is ended by it
 programs_run=0
 session=
 
@@ -57,7 +57,7 @@ bounded() {
   pipe=$words.pipe
   mkfifo "$pipe"
   printf -- '--- %s\n' "${*#"$bundle/"}" >>"$log"
-  room=$((most_of_a_log - $(stat --format=%s "$log")))
+  room=$((max_of_a_log - $(stat --format=%s "$log")))
   stdbuf -o0 head --bytes="$most_of_a_program" <"$pipe" | tee "$words" |
     { stdbuf -o0 head --bytes="$((room > 0 ? room : 0))"; cat >/dev/null; } >>"$log" &
   reader=$!

@@ -2,7 +2,7 @@
 # Test programs on a GPU, of which a crash, a hang or an error that stays with the GPU's context costs one test. Sourced.
 
 gpu_tests='*/cuda*-*/cuda_on_host*'  # of all that a program has
-most_told=30                         # failures that are named in the table; the log has all
+max_told=30                         # failures that are named in the table; the log has all
 told=0
 what_failed='Failure|could not|error|exception'
 
@@ -12,7 +12,7 @@ listed_tests() { awk '/^[^ ]+\.( *#.*)?$/ { suite = $1; next } /^  [^ ]/ && suit
 tests_that() { sed -n "s|^.*\[ *$1 *\] \([^ ,]*\.[^ ,]*\).*|\1|p" "$2" | sort -u; }
 
 tell_failure() { # TEST REASON
-  ((++told <= most_told)) || return 0
+  ((++told <= max_told)) || return 0
   row "  ${1}" "$2"
 }
 
@@ -76,5 +76,5 @@ run_programs() { # PROGRAM...
     run_alone "$name" $(($(seconds_left) / count))
     count=$((count - 1))
   done
-  ((told <= most_told)) || say "$((told - most_told)) more failures stand in ${log##*/}"
+  ((told <= max_told)) || say "$((told - most_told)) more failures stand in ${log##*/}"
 }

@@ -22,14 +22,14 @@ class Door {
  public:
   const std::string& token() const { return token_; }
   int port() const { return handshakes_.port(); }
-  std::size_t most_unauthenticated() const { return most_unauthenticated_; }
+  std::size_t max_unauthenticated() const { return max_unauthenticated_; }
   // Whether so many unauthenticated are there at a time, soon.
   bool fills(std::size_t unauthenticated) const {
     const Stopwatch watch;
-    while (most_unauthenticated_ < unauthenticated && watch.seconds() < 10) {
+    while (max_unauthenticated_ < unauthenticated && watch.seconds() < 10) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return most_unauthenticated_ >= unauthenticated;
+    return max_unauthenticated_ >= unauthenticated;
   }
   // Nobody is let in any more.
   HandshakeServer& close() {
@@ -41,11 +41,11 @@ class Door {
  private:
   std::string token_ = draw_secret();
   HandshakeServer handshakes_{token_};
-  std::atomic<std::size_t> most_unauthenticated_ = 0;
+  std::atomic<std::size_t> max_unauthenticated_ = 0;
   std::jthread porter_{[this](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       handshakes_.serve(std::chrono::milliseconds(5));
-      most_unauthenticated_ = std::max(most_unauthenticated_.load(), handshakes_.unauthenticated());
+      max_unauthenticated_ = std::max(max_unauthenticated_.load(), handshakes_.unauthenticated());
     }
   }};
 };

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-constexpr int most_wrappers = 8;
+constexpr int max_wrappers = 8;
 
 // A folder on the path to the class folders.
 struct Level {
@@ -81,7 +81,7 @@ class FolderLayout {
 
   Level unwrapped_root() {
     Level level = level_of("");
-    for (int depth = 0; depth < most_wrappers && !has_train(level); ++depth) {
+    for (int depth = 0; depth < max_wrappers && !has_train(level); ++depth) {
       std::optional<Level> inside = inside_of(level);
       if (!inside) break;
       require_no_source_inside(*inside);
@@ -227,7 +227,7 @@ class FolderLayout {
   Level unwrapped(Level level, SplitFolder kind) {
     const fs::path whole = level.part;
     const bool is_train = kind == SplitFolder::train;
-    for (int depth = 0; depth < most_wrappers && !(is_train && storage_.allows(Oddity::one_class)); ++depth) {
+    for (int depth = 0; depth < max_wrappers && !(is_train && storage_.allows(Oddity::one_class)); ++depth) {
       std::optional<Level> inside = inside_of(level);
       if (!inside) break;
       const std::string& name = level.contents.folders.front();

@@ -13,9 +13,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t most_classes_shown = 20;
+constexpr std::size_t max_classes_shown = 20;
 constexpr std::size_t classes_at_ends = 3;
-constexpr std::size_t most_names = 3;
+constexpr std::size_t max_names = 3;
 
 struct NamedSplit {
   SourceSplit split;
@@ -32,7 +32,7 @@ std::vector<NamedSplit> splits_of(const PictureList& list) {
 
 // "'a', 'b', 'c' and 2 more"
 std::string names_of(const std::vector<std::string>& names) {
-  const std::size_t shown = std::min(names.size(), most_names);
+  const std::size_t shown = std::min(names.size(), max_names);
   std::string text;
   for (std::size_t at = 0; at < shown; ++at) text += fmt::format("{}'{}'", at == 0 ? "" : ", ", printable(names[at]));
   if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
@@ -52,7 +52,7 @@ class ClassCounts {
   std::vector<std::string> lines() const {
     const std::size_t classes = list_.classes.size();
     const std::string of_splits = fmt::format("{}", fmt::join(names_, " + "));
-    if (classes <= most_classes_shown) {
+    if (classes <= max_classes_shown) {
       return {fmt::format("{} ({}): {}", counted(classes, "class", "classes"), of_splits, range(0, classes))};
     }
     return {fmt::format("{} classes ({}): {}, ..., {}", classes, of_splits, range(0, classes_at_ends),

@@ -11,7 +11,7 @@ namespace lockstep::cpu {
 namespace {
 
 ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x, const Tensor& y) {
-  assert(x.layout() == Layout::features || (x.layout() == Layout::images && x.shape()[3] <= most_image_channels));
+  assert(x.layout() == Layout::features || (x.layout() == Layout::images && x.shape()[3] <= max_image_channels));
   assert(x.shape()[3] == conv.in_channels && y.shape()[3] == conv.out_channels);
   assert(y.shape()[1] == conv.out_size(x.shape()[1]) && y.shape()[2] == conv.out_size(x.shape()[2]));
   return {direction, conv, x.shape()[0], x.shape()[1], x.shape()[2], x.layout(), y.dtype()};

@@ -24,7 +24,7 @@ InstructionSet widest_instruction_set();  // that runs and pays here
 constexpr const char* name_of(InstructionSet set) { return facts_of(set).name; }  // "AVX2"
 // Channels a block of a feature map: what a vector holds of fp32.
 constexpr int lanes_of(InstructionSet set) { return facts_of(set).lanes; }
-constexpr int most_lanes = std::ranges::max(instruction_sets, {}, &InstructionSetFacts::lanes).lanes;
+constexpr int max_lanes = std::ranges::max(instruction_sets, {}, &InstructionSetFacts::lanes).lanes;
 // Whether it multiplies pairs of bf16 faster than fp32.
 constexpr bool multiplies_bf16(InstructionSet set) { return facts_of(set).multiplies_pairs; }
 // Whether direct convolutions do so by tiles of them: many times faster than vectors.

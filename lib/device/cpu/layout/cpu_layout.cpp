@@ -12,7 +12,7 @@ namespace {
 template <typename Visit>
 void for_each_weight(std::span<const std::int64_t> dims, int lanes, Visit visit) {
   const std::int64_t in = dims[1];
-  const bool is_first = in <= most_image_channels;
+  const bool is_first = in <= max_image_channels;
   const std::int64_t rows = is_first ? in : lanes;  // input channels next to each other in a block
   const std::int64_t in_blocks = (in + rows - 1) / rows;
   const std::int64_t window = dims[2] * dims[3];
@@ -64,7 +64,7 @@ std::int64_t storage_count(const Shape& shape, Layout layout, int lanes) {
 std::int64_t storage_count(ParameterKind kind, std::span<const std::int64_t> dims, int lanes) {
   switch (kind) {
     case ParameterKind::conv_weight: {
-      const std::int64_t in = dims[1] <= most_image_channels ? dims[1] : whole_blocks(dims[1], lanes);
+      const std::int64_t in = dims[1] <= max_image_channels ? dims[1] : whole_blocks(dims[1], lanes);
       return whole_blocks(dims[0], lanes) * in * dims[2] * dims[3];
     }
     case ParameterKind::linear_weight:

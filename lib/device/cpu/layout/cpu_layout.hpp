@@ -10,7 +10,7 @@
 namespace lockstep::cpu {
 
 // Most input channels that a first convolution keeps unblocked, as pictures have them.
-constexpr std::int64_t most_image_channels = 3;
+constexpr std::int64_t max_image_channels = 3;
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 constexpr std::int64_t whole_blocks(std::int64_t channels, std::int64_t lanes) {

@@ -94,13 +94,13 @@ class ChannelMoments {
         memory_(scratch_tensor(context.arena, sums_.bytes())) {}
 
   void add_up(std::int64_t piece, std::int64_t block) const {
-    alignas(64) float origin[most_lanes];
+    alignas(64) float origin[max_lanes];
     find_origin(block, origin);
     loops_.moments(x_.plane(pieces_.first_image(piece), block), x_.planes(pieces_.images_in(piece)), origin,
                    sums_.of(memory_.data(), piece, block));
   }
   Moments of(std::int64_t block, std::int64_t lane) const {
-    alignas(64) float origin[most_lanes];
+    alignas(64) float origin[max_lanes];
     find_origin(block, origin);
     return {sums_.total(memory_.data(), block, 0, lane), sums_.total(memory_.data(), block, 1, lane),
             static_cast<double>(origin[lane]), static_cast<double>(x_.images * x_.pixels())};

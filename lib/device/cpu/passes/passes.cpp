@@ -92,7 +92,7 @@ void bias_forward(const CpuContext& context, const VectorLoops& loops, const Ten
   const FeatureMap y(y_tensor, loops.lanes);
   const auto* offsets = bias.as<float>();
   for_each_plane(context, x, [&](std::int64_t image, std::int64_t block) {
-    alignas(64) float rows[norm_rows * most_lanes] = {};
+    alignas(64) float rows[norm_rows * max_lanes] = {};
     for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
       rows[norm_factor * loops.lanes + lane] = 1;
       rows[norm_offset * loops.lanes + lane] = offsets[block * loops.lanes + lane];
@@ -163,7 +163,7 @@ void mean_pool_forward(const CpuContext& context, const VectorLoops& loops, cons
   const FeatureMap x(x_tensor, loops.lanes);
   const auto count = static_cast<double>(x.pixels());
   for_each_plane(context, x, [&](std::int64_t image, std::int64_t block) {
-    alignas(64) double sums[most_lanes];
+    alignas(64) double sums[max_lanes];
     loops.sum_pixels(x.plane(image, block), x.pixels(), sums);
     float* means = y.as<float>() + image * x.channels + block * loops.lanes;
     for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
@@ -177,7 +177,7 @@ void mean_pool_backward(const CpuContext& context, const VectorLoops& loops, con
   const FeatureMap dx(dx_tensor, loops.lanes);
   const auto count = static_cast<float>(dx.pixels());
   for_each_plane(context, dx, [&](std::int64_t image, std::int64_t block) {
-    alignas(64) float row[most_lanes] = {};
+    alignas(64) float row[max_lanes] = {};
     const float* gradients = dy.as<float>() + image * dx.channels + block * loops.lanes;
     for (std::int64_t lane = 0; lane < dx.channels_in(block); ++lane) row[lane] = gradients[lane] / count;
     loops.fill_pixels(row, dx.pixels(), dx.plane(image, block));

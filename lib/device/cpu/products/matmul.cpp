@@ -79,7 +79,7 @@ void Matmul::run(const Product& product) const {
   Panels panels{};
   panels.count = ceil_div(n, loops_.lanes);
   panels.whole = n / loops_.lanes;
-  panels.groups = ceil_div(panels.whole, loops_.most_vectors);
+  panels.groups = ceil_div(panels.whole, loops_.max_vectors);
   ScratchLayout plan;
   const std::int64_t values = plan.take_floats(panels.count * k * loops_.lanes);
   const std::int64_t last = plan.take_floats(m * loops_.lanes);

@@ -379,16 +379,16 @@ class TileProducts {
 
 template <int vectors>
 void multiply_in_tiles(const Products& call) {
-  constexpr std::int64_t most_terms = 32 / vectors;  // tiles of them
-  alignas(64) float copies[most_terms * vectors * tile_words];
-  TermTile terms[most_terms];
+  constexpr std::int64_t max_terms = 32 / vectors;  // tiles of them
+  alignas(64) float copies[max_terms * vectors * tile_words];
+  TermTile terms[max_terms];
   TermTiles stream(call);
   Accumulate accumulate = call.accumulate;
   do {
     std::int64_t count = 0;
     do {
       stream.next(terms[count], copies + count * vectors * tile_words);
-    } while (++count < most_terms && !stream.is_at_end());
+    } while (++count < max_terms && !stream.is_at_end());
     TileProducts<4 / vectors, vectors>(call, accumulate).run(terms, count);
     accumulate = Accumulate::add;
   } while (!stream.is_at_end());

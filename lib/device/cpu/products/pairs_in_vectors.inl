@@ -2,4 +2,4 @@
 // instruction set, after products.inl.
 constexpr const int* pair_tile_rows = tile_rows;
 
-void pair_products(const Products& call) { products_of<PairOfBf16, most_vectors>(call); }
+void pair_products(const Products& call) { products_of<PairOfBf16, max_vectors>(call); }

@@ -11,7 +11,7 @@ std::int64_t lines_of(const PixelRows& rows) { return rows.images * rows.blocks 
 
 void Prefetch::add(const PixelRows& rows) {
   if (lines_of(rows) == 0) return;
-  assert(count_ < most_rows);
+  assert(count_ < max_rows);
   rows_[count_++] = rows;
   if (count_ == 1) begin_run();
 }

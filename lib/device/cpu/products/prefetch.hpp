@@ -36,7 +36,7 @@ struct Lines {
 // each of its calls, which takes about as long as these take from memory.
 class Prefetch {
  public:
-  static constexpr std::size_t most_rows = 12;
+  static constexpr std::size_t max_rows = 12;
 
   // Of no bytes: nothing is added.
   void add(const PixelRows& rows);
@@ -55,7 +55,7 @@ class Prefetch {
   void begin_run();
   void end_run();
 
-  std::array<PixelRows, most_rows> rows_;
+  std::array<PixelRows, max_rows> rows_;
   std::size_t count_ = 0;
   std::size_t at_ = 0;
   std::int64_t image_ = 0, block_ = 0;

@@ -49,7 +49,7 @@ struct Products {
   std::int64_t out_stride;
   const std::int64_t* out_offsets;
   std::int64_t rows;
-  int vectors;  // 1 ... most_vectors
+  int vectors;  // 1 ... max_vectors
   Accumulate accumulate;
   Prefetch* prefetch = nullptr;  // what is asked for meanwhile, so often in each tile as fetches_of_tile() says
 };
@@ -71,7 +71,7 @@ struct PlaneWindow {
 
 struct ProductLoops {
   std::int64_t lanes;
-  int most_vectors;           // of a tile
+  int max_vectors;            // of a tile
   const int* tile_rows;       // of a tile with so many vectors, of fp32
   const int* pair_tile_rows;  // of pairs
   // Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for

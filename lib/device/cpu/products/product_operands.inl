@@ -160,7 +160,7 @@ void narrow(const float* values, std::int64_t vectors, void* y_data) {
 
 constexpr ProductLoops tables = {
     .lanes = lanes,
-    .most_vectors = most_vectors,
+    .max_vectors = max_vectors,
     .tile_rows = tile_rows,
     .pair_tile_rows = pair_tile_rows,
     .steps_at_once = steps_at_once,

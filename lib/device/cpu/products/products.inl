@@ -4,7 +4,7 @@
 // About 400 cycles of products.
 constexpr std::int64_t steps_at_once = lanes == 16 ? 16 : 64;
 
-constexpr int most_vectors = sizeof tile_rows / sizeof tile_rows[0] - 1;
+constexpr int max_vectors = sizeof tile_rows / sizeof tile_rows[0] - 1;
 
 // One step of every sum of a tile: a word of each row, broadcast, times the vectors on the right.
 template <typename Word, int rows, int vectors>
@@ -97,4 +97,4 @@ void products_of(const Products& call) {
   }
 }
 
-void products(const Products& call) { products_of<OneFloat, most_vectors>(call); }
+void products(const Products& call) { products_of<OneFloat, max_vectors>(call); }

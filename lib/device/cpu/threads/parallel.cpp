@@ -113,9 +113,9 @@ class Team {
     is_running_ = false;
   }
 
-  void run_pieces(int most_threads, std::int64_t count, std::int64_t at_once, PiecesBody body, void* data) {
+  void run_pieces(int max_threads, std::int64_t count, std::int64_t at_once, PiecesBody body, void* data) {
     const std::int64_t runs = (count + at_once - 1) / at_once;
-    const auto threads = static_cast<int>(std::min<std::int64_t>(most_threads, runs));
+    const auto threads = static_cast<int>(std::min<std::int64_t>(max_threads, runs));
     SharedLoop loop{body, data, count, at_once, shares(threads), threads};
     for (int i = 0; i < threads; ++i) {
       loop.shares[i].next.store(runs * i / threads, std::memory_order_relaxed);

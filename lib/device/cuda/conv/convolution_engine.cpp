@@ -16,9 +16,9 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int most_measured = 8;  // the heuristics' order is good: the best is hardly ever further down
+constexpr int max_measured = 8;  // the heuristics' order is good: the best is hardly ever further down
 constexpr int timed_runs = 3;
-constexpr std::int64_t most_workspace_bytes = std::int64_t{1} << 30;
+constexpr std::int64_t max_workspace_bytes = std::int64_t{1} << 30;
 
 [[maybe_unused]] bool is_capturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -94,7 +94,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_suggested(const Conv
 
 // A step meets a problem with the same memory in use each time, so what fits now fits later.
 std::int64_t ConvolutionEngine::room() const {
-  return std::min(most_workspace_bytes, context_.arena.largest_free_bytes());
+  return std::min(max_workspace_bytes, context_.arena.largest_free_bytes());
 }
 
 bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const {
@@ -108,17 +108,17 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
                                                             std::span<std::byte* const, 3> operands) {
   assert(!is_capturing(context_.stream));  // an eager step comes first
   const ConvolutionGraph graph(handle_.get(), problem);
-  const std::int64_t most_bytes = room();
+  const std::int64_t max_bytes = room();
   std::unique_ptr<ConvolutionPlan> best;
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
   // Two runs may time two engines differently; cuDNN proposes them in the same order.
-  const int most = context_.determinism == Determinism::deterministic ? 1 : most_measured;
+  const int most = context_.determinism == Determinism::deterministic ? 1 : max_measured;
   for (const ConvolutionGraph::Candidate& candidate : graph.candidates()) {
     if (measured == most) break;
     if (!allows(problem.precision, candidate.notes)) continue;
     std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);
-    if (plan == nullptr || plan->workspace_bytes() > most_bytes) continue;
+    if (plan == nullptr || plan->workspace_bytes() > max_bytes) continue;
     const float ms = milliseconds(*plan, operands, best_ms);
     if (std::isfinite(ms)) ++measured;
     if (ms >= best_ms) continue;

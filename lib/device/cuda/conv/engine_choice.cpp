@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::size_t most_knobs = 64;
+constexpr std::size_t max_knobs = 64;
 constexpr std::int64_t knob_types = 1024;  // cuDNN has some forty
 
 bool take(std::string_view& text, std::string_view word) {
@@ -43,7 +43,7 @@ std::optional<EngineChoice> EngineChoice::parse(std::string_view text) {
     Knob knob{};
     const bool whole = take(text, " ") && take(text, knob.type) && take(text, ":") && take(text, knob.value);
     const bool known = knob.type >= 0 && knob.type < knob_types;
-    if (!whole || !known || choice.knobs.size() == most_knobs) return std::nullopt;
+    if (!whole || !known || choice.knobs.size() == max_knobs) return std::nullopt;
     choice.knobs.push_back(knob);
   }
   if (choice.knobs.empty()) return std::nullopt;

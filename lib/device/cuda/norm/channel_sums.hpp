@@ -15,7 +15,7 @@ constexpr std::int64_t threads_adding =
     65536;  // a third of what an H100 keeps at once; each has several loads under way
 constexpr std::int64_t threads_walking = 262144;  // all of it
 constexpr std::int64_t least_rows_adding = 8;     // a thread, so that partial sums are few beside the rows
-constexpr std::int64_t most_partial_sums = 64;    // that one thread adds at the end
+constexpr std::int64_t max_partial_sums = 64;     // that one thread adds at the end
 constexpr std::int64_t lessening = 16;
 
 // Rows cut among threads: index = slice * groups + group, so that neighbours read neighbouring vectors.
@@ -64,7 +64,7 @@ struct ReducePartials {
   }
 };
 
-// The memory of partial sums, and their way to at most most_partial_sums.
+// The memory of partial sums, and their way to at most max_partial_sums.
 class SumMemory {
  public:
   SumMemory(const CudaContext& context, std::int64_t count, std::int64_t width)
@@ -75,7 +75,7 @@ class SumMemory {
   // Call once all have been written. The result lasts as long as this.
   template <typename Launch>
   PartialSums lessened(const Launch& launch) {
-    while (count_ > most_partial_sums) {
+    while (count_ > max_partial_sums) {
       const std::int64_t fewer = (count_ + lessening - 1) / lessening;
       const Tensor sums = scratch(context_, fewer * width_);
       launch(fewer * width_, ReducePartials{{data(), width_, count_}, sums.as<float>(), fewer});

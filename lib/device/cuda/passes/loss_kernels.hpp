@@ -48,9 +48,9 @@ struct RowPart {
 };
 
 // Neighbouring threads read neighbouring logits.
-constexpr std::int64_t most_lanes = 32;
+constexpr std::int64_t max_lanes = 32;
 
-inline std::int64_t loss_lanes(std::int64_t classes) { return classes < most_lanes ? classes : most_lanes; }
+inline std::int64_t loss_lanes(std::int64_t classes) { return classes < max_lanes ? classes : max_lanes; }
 
 // One thread a lane of a row.
 struct FindRowParts {

@@ -81,7 +81,7 @@ PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows,
 
 WeightPlaces::WeightPlaces(const Conv2d& conv, int block_lanes)
     : lanes(block_lanes),
-      rows(conv.in_channels <= most_image_channels ? conv.in_channels : block_lanes),
+      rows(conv.in_channels <= max_image_channels ? conv.in_channels : block_lanes),
       out_blocks(ceil_div(conv.out_channels, block_lanes)),
       in_blocks(ceil_div(conv.in_channels, rows)),
       window(conv.kernel * conv.kernel) {}

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t items_wanted = 32;     // enough for the threads of a rank
 constexpr std::int64_t blocks_in_place = 12;  // more would crowd the same sets of the L1 cache: planes are even
-constexpr std::int64_t most_pixels = 256;
+constexpr std::int64_t max_pixels = 256;
 constexpr std::int64_t least_pixels = 64;         // of a band: fewer would not pay for fetching the weights
 constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays in the L2 cache
 // Weights that are read together: half of the L1 cache, whose rest is for the pixels that pass by. Tiles read them from
@@ -41,7 +41,7 @@ Operand source_operand(const ConvProblem& problem, const KernelTarget& target, s
 // Per phase a band has between the least and the most pixels: as many as keep its source in the L2 cache.
 std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
   const std::int64_t values = source.units() * source.unit_words();
-  const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, most_pixels);
+  const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, max_pixels);
   return cut_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
 }
 
@@ -73,7 +73,7 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
       geometry_(geometry_of(problem, target, weights_, result_)),
       packed_axis_(packed_axis(geometry_.axis)),
       bands_(bands_of(problem, packed_axis_, source_, result_)),
-      groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
+      groups_(ceil_div(result_.blocks(), loops_.max_vectors)),
       band_sums_{std::ssize(bands_), result_.blocks(), result_.lanes},
       ranges_(std::clamp<std::int64_t>(ceil_div(items_wanted, std::ssize(bands_)), 1, groups_)) {
   assert(result_.layout == Layout::features);
@@ -88,16 +88,16 @@ void DirectPixels::make_tables() {
                               reads_inside(geometry_.axis, result_.height, result_.width, source_);
   PixelGeometry packed_geometry = geometry_;
   packed_geometry.axis = packed_axis_;
-  packed_geometry.most_blocks = source_.blocks();
+  packed_geometry.max_blocks = source_.blocks();
   for (const Band& band : {bands_.front(), bands_.back()}) {
     const PixelStrides packed = source_of(band).packed_strides(source_);
     const PixelStrides values = dense_strides(1, band.rows, result_.width, result_.lanes);
     const PixelStrides result = rounds() ? values : result_.strides();
     packed_floats_ = std::max(packed_floats_, band.images * packed.image);
-    if (rounds()) values_floats_ = std::max(values_floats_, loops_.most_vectors * band.images * values.image);
-    packed_.push_back(make_band_tables(packed_geometry, band, source_, packed, result, loops_.most_vectors));
+    if (rounds()) values_floats_ = std::max(values_floats_, loops_.max_vectors * band.images * values.image);
+    packed_.push_back(make_band_tables(packed_geometry, band, source_, packed, result, loops_.max_vectors));
     if (!reads_in_place) continue;
-    in_place_.push_back(make_band_tables(geometry_, band, source_, source_.strides(), result, loops_.most_vectors));
+    in_place_.push_back(make_band_tables(geometry_, band, source_, source_.strides(), result, loops_.max_vectors));
   }
 }
 
@@ -270,7 +270,7 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
     } else if (rounds()) {
       loops.store_with_moments(values, values_stride, planes, y, sums);
     } else {
-      constexpr std::array<float, most_lanes> no_shift{};
+      constexpr std::array<float, max_lanes> no_shift{};
       loops.moments(y, planes, no_shift.data(), sums);
     }
   }

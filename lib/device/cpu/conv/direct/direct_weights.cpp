@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t items_wanted = 32;         // enough for the threads of a rank
 constexpr std::int64_t rows_wanted = 128;         // of sums over a band: fewer would not pay for packing it
-constexpr std::int64_t most_out_channels = 512;   // of an item: of more, a band and its sums would crowd the L2 cache
+constexpr std::int64_t max_out_channels = 512;    // of an item: of more, a band and its sums would crowd the L2 cache
 constexpr std::int64_t dy_bytes = 20 << 10;       // of a band, for a tile's vectors: stays in the L1 cache
 constexpr std::int64_t tile_dy_bytes = 32 << 10;  // as processors with AMX have one of 48 KB
 
@@ -32,7 +32,7 @@ std::int64_t equal_ranges(std::int64_t blocks, std::int64_t wanted) {
 std::int64_t band_pixels(const ConvProblem& problem, const KernelTarget& target, const ProductLoops& loops) {
   const DType term = multiplies_pairs(problem, target) ? DType::bf16 : DType::f32;
   const std::int64_t bytes = multiplies_tiles(problem, target) ? tile_dy_bytes : dy_bytes;
-  return bytes / (loops.most_vectors * loops.lanes * size_of(term));
+  return bytes / (loops.max_vectors * loops.lanes * size_of(term));
 }
 
 // A tile's rows are channels, and in a row are terms, which rows of pixels interrupt where others lie between them.
@@ -75,7 +75,7 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(problem, target, loops_), 1)),
       range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
-      out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, most_out_channels))),
+      out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, max_out_channels))),
       pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_ * out_ranges_), 1, std::ssize(bands_))) {
   make_tables();
   sums_at_ = plan_.take_floats_each(pieces_, weights_.count());
@@ -262,9 +262,9 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   call.out_offsets = tables.out_offsets.data();
   call.rows = std::ssize(tables.left_offsets);
   call.accumulate = accumulate;
-  const std::int64_t groups = ceil_div(dy.blocks, loops_.most_vectors);
+  const std::int64_t groups = ceil_div(dy.blocks, loops_.max_vectors);
   const int* const tile_rows = pairs_ ? loops_.pair_tile_rows : loops_.tile_rows;
-  const std::int64_t tiles = groups * ceil_div(call.rows, tile_rows[loops_.most_vectors]);
+  const std::int64_t tiles = groups * ceil_div(call.rows, tile_rows[loops_.max_vectors]);
   Prefetch ahead = prefetch(job, range, index, tiles * fetches_of_tile(loops_, tables.segments));
   call.prefetch = &ahead;
   for (std::int64_t group = 0; group < groups; ++group) {

@@ -59,7 +59,7 @@ void cut_stages(const PixelGeometry& geometry, const Operand& operand, int vecto
   for (const ProductSegment& segment : tables.segments) steps += segment.steps;
   const std::int64_t bytes = steps * vectors * operand.lanes * size_of(DType::f32);
   const std::int64_t stages = std::max(
-      {std::int64_t{1}, ceil_div(bytes, geometry.stage_bytes), ceil_div(operand.blocks(), geometry.most_blocks)});
+      {std::int64_t{1}, ceil_div(bytes, geometry.stage_bytes), ceil_div(operand.blocks(), geometry.max_blocks)});
   const auto count = static_cast<std::int64_t>(tables.segments.size());
   for (std::int64_t stage = 0; stage < stages; ++stage) tables.stage_ends.push_back(cut(count, stages, stage + 1));
 }
@@ -131,7 +131,7 @@ void PixelWeights::pair(const float* stored, float* paired) const {
 void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const {
   const Axis axis = backward_data_axis(conv_);
   parallel_for(target_.threads, places_.in_blocks, [&](std::int64_t in) {
-    alignas(64) std::array<float, most_lanes * most_lanes> matrix{};  // on the way to pairs
+    alignas(64) std::array<float, max_lanes * max_lanes> matrix{};  // on the way to pairs
     const float* const first = stored + in * places_.window * places_.matrix();
     auto phase = phases.begin();
     for (const AxisPhase& rows : axis.phases) {

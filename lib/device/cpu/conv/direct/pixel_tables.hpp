@@ -29,7 +29,7 @@ struct PixelGeometry {
   std::int64_t width;          // of the result
   std::int64_t weight_matrix;  // words of a source block's weights under one tap
   std::int64_t result_blocks;
-  std::int64_t most_blocks;  // of the source to be read together,
+  std::int64_t max_blocks;   // of the source to be read together,
   std::int64_t stage_bytes;  // of the weights
 };
 

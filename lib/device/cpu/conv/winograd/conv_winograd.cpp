@@ -19,13 +19,13 @@ std::int64_t half_of_blocks(std::int64_t blocks, std::int64_t least, std::int64_
 }
 
 std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
-  constexpr std::int64_t most_weight_bytes = std::int64_t{16} << 20;  // that stay in a last-level cache with the tiles
+  constexpr std::int64_t max_weight_bytes = std::int64_t{16} << 20;  // that stay in a last-level cache with the tiles
   constexpr std::int64_t least_pieces = 4;
   const std::int64_t lanes = shape.lanes();
   const std::int64_t tiles = shape.tiles();
   // Whole rows of registers; enough pieces for threads; the 81 points of stride 2 in the L2 cache.
   const std::int64_t at_once = shape.problem.conv.stride == 1 && tiles >= 32 * 24 ? 24 : 12;
-  if (transformed_bytes(shape) <= most_weight_bytes && tiles >= least_pieces * at_once) {
+  if (transformed_bytes(shape) <= max_weight_bytes && tiles >= least_pieces * at_once) {
     return make_winograd_by_tiles(shape, at_once);
   }
   return make_winograd_by_outputs(shape, {.tiles = 132, .out_blocks = 32 / lanes, .in_blocks = 64 / lanes});
@@ -38,9 +38,9 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
   if (sum_bytes <= small_sums) return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
   // 64 channels to 64, where the L2 cache holds them: processors with AVX-512 have 1 MB and more. Pieces are large, or
   // adding them up would take too long, and enough for some threads.
-  constexpr std::int64_t most_sums = std::int64_t{640} << 10;
+  constexpr std::int64_t max_sums = std::int64_t{640} << 10;
   constexpr std::int64_t least_tiles = 512;
-  if (shape.lanes() == 16 && sum_bytes <= most_sums && tiles >= least_tiles) {
+  if (shape.lanes() == 16 && sum_bytes <= max_sums && tiles >= least_tiles) {
     return make_winograd_gradient_by_pieces(shape,
                                             {.tiles = tiles >= 4 * least_tiles ? 256 : 128, .tiles_at_once = 32});
   }
@@ -52,7 +52,7 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
 bool computes(const ConvProblem& problem) {
   const Conv2d& conv = problem.conv;
   const bool has_form = conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1;
-  return conv.kernel == 3 && has_form && problem.input == Layout::features && conv.in_channels > most_image_channels;
+  return conv.kernel == 3 && has_form && problem.input == Layout::features && conv.in_channels > max_image_channels;
 }
 
 }  // namespace
