@@ -26,10 +26,10 @@ std::vector<std::uint8_t> pixels() {
 }
 
 // By the definition: pad with zeros, take the window, mirror, normalize.
-float expected(const std::vector<std::uint8_t>& pixels, const AugmentationParams& view, std::int64_t c, std::int64_t y,
-               std::int64_t x) {
-  const std::int64_t source_y = y + view.top;
-  const std::int64_t source_x = (view.mirrored ? shape.width - 1 - x : x) + view.left;
+float expected(const std::vector<std::uint8_t>& pixels, const AugmentationParams& augmentation, std::int64_t c,
+               std::int64_t y, std::int64_t x) {
+  const std::int64_t source_y = y + augmentation.top;
+  const std::int64_t source_x = (augmentation.mirrored ? shape.width - 1 - x : x) + augmentation.left;
   const bool inside = source_y >= 0 && source_y < shape.height && source_x >= 0 && source_x < shape.width;
   const std::size_t index =
       inside ? static_cast<std::size_t>((source_y * shape.width + source_x) * shape.channels + c) : 0;
@@ -43,13 +43,13 @@ TEST(Normalizer, crops_mirrors_and_normalises_for_every_view) {
   for (int dy = -crop_padding; dy <= crop_padding; ++dy) {
     for (int dx = -crop_padding; dx <= crop_padding; ++dx) {
       for (const bool mirrored : {false, true}) {
-        const AugmentationParams view{dy, dx, mirrored};
+        const AugmentationParams augmentation{dy, dx, mirrored};
         std::vector<float> image(source.size(), 1e9F);
-        normalizer.write({source, {6, 5}}, view, image);
+        normalizer.write({source, {6, 5}}, augmentation, image);
         for (std::int64_t c = 0; c < 3; ++c) {
           for (std::int64_t y = 0; y < 6; ++y) {
             for (std::int64_t x = 0; x < 5; ++x) {
-              ASSERT_EQ(image[static_cast<std::size_t>((c * 6 + y) * 5 + x)], expected(source, view, c, y, x))
+              ASSERT_EQ(image[static_cast<std::size_t>((c * 6 + y) * 5 + x)], expected(source, augmentation, c, y, x))
                   << "view " << dy << " " << dx << " " << mirrored << " at " << c << " " << y << " " << x;
             }
           }
@@ -66,16 +66,16 @@ TEST(Normalizer, large_images_have_the_values_of_small_ones) {
     const Normalizer normalizer(large, mean, deviation);
     OwnedPicture picture{{}, {88, 125}};
     for (int i = 0; i < 88 * 125 * 3; ++i) picture.pixels.push_back(static_cast<std::uint8_t>(i * 37 + i / 999));
-    for (const AugmentationParams& view :
+    for (const AugmentationParams& augmentation :
          {AugmentationParams{-1, -2, false}, AugmentationParams{-1, -2, true}, AugmentationParams{3, 5, true}}) {
       std::vector<float> values(static_cast<std::size_t>(90 * width * 3 + 16), 1e9F);
       float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
-      normalizer.write(picture, view, {start, static_cast<std::size_t>(90 * width * 3)});
+      normalizer.write(picture, augmentation, {start, static_cast<std::size_t>(90 * width * 3)});
       std::vector<std::uint8_t> window(static_cast<std::size_t>(90 * width * 3));
-      cut_window(picture, view, {90, width}, window);
+      cut_window(picture, augmentation, {90, width}, window);
       for (std::int64_t i = 0; i < 90 * width * 3; ++i) {
         const std::int64_t c = i / (90 * width);
-        const std::int64_t x = view.mirrored ? width - 1 - i % width : i % width;
+        const std::int64_t x = augmentation.mirrored ? width - 1 - i % width : i % width;
         const std::int64_t y = i / width % 90;
         const float pixel = window[static_cast<std::size_t>((y * width + x) * 3 + c)];
         ASSERT_EQ(start[i],
@@ -101,13 +101,13 @@ TEST(Normalizer, takes_pictures_narrower_than_the_padding) {
 }
 
 // A picture of h x w pixels with values 1, 2, ..., seen as an image of 2 x 3.
-std::vector<float> seen(const PictureSize& picture, const AugmentationParams& view) {
+std::vector<float> seen(const PictureSize& picture, const AugmentationParams& augmentation) {
   const std::array<float, 1> none{0.0F};
   const std::array<float, 1> of_255{1.0F / 255};
   std::vector<std::uint8_t> source(static_cast<std::size_t>(picture.height * picture.width));
   std::iota(source.begin(), source.end(), std::uint8_t{1});
   std::vector<float> image(6, -1.0F);
-  Normalizer({2, 3, 1}, none, of_255).write({source, picture}, view, image);
+  Normalizer({2, 3, 1}, none, of_255).write({source, picture}, augmentation, image);
   for (float& value : image) value = std::round(value);
   return image;
 }
@@ -129,9 +129,9 @@ TEST(DrawAugmentation, finds_windows_in_the_whole_of_a_larger_picture) {
   std::map<int, int> tops;
   std::map<int, int> lefts;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const AugmentationParams view = draw_augmentation({{8, 14}, Augmentation::crop}, 5, 1, position, {10, 3});
-    ++tops[view.top];
-    ++lefts[view.left];
+    const AugmentationParams augmentation = draw_augmentation({{8, 14}, Augmentation::crop}, 5, 1, position, {10, 3});
+    ++tops[augmentation.top];
+    ++lefts[augmentation.left];
   }
   // 11 places from 4 rows above the picture to 4 below; no window of 14 columns fits into 3 + 2 * 4.
   ASSERT_EQ(tops.size(), 11U);
@@ -148,15 +148,15 @@ TEST(DrawAugmentation, without_a_crop_is_the_middle) {
 }
 
 TEST(DrawAugmentation, is_a_function_of_seed_epoch_and_position) {
-  const auto view = [](std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
+  const auto augmentation = [](std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
     return draw_augmentation({size, Augmentation::crop_and_flip}, seed, epoch, position, size);
   };
   int same_epoch = 0;
   int same_seed = 0;
   for (std::int64_t position = 0; position < 1000; ++position) {
-    EXPECT_EQ(view(1, 2, position), view(1, 2, position));
-    same_epoch += view(1, 2, position) == view(1, 3, position) ? 1 : 0;
-    same_seed += view(1, 2, position) == view(2, 2, position) ? 1 : 0;
+    EXPECT_EQ(augmentation(1, 2, position), augmentation(1, 2, position));
+    same_epoch += augmentation(1, 2, position) == augmentation(1, 3, position) ? 1 : 0;
+    same_seed += augmentation(1, 2, position) == augmentation(2, 2, position) ? 1 : 0;
   }
   // One pair in 162 agrees by chance.
   EXPECT_LT(same_epoch, 25);
@@ -165,13 +165,14 @@ TEST(DrawAugmentation, is_a_function_of_seed_epoch_and_position) {
 
 // A training that goes on with a later version must see what it saw before.
 TEST(DrawAugmentation, is_the_same_in_every_version) {
-  std::string views;
+  std::string augmentations;
   for (std::int64_t position = 0; position < 6; ++position) {
-    const AugmentationParams view =
+    const AugmentationParams augmentation =
         draw_augmentation({{32, 32}, Augmentation::crop_and_flip}, 1, 2, position, {32, 32});
-    views += std::to_string(view.top) + "," + std::to_string(view.left) + (view.mirrored ? "m " : " ");
+    augmentations += std::to_string(augmentation.top) + "," + std::to_string(augmentation.left) +
+                     (augmentation.mirrored ? "m " : " ");
   }
-  EXPECT_EQ(views, "4,2 -2,-2 3,-1m 2,-2 0,-1m -4,3m ");
+  EXPECT_EQ(augmentations, "4,2 -2,-2 3,-1m 2,-2 0,-1m -4,3m ");
 }
 
 TEST(DrawAugmentation, takes_every_window_equally_often_and_mirrors_half) {
@@ -179,11 +180,12 @@ TEST(DrawAugmentation, takes_every_window_equally_often_and_mirrors_half) {
   std::map<int, int> windows;
   int mirrored = 0;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const AugmentationParams view = draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size);
-    ++windows[view.top * 100 + view.left];
-    mirrored += view.mirrored ? 1 : 0;
-    ASSERT_LE(std::abs(view.top), crop_padding);
-    ASSERT_LE(std::abs(view.left), crop_padding);
+    const AugmentationParams augmentation =
+        draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size);
+    ++windows[augmentation.top * 100 + augmentation.left];
+    mirrored += augmentation.mirrored ? 1 : 0;
+    ASSERT_LE(std::abs(augmentation.top), crop_padding);
+    ASSERT_LE(std::abs(augmentation.left), crop_padding);
   }
   EXPECT_EQ(windows.size(), 81U);
   for (const auto& [window, count] : windows) EXPECT_NEAR(count, 1000, 150) << "window " << window;
@@ -210,11 +212,11 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
   int mirrored = 0;
   constexpr int positions = 4000;
   for (int position = 0; position < positions; ++position) {
-    const AugmentationParams view = draw_augmentation(rules, 5, 1, position, {300, 400});
-    ASSERT_TRUE(view.resampling);
-    EXPECT_EQ(view.resampling->size, rules.size);
-    EXPECT_EQ(std::pair(view.top, view.left), std::pair(0, 0));
-    const PictureBox& box = view.resampling->box;
+    const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, {300, 400});
+    ASSERT_TRUE(augmentation.resampling);
+    EXPECT_EQ(augmentation.resampling->size, rules.size);
+    EXPECT_EQ(std::pair(augmentation.top, augmentation.left), std::pair(0, 0));
+    const PictureBox& box = augmentation.resampling->box;
     ASSERT_TRUE(box.top >= 0 && box.left >= 0 && box.top + box.size.height <= 300 && box.left + box.size.width <= 400);
     const double share = static_cast<double>(box.size.height * box.size.width) / (300 * 400);
     const double aspect = static_cast<double>(box.size.width) / static_cast<double>(box.size.height);
@@ -222,8 +224,8 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
     most = std::max(most, share);
     narrowest = std::min(narrowest, aspect);
     widest = std::max(widest, aspect);
-    mirrored += view.mirrored ? 1 : 0;
-    EXPECT_EQ(draw_augmentation(rules, 5, 1, position, {300, 400}), view);
+    mirrored += augmentation.mirrored ? 1 : 0;
+    EXPECT_EQ(draw_augmentation(rules, 5, 1, position, {300, 400}), augmentation);
   }
   EXPECT_NEAR(least, 0.25, 0.01);
   EXPECT_NEAR(most, 1, 0.02);
@@ -234,9 +236,10 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
 
 // torchvision: a picture that no drawn aspect fits gives its middle, no wider than 4 : 3.
 TEST(ResizedCrop, of_a_panorama_is_its_middle) {
-  const AugmentationParams view = draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
-  EXPECT_EQ(view.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
-  EXPECT_FALSE(view.mirrored);
+  const AugmentationParams augmentation =
+      draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
+  EXPECT_EQ(augmentation.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
+  EXPECT_FALSE(augmentation.mirrored);
   EXPECT_EQ(draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {900, 30}).resampling,
             (Resampling{{430, 0, {40, 30}}, {224, 224}}));
 }
@@ -267,9 +270,9 @@ TEST(CropOfResized, is_taken_of_the_picture_as_it_was_resized) {
   ImageRules rules{{28, 28}, Augmentation::crop};
   rules.shorter_side = 32;
   for (int position = 0; position < 200; ++position) {
-    const AugmentationParams view = draw_augmentation(rules, 5, 1, position, {300, 400});
-    EXPECT_EQ(view.resampling, (Resampling{{0, 0, {300, 400}}, {32, 42}}));
-    EXPECT_EQ(AugmentationParams({view.top, view.left}),
+    const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, {300, 400});
+    EXPECT_EQ(augmentation.resampling, (Resampling{{0, 0, {300, 400}}, {32, 42}}));
+    EXPECT_EQ(AugmentationParams({augmentation.top, augmentation.left}),
               draw_augmentation({{28, 28}, Augmentation::crop}, 5, 1, position, {32, 42}));
   }
 }
@@ -281,17 +284,17 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
   std::map<ColorProperty, std::pair<float, float>> reach;
   std::map<int, int> orders;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const AugmentationParams view = draw_augmentation(rules, 5, 1, position, size);
-    ASSERT_TRUE(view.colors);
+    const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, size);
+    ASSERT_TRUE(augmentation.colors);
     int order = 0;
-    for (const ColorStep& step : *view.colors) {
+    for (const ColorStep& step : *augmentation.colors) {
       order = order * 3 + static_cast<int>(step.property);
       auto& [least, most] = reach.try_emplace(step.property, step.factor, step.factor).first->second;
       least = std::min(least, step.factor);
       most = std::max(most, step.factor);
     }
     ++orders[order];
-    AugmentationParams without = view;
+    AugmentationParams without = augmentation;
     without.colors.reset();
     ASSERT_EQ(without, draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size));
   }
@@ -326,11 +329,11 @@ TEST(DrawnColours, and_squares_are_what_they_always_were) {
   rules.cutout = 9;
   std::string message;
   for (const std::int64_t position : {3, 5}) {
-    const AugmentationParams view = draw_augmentation(rules, 1, 2, position, {32, 32});
-    for (const ColorStep& step : view.colors.value()) {
+    const AugmentationParams augmentation = draw_augmentation(rules, 1, 2, position, {32, 32});
+    for (const ColorStep& step : augmentation.colors.value()) {
       message += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
     }
-    message += std::to_string(view.erased.top) + "," + std::to_string(view.erased.left) + " ";
+    message += std::to_string(augmentation.erased.top) + "," + std::to_string(augmentation.erased.left) + " ";
   }
   EXPECT_EQ(message, "b1.142892 c1.016546 s1.073614 14,16 s0.700056 b0.642963 c0.643096 10,19 ");
 }
@@ -340,11 +343,11 @@ TEST(Normalizer, what_is_erased_is_zero_whatever_is_mirrored) {
     const Normalizer normalizer(image, mean, deviation);
     const std::vector<std::uint8_t> white(static_cast<std::size_t>(image.height * image.width * 3), 255);
     for (const bool mirrored : {false, true}) {
-      AugmentationParams view{0, 0, mirrored};
-      view.erased = {1, 2, {3, 2}};
+      AugmentationParams augmentation{0, 0, mirrored};
+      augmentation.erased = {1, 2, {3, 2}};
       std::vector<float> values(white.size() + 16, 1e9F);
       float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
-      normalizer.write({white, {image.height, image.width}}, view, {start, white.size()});
+      normalizer.write({white, {image.height, image.width}}, augmentation, {start, white.size()});
       for (std::int64_t i = 0; i < static_cast<std::int64_t>(white.size()); ++i) {
         const std::int64_t y = i / image.width % image.height;
         const std::int64_t x = i % image.width;

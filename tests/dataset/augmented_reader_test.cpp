@@ -36,23 +36,23 @@ class AugmentedReaderTest : public testing::TestWithParam<SampleStore> {
     return {{stored.pixels.begin(), stored.pixels.end()}, stored.size};
   }
 
-  // What a view shows by its definition: the whole picture, resampled whole, its window cut out.
-  std::vector<std::uint8_t> by_definition(const OwnedPicture& picture, const AugmentationParams& view,
+  // What a augmentation shows by its definition: the whole picture, resampled whole, its window cut out.
+  std::vector<std::uint8_t> by_definition(const OwnedPicture& picture, const AugmentationParams& augmentation,
                                           const PictureSize& image) {
     OwnedPicture resampled = picture;
-    if (view.resampling) resize(picture, *view.resampling, resampled);
+    if (augmentation.resampling) resize(picture, *augmentation.resampling, resampled);
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(image.height * image.width * 3));
-    cut_window(resampled, view, image, pixels);
+    cut_window(resampled, augmentation, image, pixels);
     return pixels;
   }
 
-  std::vector<std::uint8_t> as_read(AugmentedReader& reader, std::int64_t sample, const AugmentationParams& view,
-                                    const PictureSize& image) {
-    const AugmentedPicture seen = reader.read(sample, view);
-    EXPECT_FALSE(seen.view.resampling);
-    EXPECT_EQ(seen.view.mirrored, view.mirrored);
+  std::vector<std::uint8_t> as_read(AugmentedReader& reader, std::int64_t sample,
+                                    const AugmentationParams& augmentation, const PictureSize& image) {
+    const AugmentedPicture seen = reader.read(sample, augmentation);
+    EXPECT_FALSE(seen.augmentation.resampling);
+    EXPECT_EQ(seen.augmentation.mirrored, augmentation.mirrored);
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(image.height * image.width * 3));
-    cut_window(seen.picture, seen.view, image, pixels);
+    cut_window(seen.picture, seen.augmentation, image, pixels);
     return pixels;
   }
 
@@ -69,8 +69,8 @@ TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) 
         AugmentedReader reader(dataset, rules);
         for (std::int64_t sample = 0; sample < samples; ++sample) {
           const OwnedPicture picture = whole(dataset, sample);
-          const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
-          ASSERT_EQ(as_read(reader, sample, view, rules.size), by_definition(picture, view, rules.size))
+          const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
+          ASSERT_EQ(as_read(reader, sample, augmentation, rules.size), by_definition(picture, augmentation, rules.size))
               << "sample " << sample << ", side " << side << ", augmentation " << static_cast<int>(augmentation);
         }
       }
@@ -88,12 +88,12 @@ TEST_P(AugmentedReaderTest, colours_are_changed_in_the_window) {
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     const OwnedPicture picture = whole(dataset, sample);
     rules.shorter_side = sample % 2 == 0 ? std::optional<std::int64_t>() : 50;
-    const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
-    std::vector<std::uint8_t> expected = by_definition(picture, view, rules.size);
-    adjust_colors(expected, view.colors.value());
-    ASSERT_EQ(as_read(reader, sample, view, rules.size), expected) << sample;
-    EXPECT_EQ(reader.read(sample, view).view.erased, view.erased);
-    EXPECT_FALSE(reader.read(sample, view).view.colors);
+    const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
+    std::vector<std::uint8_t> expected = by_definition(picture, augmentation, rules.size);
+    adjust_colors(expected, augmentation.colors.value());
+    ASSERT_EQ(as_read(reader, sample, augmentation, rules.size), expected) << sample;
+    EXPECT_EQ(reader.read(sample, augmentation).augmentation.erased, augmentation.erased);
+    EXPECT_FALSE(reader.read(sample, augmentation).augmentation.colors);
   }
 }
 
@@ -107,9 +107,9 @@ TEST_P(AugmentedReaderTest, scaled_decoding_shows_nearly_the_same) {
     double sum = 0;
     for (std::int64_t sample = 0; sample < samples; ++sample) {
       const OwnedPicture picture = whole(dataset, sample);
-      const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
-      const std::vector<std::uint8_t> exact = by_definition(picture, view, rules.size);
-      const std::vector<std::uint8_t> scaled = as_read(reader, sample, view, rules.size);
+      const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
+      const std::vector<std::uint8_t> exact = by_definition(picture, augmentation, rules.size);
+      const std::vector<std::uint8_t> scaled = as_read(reader, sample, augmentation, rules.size);
       differences += exact != scaled ? 1 : 0;
       for (std::size_t i = 0; i < exact.size(); ++i) sum += std::abs(exact[i] - scaled[i]);
     }
@@ -123,9 +123,9 @@ TEST_P(AugmentedReaderTest, a_window_beside_the_picture_shows_zeros) {
   const Dataset dataset(folder_.path());
   const ImageRules rules{{4, 4}};
   AugmentedReader reader(dataset, rules);
-  AugmentationParams view{-9, 0};
-  view.resampling = {{0, 0, dataset.picture_size(0)}, {6, 8}};
-  EXPECT_EQ(as_read(reader, 0, view, rules.size), std::vector<std::uint8_t>(48, 0));
+  AugmentationParams augmentation{-9, 0};
+  augmentation.resampling = {{0, 0, dataset.picture_size(0)}, {6, 8}};
+  EXPECT_EQ(as_read(reader, 0, augmentation, rules.size), std::vector<std::uint8_t>(48, 0));
 }
 
 // Never so far that a pixel of the image has none of its own below it.
@@ -136,11 +136,11 @@ TEST(AugmentedReader, a_jpeg_is_reduced_as_far_as_the_image_allows) {
   for (const auto& [side, reduction] : {std::pair(97, 1), std::pair(49, 1), std::pair(48, 2), std::pair(32, 2),
                                         std::pair(25, 2), std::pair(24, 4), std::pair(13, 4), std::pair(12, 8)}) {
     const ImageRules rules{{side, side}};
-    AugmentationParams view;
-    view.resampling = {{0, 0, {96, 96}}, rules.size};
+    AugmentationParams augmentation;
+    augmentation.resampling = {{0, 0, {96, 96}}, rules.size};
     AugmentedReader reader(dataset, rules);
-    const Picture seen = reader.read(0, view).picture;
-    const Resampler resampler(*view.resampling, {0, 0, rules.size}, reduction);
+    const Picture seen = reader.read(0, augmentation).picture;
+    const Resampler resampler(*augmentation.resampling, {0, 0, rules.size}, reduction);
     OwnedPicture decoded;
     decode_jpeg_window(dataset.jpeg(0), resampler.source(), reduction, decoded);
     OwnedPicture expected;
@@ -163,9 +163,9 @@ TEST(AugmentedReader, a_sample_that_is_no_jpeg_is_named) {
   const Dataset dataset(folder.path());
   const ImageRules rules{{16, 16}, Augmentation::resized_crop};
   AugmentedReader reader(dataset, rules);
-  for (const AugmentationParams& view :
+  for (const AugmentationParams& augmentation :
        {AugmentationParams(), draw_augmentation(rules, 1, 1, 1, dataset.picture_size(2))}) {
-    const std::string message = message_of(Failure::bad_data, [&] { reader.read(2, view); });
+    const std::string message = message_of(Failure::bad_data, [&] { reader.read(2, augmentation); });
     EXPECT_THAT(message, StartsWith("sample 2 of the data set 'small' is damaged (Not a JPEG file"));
     EXPECT_THAT(message, HasSubstr("Make the data set again."));
   }

@@ -274,8 +274,8 @@ TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
   const Part part = take(*loader);
   for (std::int64_t sample = 0; sample < 10; ++sample) {
     const PictureSize size = small_picture_size(shape, sample);
-    const AugmentationParams view = center_crop({image}, size);
-    const std::uint8_t corner = small_pixel(sample, (view.top * size.width + view.left) * 3);
+    const AugmentationParams augmentation = center_crop({image}, size);
+    const std::uint8_t corner = small_pixel(sample, (augmentation.top * size.width + augmentation.left) * 3);
     EXPECT_NEAR(part.images[static_cast<std::size_t>(sample) * image_count], (corner / 255.0F - 0.5F) / 0.25F, 1e-5);
   }
 }

@@ -38,11 +38,11 @@ class RawMicroBatchFixture : public testing::Test {
     const auto places = static_cast<std::size_t>(source.places);
     const bool mixes = source.sampler->mixes();
     const std::size_t travelling = travels ? places + (mixes ? outer_partners : 0) : 0;
-    std::vector<cuda::SampleAugmentation> views(mixes ? 2 * places : places);
+    std::vector<cuda::SampleAugmentation> augmentations(mixes ? 2 * places : places);
     std::vector<float> shares(mixes ? places : 0);
     std::vector<std::uint8_t> pixels(travelling * pixels_each);
     std::vector<std::int32_t> labels(travelling);
-    RawMicroBatch raw{views, shares, pixels, labels};
+    RawMicroBatch raw{augmentations, shares, pixels, labels};
     const auto loader = make_host_loader(source);
     for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
       fill_raw_micro_batch(source, from, micro_batch, raw);
@@ -50,20 +50,20 @@ class RawMicroBatchFixture : public testing::Test {
       const Manifest& manifest = source.dataset->manifest();
       const cuda::SampleStore store{travels ? pixels.data() : split_.data(), manifest.mean.data(),
                                     manifest.deviation.data(), travels ? labels.data() : split_labels_.data()};
-      expect_batch(store, views, shares, expected);
+      expect_batch(store, augmentations, shares, expected);
       EXPECT_EQ(raw.samples, expected.samples);
     }
   }
 
-  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleAugmentation>& views,
+  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleAugmentation>& augmentations,
                     const std::vector<float>& mixed, const Batch& expected) {
     const std::int64_t places = expected.labels.shape()[0];
-    const cuda::SampleAugmentation* const others = mixed.empty() ? nullptr : views.data() + places;
+    const cuda::SampleAugmentation* const others = mixed.empty() ? nullptr : augmentations.data() + places;
     const float* const shares = mixed.empty() ? nullptr : mixed.data();
     const std::int64_t bytes = cuda::storage_count(expected.images.shape(), Layout::images) * size_of(DType::f32);
     const Tensor images(memory_.arena.allocate(bytes), expected.images.shape(), DType::f32, Layout::images);
     const cuda::FeatureMap map(images);
-    cuda::HostLaunch()(map.vectors(), cuda::MakeImages<DType::f32>{store, views.data(), others, shares, map});
+    cuda::HostLaunch()(map.vectors(), cuda::MakeImages<DType::f32>{store, augmentations.data(), others, shares, map});
     std::vector<float> values(static_cast<std::size_t>(expected.images.shape().count()));
     cuda::unpack_tensor(images, values);
     const float* const planes = expected.images.as<float>();
@@ -73,7 +73,7 @@ class RawMicroBatchFixture : public testing::Test {
       ASSERT_NEAR(values[static_cast<std::size_t>(i)], planes[plane_value], 1e-5) << i;
     }
     std::vector<std::int32_t> labels(static_cast<std::size_t>(places), 77);
-    cuda::HostLaunch()(places, cuda::GatherLabels{store, views.data(), labels.data()});
+    cuda::HostLaunch()(places, cuda::GatherLabels{store, augmentations.data(), labels.data()});
     for (std::size_t i = 0; i < labels.size(); ++i) ASSERT_EQ(labels[i], expected.labels.as<std::int32_t>()[i]) << i;
     ASSERT_EQ(static_cast<bool>(expected.others), others != nullptr);
     if (others == nullptr) return;

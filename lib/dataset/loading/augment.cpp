@@ -121,21 +121,21 @@ double log_of_gamma(double alpha, const DrawNext& draw_next) {
 
 // The whole picture at the size from which windows are cut.
 AugmentationParams full_window(const ImageRules& rules, const PictureSize& picture) {
-  AugmentationParams view;
+  AugmentationParams augmentation;
   if (rules.shorter_side) {
-    view.resampling = {{0, 0, picture}, with_shorter_side(picture, *rules.shorter_side)};
+    augmentation.resampling = {{0, 0, picture}, with_shorter_side(picture, *rules.shorter_side)};
   }
-  return view;
+  return augmentation;
 }
 
 }  // namespace
 
 AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture) {
-  AugmentationParams view = full_window(rules, picture);
-  const PictureSize& seen = view.resampling ? view.resampling->size : picture;
-  view.top = middle(seen.height, rules.size.height);
-  view.left = middle(seen.width, rules.size.width);
-  return view;
+  AugmentationParams augmentation = full_window(rules, picture);
+  const PictureSize& seen = augmentation.resampling ? augmentation.resampling->size : picture;
+  augmentation.top = middle(seen.height, rules.size.height);
+  augmentation.left = middle(seen.width, rules.size.width);
+  return augmentation;
 }
 
 namespace {
@@ -147,21 +147,21 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
       break;
     case Augmentation::crop:
     case Augmentation::crop_and_flip: {
-      AugmentationParams view = full_window(rules, picture);
-      const PictureSize& seen = view.resampling ? view.resampling->size : picture;
+      AugmentationParams augmentation = full_window(rules, picture);
+      const PictureSize& seen = augmentation.resampling ? augmentation.resampling->size : picture;
       const Draw bits = draw(seed, epoch, position, 0);
-      view.top = draw_start(bits[0], seen.height, rules.size.height);
-      view.left = draw_start(bits[1], seen.width, rules.size.width);
-      view.mirrored = rules.augmentation == Augmentation::crop_and_flip && is_mirrored(bits);
-      return view;
+      augmentation.top = draw_start(bits[0], seen.height, rules.size.height);
+      augmentation.left = draw_start(bits[1], seen.width, rules.size.width);
+      augmentation.mirrored = rules.augmentation == Augmentation::crop_and_flip && is_mirrored(bits);
+      return augmentation;
     }
     case Augmentation::resized_crop:
     case Augmentation::resized_crop_and_flip: {
-      AugmentationParams view;
-      view.resampling = {draw_box(rules, seed, epoch, position, picture), rules.size};
-      view.mirrored = rules.augmentation == Augmentation::resized_crop_and_flip &&
-                      is_mirrored(draw(seed, epoch, position, attempts));
-      return view;
+      AugmentationParams augmentation;
+      augmentation.resampling = {draw_box(rules, seed, epoch, position, picture), rules.size};
+      augmentation.mirrored = rules.augmentation == Augmentation::resized_crop_and_flip &&
+                              is_mirrored(draw(seed, epoch, position, attempts));
+      return augmentation;
     }
   }
   return center_crop(rules, picture);
@@ -171,10 +171,11 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
 
 AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
                                      std::int64_t position, const PictureSize& picture) {
-  AugmentationParams view = draw_window(rules, seed, epoch, position, picture);
-  if (rules.jitter) view.colors = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
-  if (rules.cutout) view.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
-  return view;
+  AugmentationParams augmentation = draw_window(rules, seed, epoch, position, picture);
+  if (rules.jitter) augmentation.colors = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
+  if (rules.cutout)
+    augmentation.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
+  return augmentation;
 }
 
 float mixup_weight(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position) {

@@ -21,48 +21,49 @@ int reduction_of(const Resampling& resampling, Decoding decoding) {
 }
 
 // The part of the window inside the resampled picture.
-PictureBox inside(const AugmentationParams& view, const PictureSize& image, const PictureSize& picture) {
+PictureBox inside(const AugmentationParams& augmentation, const PictureSize& image, const PictureSize& picture) {
   const auto part = [](std::int64_t first, std::int64_t count, std::int64_t limit) {
     const std::int64_t begin = std::clamp<std::int64_t>(first, 0, limit);
     return std::pair(begin, std::clamp<std::int64_t>(first + count, begin, limit) - begin);
   };
-  const auto [top, height] = part(view.top, image.height, picture.height);
-  const auto [left, width] = part(view.left, image.width, picture.width);
+  const auto [top, height] = part(augmentation.top, image.height, picture.height);
+  const auto [left, width] = part(augmentation.left, image.width, picture.width);
   return {top, left, {height, width}};
 }
 
 }  // namespace
 
-AugmentedPicture AugmentedReader::read(std::int64_t sample, const AugmentationParams& view) {
-  AugmentedPicture seen = read_window(sample, view);
-  seen.view.erased = view.erased;
-  seen.view.colors.reset();
-  if (!view.colors) return seen;
+AugmentedPicture AugmentedReader::read(std::int64_t sample, const AugmentationParams& augmentation) {
+  AugmentedPicture seen = read_window(sample, augmentation);
+  seen.augmentation.erased = augmentation.erased;
+  seen.augmentation.colors.reset();
+  if (!augmentation.colors) return seen;
   constexpr std::int64_t channels = 3;
   changed_.size = rules_.size;
   changed_.pixels.resize(static_cast<std::size_t>(rules_.size.height * rules_.size.width * channels));
-  cut_window(seen.picture, seen.view, rules_.size, changed_.pixels);
-  adjust_colors(changed_.pixels, *view.colors);
-  seen.view.top = 0;
-  seen.view.left = 0;
-  return {changed_, seen.view};
+  cut_window(seen.picture, seen.augmentation, rules_.size, changed_.pixels);
+  adjust_colors(changed_.pixels, *augmentation.colors);
+  seen.augmentation.top = 0;
+  seen.augmentation.left = 0;
+  return {changed_, seen.augmentation};
 }
 
-AugmentedPicture AugmentedReader::read_window(std::int64_t sample, const AugmentationParams& view) {
+AugmentedPicture AugmentedReader::read_window(std::int64_t sample, const AugmentationParams& augmentation) {
   const bool is_jpeg = dataset_.manifest().store == SampleStore::jpeg;
   try {
-    if (view.resampling) {
-      const PictureBox window = inside(view, rules_.size, view.resampling->size);
-      if (window.size.height == 0 || window.size.width == 0) return {{}, {view.top, view.left, view.mirrored}};
-      resample(sample, *view.resampling, window);
-      const auto top = static_cast<std::int32_t>(view.top - window.top);
-      const auto left = static_cast<std::int32_t>(view.left - window.left);
-      return {resampled_, {top, left, view.mirrored}};
+    if (augmentation.resampling) {
+      const PictureBox window = inside(augmentation, rules_.size, augmentation.resampling->size);
+      if (window.size.height == 0 || window.size.width == 0)
+        return {{}, {augmentation.top, augmentation.left, augmentation.mirrored}};
+      resample(sample, *augmentation.resampling, window);
+      const auto top = static_cast<std::int32_t>(augmentation.top - window.top);
+      const auto left = static_cast<std::int32_t>(augmentation.left - window.left);
+      return {resampled_, {top, left, augmentation.mirrored}};
     }
-    if (!is_jpeg) return {dataset_.picture(sample), view};
+    if (!is_jpeg) return {dataset_.picture(sample), augmentation};
     std::string remark;
     decode_jpeg(dataset_.jpeg(sample), decoded_, remark);
-    return {decoded_, view};
+    return {decoded_, augmentation};
   } catch (const PictureFault& fault) {
     throw Error(Failure::bad_data,
                 fmt::format("sample {} of the data set '{}' {} (it was whole when the data set was made: its shard was "

@@ -11,7 +11,7 @@ namespace lockstep {
 // A picture, and the augmentation that remains to be applied: crop, mirror, erase.
 struct AugmentedPicture {
   Picture picture;
-  AugmentationParams view;  // contains no resampling and no color steps
+  AugmentationParams augmentation;  // contains no resampling and no color steps
 };
 
 // Reuses its memory for the next sample, so each thread needs its own.
@@ -23,10 +23,10 @@ class AugmentedReader {
   // Valid until the next call. If neither resampling nor color steps change them, stored pixels are returned in place.
   // Of a JPEG file, only the part that the window needs is decoded. Throws Error(bad_data) naming the sample if its
   // file is damaged.
-  AugmentedPicture read(std::int64_t sample, const AugmentationParams& view);
+  AugmentedPicture read(std::int64_t sample, const AugmentationParams& augmentation);
 
  private:
-  AugmentedPicture read_window(std::int64_t sample, const AugmentationParams& view);
+  AugmentedPicture read_window(std::int64_t sample, const AugmentationParams& augmentation);
   void resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window);
 
   const Dataset& dataset_;

@@ -8,9 +8,10 @@
 
 namespace lockstep::cuda {
 
-// Fills images and labels of `batch` from `samples`. `views` has one entry per sample. With mixup, the entries of the
-// other images follow, and `shares` are the weights of the first ones. Stream-ordered; all memory is device memory.
-void queue_batch(const SampleStore& samples, const SampleAugmentation* views, const float* shares, const Batch& batch,
-                 cudaStream_t stream);
+// Fills images and labels of `batch` from `samples`. `augmentations` has one entry per sample. With mixup, the entries
+// of the other images follow, and `shares` are the weights of the first ones. Stream-ordered; all memory is device
+// memory.
+void queue_batch(const SampleStore& samples, const SampleAugmentation* augmentations, const float* shares,
+                 const Batch& batch, cudaStream_t stream);
 
 }  // namespace lockstep::cuda

@@ -42,8 +42,8 @@ struct MicroBatchLayout {
 struct PinnedMicroBatch {
   explicit PinnedMicroBatch(const MicroBatchLayout& layout) : memory(layout.bytes()) {
     std::byte* const data = memory.data();
-    micro_batch.views = {reinterpret_cast<SampleAugmentation*>(data),
-                         static_cast<std::size_t>(layout.augmentation_count)};
+    micro_batch.augmentations = {reinterpret_cast<SampleAugmentation*>(data),
+                                 static_cast<std::size_t>(layout.augmentation_count)};
     micro_batch.shares = {reinterpret_cast<float*>(data + layout.shares_at()),
                           static_cast<std::size_t>(layout.share_count)};
     micro_batch.labels = {reinterpret_cast<std::int32_t*>(data + layout.labels_at()),

@@ -96,10 +96,10 @@ class HostLoader final : public Loader {
     const auto read = [&](std::int64_t position, std::span<float> to) {
       const std::int64_t sample = source_.sampler->sample_at(place, position);
       source_.dataset->begin_reading(sample, place.epoch);
-      const AugmentationParams view =
+      const AugmentationParams augmentation =
           source_.sampler->augmentation_at(place, position, source_.dataset->picture_size(sample));
-      const AugmentedPicture seen = reader.read(sample, view);
-      normalizer_.write(seen.picture, seen.view, to);
+      const AugmentedPicture seen = reader.read(sample, augmentation);
+      normalizer_.write(seen.picture, seen.augmentation, to);
       return source_.dataset->label(sample);
     };
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {

@@ -30,20 +30,20 @@ void write_past_caches(const float* from, std::int64_t count, float* to) {
 }
 
 // Row `y` of the window, planar: [channels, width], 0 outside the picture. `unmirrored` is scratch space for one row.
-void fill_rows(const Picture& picture, const AugmentationParams& view, std::int64_t y, const SampleShape& shape,
+void fill_rows(const Picture& picture, const AugmentationParams& augmentation, std::int64_t y, const SampleShape& shape,
                std::span<std::uint8_t> rows, std::span<std::uint8_t> unmirrored) {
   const std::int64_t width = shape.width;
   // Columns [first, last) of the window are inside the picture.
-  const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, width);
-  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - view.left, first, width);
-  const std::int64_t from = y + view.top;
+  const std::int64_t first = std::clamp<std::int64_t>(-augmentation.left, 0, width);
+  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - augmentation.left, first, width);
+  const std::int64_t from = y + augmentation.top;
   const bool is_outside = from < 0 || from >= picture.size.height;
   if (is_outside || last - first < width) std::ranges::fill(rows, std::uint8_t{0});
   if (is_outside || first == last) return;
   const std::uint8_t* const pixels =
-      picture.pixels.data() + (from * picture.size.width + view.left + first) * shape.channels;
+      picture.pixels.data() + (from * picture.size.width + augmentation.left + first) * shape.channels;
   split_channels(pixels, shape.channels, last - first, rows.data() + first, width);
-  if (!view.mirrored) return;
+  if (!augmentation.mirrored) return;
   for (std::int64_t channel = 0; channel < shape.channels; ++channel) {
     std::uint8_t* const row = rows.data() + channel * width;
     std::copy_n(row, width, unmirrored.data());
@@ -53,18 +53,18 @@ void fill_rows(const Picture& picture, const AugmentationParams& view, std::int6
 
 }  // namespace
 
-void cut_window(const Picture& picture, const AugmentationParams& view, const PictureSize& image,
+void cut_window(const Picture& picture, const AugmentationParams& augmentation, const PictureSize& image,
                 std::span<std::uint8_t> pixels) {
   const auto channels = static_cast<std::int64_t>(pixels.size()) / (image.height * image.width);
   assert(static_cast<std::int64_t>(picture.pixels.size()) == picture.size.height * picture.size.width * channels);
   std::ranges::fill(pixels, std::uint8_t{0});
   // Columns [first, last) of the window are inside the picture.
-  const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, image.width);
-  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - view.left, first, image.width);
+  const std::int64_t first = std::clamp<std::int64_t>(-augmentation.left, 0, image.width);
+  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - augmentation.left, first, image.width);
   for (std::int64_t row = 0; row < image.height; ++row) {
-    const std::int64_t from = view.top + row;
+    const std::int64_t from = augmentation.top + row;
     if (from < 0 || from >= picture.size.height) continue;
-    std::copy_n(picture.pixels.data() + (from * picture.size.width + view.left + first) * channels,
+    std::copy_n(picture.pixels.data() + (from * picture.size.width + augmentation.left + first) * channels,
                 (last - first) * channels, pixels.data() + (row * image.width + first) * channels);
   }
 }
@@ -76,7 +76,7 @@ Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, st
     scales_.emplace_back(mean[channel], deviation[channel]);
 }
 
-void Normalizer::write(const Picture& picture, const AugmentationParams& view, std::span<float> image) const {
+void Normalizer::write(const Picture& picture, const AugmentationParams& augmentation, std::span<float> image) const {
   const std::int64_t width = shape_.width;
   assert(static_cast<std::int64_t>(picture.pixels.size()) ==
          picture.size.height * picture.size.width * shape_.channels);
@@ -86,9 +86,9 @@ void Normalizer::write(const Picture& picture, const AugmentationParams& view, s
   const auto bytes = static_cast<std::size_t>(shape_.channels * width);
   const auto room = std::make_unique_for_overwrite<std::uint8_t[]>(bytes + static_cast<std::size_t>(width));
   const std::span<std::uint8_t> rows(room.get(), bytes);
-  const PictureBox& erased = view.erased;
+  const PictureBox& erased = augmentation.erased;
   for (std::int64_t y = 0; y < shape_.height; ++y) {
-    fill_rows(picture, view, y, shape_, rows, {room.get() + bytes, static_cast<std::size_t>(width)});
+    fill_rows(picture, augmentation, y, shape_, rows, {room.get() + bytes, static_cast<std::size_t>(width)});
     const bool has_erased = y >= erased.top && y < erased.top + erased.size.height;
     for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
       float* const target = image.data() + (channel * shape_.height + y) * width;

@@ -13,7 +13,7 @@
 namespace lockstep {
 
 // Cuts the window out, without mirroring: pixels [h, w, channels]. Pixels outside the picture are 0.
-void cut_window(const Picture& picture, const AugmentationParams& view, const PictureSize& image,
+void cut_window(const Picture& picture, const AugmentationParams& augmentation, const PictureSize& image,
                 std::span<std::uint8_t> pixels);
 
 // Crops, mirrors, normalizes and erases: (pixel / 255 - mean) / deviation per channel. Pixels outside the picture are 0
@@ -25,7 +25,7 @@ class Normalizer {
   // `shape` is that of the image. `mean` and `deviation` have one value per channel, in units of pixel / 255.
   Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation);
 
-  void write(const Picture& picture, const AugmentationParams& view, std::span<float> image) const;
+  void write(const Picture& picture, const AugmentationParams& augmentation, std::span<float> image) const;
 
  private:
   SampleShape shape_;

@@ -33,12 +33,12 @@ std::vector<std::uint8_t> image_of(const AugmentedPicture& seen, const PictureSi
   const std::int64_t channels = data.shape.channels;
   const std::vector<std::uint8_t> mean = mean_colour(data);
   std::vector<std::uint8_t> window(static_cast<std::size_t>(height * width * channels));
-  cut_window(seen.picture, seen.view, size, window);
+  cut_window(seen.picture, seen.augmentation, size, window);
   std::vector<std::uint8_t> image;
   for (std::int64_t i = 0; i < height * width; ++i) {
     const std::int64_t x = i % width;
-    const std::int64_t from = seen.view.mirrored ? i - x + width - 1 - x : i;
-    const bool is_erased = holds(seen.view.erased, i / width, x);
+    const std::int64_t from = seen.augmentation.mirrored ? i - x + width - 1 - x : i;
+    const bool is_erased = holds(seen.augmentation.erased, i / width, x);
     for (std::int64_t c = 0; c < 3; ++c) {
       const std::int64_t channel = std::min(c, channels - 1);
       image.push_back(is_erased ? mean[static_cast<std::size_t>(channel)]

@@ -9,11 +9,11 @@
 namespace lockstep {
 namespace {
 
-cuda::SampleAugmentation gpu_augmentation(std::int64_t place, const AugmentationParams& view) {
+cuda::SampleAugmentation gpu_augmentation(std::int64_t place, const AugmentationParams& augmentation) {
   const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
-  const PictureBox& erased = view.erased;
-  return {number(place),       view.top,
-          view.left,           view.mirrored ? 1 : 0,
+  const PictureBox& erased = augmentation.erased;
+  return {number(place),       augmentation.top,
+          augmentation.left,   augmentation.mirrored ? 1 : 0,
           number(erased.top),  number(erased.top + erased.size.height),
           number(erased.left), number(erased.left + erased.size.width)};
 }
@@ -25,31 +25,31 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
   const Dataset& dataset = *source.dataset;
   const MicroBatchRange place = source.sampler->place(micro_batch);
   const bool mixes = source.sampler->mixes();
-  const auto places = std::ssize(memory.views) / (mixes ? 2 : 1);
+  const auto places = std::ssize(memory.augmentations) / (mixes ? 2 : 1);
   const std::size_t bytes_each = memory.pixels.size() / static_cast<std::size_t>(places + (mixes ? outer_partners : 0));
   AugmentedReader reader(dataset, source.rules);
   // Adds the sample at `position`. Its pixels, if they are uploaded, get index `number` in the micro-batch.
   const auto put = [&](std::int64_t position, std::int64_t number) {
     const std::int64_t sample = source.sampler->sample_at(place, position);
-    AugmentationParams view = source.sampler->augmentation_at(place, position, dataset.picture_size(sample));
-    if (pixels == PixelSource::resident) return gpu_augmentation(sample, view);
+    AugmentationParams augmentation = source.sampler->augmentation_at(place, position, dataset.picture_size(sample));
+    if (pixels == PixelSource::resident) return gpu_augmentation(sample, augmentation);
     dataset.begin_reading(sample, place.epoch);
     const auto target = memory.pixels.subspan(static_cast<std::size_t>(number) * bytes_each, bytes_each);
-    const AugmentedPicture seen = reader.read(sample, view);
-    view = seen.view;
+    const AugmentedPicture seen = reader.read(sample, augmentation);
+    augmentation = seen.augmentation;
     // For a picture of the image's size the GPU cuts the window itself.
     if (seen.picture.size == source.rules.size) {
       std::ranges::copy(seen.picture.pixels, target.begin());
     } else {
-      cut_window(seen.picture, seen.view, source.rules.size, target);
-      view.top = 0;
-      view.left = 0;
+      cut_window(seen.picture, seen.augmentation, source.rules.size, target);
+      augmentation.top = 0;
+      augmentation.left = 0;
     }
     memory.labels[static_cast<std::size_t>(number)] = dataset.label(sample);
-    return gpu_augmentation(number, view);
+    return gpu_augmentation(number, augmentation);
   };
   const auto view_of = [&](std::int64_t i) -> cuda::SampleAugmentation& {
-    return memory.views[static_cast<std::size_t>(i)];
+    return memory.augmentations[static_cast<std::size_t>(i)];
   };
   for (std::int64_t i = 0; i < place.samples; ++i) {
     const std::int64_t position = place.first + i;
@@ -67,7 +67,8 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
     memory.shares[static_cast<std::size_t>(i)] = partner.share;
   }
   rank_status::end_reading();
-  std::fill(memory.views.begin() + place.samples, memory.views.begin() + places, cuda::SampleAugmentation{-1});
+  std::fill(memory.augmentations.begin() + place.samples, memory.augmentations.begin() + places,
+            cuda::SampleAugmentation{-1});
   memory.samples = place.samples;
 }
 

@@ -15,14 +15,15 @@ enum class PixelSource : std::uint8_t { resident, travelling };
 
 // Memory of a micro-batch of size n.
 //
-//   views   [n]           augmentation parameters and sample index, in the split if it is resident, otherwise in this
+//   augmentations   [n]           augmentation parameters and sample index, in the split if it is resident, otherwise
+//   in this
 //                         micro-batch; -1 without a sample. With mixup [2 n]: those of the partners follow
 //   shares  [n]           with mixup, the weights of the first images; otherwise empty
 //   pixels  [n, h, w, c]  uint8; empty if the split is resident; of pictures of other sizes, the window. With mixup
 //                         [n + outer_partners, h, w, c]
 //   labels  [n]           with the same indices as pixels; empty if the split is resident
 struct RawMicroBatch {
-  std::span<cuda::SampleAugmentation> views;
+  std::span<cuda::SampleAugmentation> augmentations;
   std::span<float> shares;
   std::span<std::uint8_t> pixels;
   std::span<std::int32_t> labels;
