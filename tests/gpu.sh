@@ -36,7 +36,7 @@ give_up() { # TEXT [CODE]
 
 pack() { # BUILD
   local paths=() name bytes
-  [[ $max_mib =~ ^[1-9][0-9]{0,4}$ ]] || give_up "'$most_mib' is no number of MiB (LOCKSTEP_BUNDLE_MIB)." 2
+  [[ $max_mib =~ ^[1-9][0-9]{0,4}$ ]] || give_up "'$max_mib' is no number of MiB (LOCKSTEP_BUNDLE_MIB)." 2
   for name in "${tests[@]}" "${programs[@]}"; do
     [ -x "$1/bin/$name" ] || give_up "no $1/bin/$name. Build first."
     paths+=("$1/bin/$name")
@@ -45,11 +45,11 @@ pack() { # BUILD
   "$root/tests/bundle.sh" "$bundle" "${paths[@]}"
   sha256sum <"$bundle.tar.xz" >"$bundle/.archive"
   bytes=$(stat --format=%s "$bundle.tar.xz")
-  echo "$bundle.tar.xz: $((bytes >> 20)) MiB of $most_mib"
+  echo "$bundle.tar.xz: $((bytes >> 20)) MiB of $max_mib"
   ((bytes <= max_mib << 20)) && return
   echo "Largest before they were compressed, in bytes:" >&2
   find "$bundle" -type f -printf '%s %P\n' | sort -rn | sed -n 1,5p >&2
-  give_up "the archive has more than $most_mib MiB (it has to be carried to the other machine). Pack less?"
+  give_up "the archive has more than $max_mib MiB (it has to be carried to the other machine). Pack less?"
 }
 
 # The archive is what was carried here: a folder of another one is old.

@@ -58,7 +58,7 @@ bounded() {
   mkfifo "$pipe"
   printf -- '--- %s\n' "${*#"$bundle/"}" >>"$log"
   room=$((max_of_a_log - $(stat --format=%s "$log")))
-  stdbuf -o0 head --bytes="$most_of_a_program" <"$pipe" | tee "$words" |
+  stdbuf -o0 head --bytes="$max_of_a_program" <"$pipe" | tee "$words" |
     { stdbuf -o0 head --bytes="$((room > 0 ? room : 0))"; cat >/dev/null; } >>"$log" &
   reader=$!
   setsid timeout --kill-after=2 "$limit" "$@" </dev/null >"$pipe" 2>&1 &

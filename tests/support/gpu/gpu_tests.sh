@@ -76,5 +76,5 @@ run_programs() { # PROGRAM...
     run_alone "$name" $(($(seconds_left) / count))
     count=$((count - 1))
   done
-  ((told <= max_told)) || say "$((told - most_told)) more failures stand in ${log##*/}"
+  ((told <= max_told)) || say "$((told - max_told)) more failures stand in ${log##*/}"
 }
