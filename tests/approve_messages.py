@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Approves the messages that tests render: approve_messages.py [--build DIR] [ROOM...]
+
+Runs the unit tests of these folders below tests/ (all of them unless rooms are named) from a build with tests
+(build/release), and writes the sentences to tests/<room>/messages.txt. Review the diff: it is what users will read.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "house"))
+import messages  # noqa: E402
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("rooms", nargs="*", metavar="ROOM")
+    options = parser.parse_args()
+    found = messages.rooms(ROOT)
+    rooms = options.rooms or sorted(room for room in found if (options.build / "tests" / room).is_dir())
+    with tempfile.TemporaryDirectory() as folder:
+        for room in rooms:
+            tests = options.build / "tests" / room
+            if not tests.is_dir():
+                sys.exit(f"no tests of '{room}' in {options.build} (build them first: tests/run.sh).")
+            done = subprocess.run(["ctest", "--test-dir", tests, "--label-regex", "unit|mpi", "--label-exclude", "long|gpu",
+                                   "--parallel", "2", "--quiet"], check=False,
+                                  env={**os.environ, "LOCKSTEP_APPROVE_MESSAGES": folder})
+            if done.returncode:
+                sys.exit(f"tests of '{room}' fail (ctest --test-dir {tests} shows why): nothing is approved.")
+            rendered = pathlib.Path(folder) / room
+            sentences = set(rendered.read_text().splitlines()) if rendered.exists() else set()
+            messages.write(ROOT / "tests" / room / "messages.txt", room, sentences, [])
+            print(f"{room}: {len(sentences)} sentences")
+    return messages.main(ROOT, True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

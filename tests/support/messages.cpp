@@ -1,0 +1,72 @@
+#include "support/messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "recipe" of ".../tests/recipe/recipe_test.cpp".
+std::string room_of(const std::source_location& where) {
+  const std::string path = where.file_name();
+  constexpr std::string_view tests = "tests/";
+  const std::size_t start = path.rfind(tests) + tests.size();
+  return path.substr(start, path.find('/', start) - start);
+}
+
+std::string approved_form(const std::string& message) {
+  static const std::regex folder("/tmp/lockstep-test-[A-Za-z0-9]{6}");
+  static const std::regex names("Known: [\\w.+-]+(, [\\w.+-]+)+");
+  static const std::regex line("\n");
+  const std::string text = std::regex_replace(std::regex_replace(message, folder, "{folder}"), names, "Known: {names}");
+  return std::regex_replace(text, line, "\\n");
+}
+
+const std::set<std::string>& approved_in(const std::string& room) {
+  static std::map<std::string, std::set<std::string>> rooms;
+  const auto known = rooms.find(room);
+  if (known != rooms.end()) return known->second;
+  std::set<std::string>& sentences = rooms[room];
+  std::ifstream file(fs::path(LOCKSTEP_TESTS_FOLDER) / room / "messages.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("# Not rendered")) break;
+    sentences.insert(line);
+  }
+  return sentences;
+}
+
+}  // namespace
+
+void expect_message(const std::string& message, Subjects subjects, const std::source_location& where) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "message: " + message);
+  for (const std::string_view subject : subjects) {
+    EXPECT_NE(message.find(subject), std::string::npos) << "it does not name '" << subject << "'";
+  }
+  const std::string room = room_of(where);
+  const std::string form = approved_form(message);
+  if (const char* const folder = std::getenv("LOCKSTEP_APPROVE_MESSAGES")) {
+    std::ofstream(fs::path(folder) / room, std::ios::app) << form + '\n';
+    return;
+  }
+  EXPECT_TRUE(approved_in(room).contains(form))
+      << "not in tests/" << room << "/messages.txt. If the sentence is right: tests/approve_messages.py " << room;
+}
+
+void expect_failure_class(Failure expected, const Error* error, const std::source_location& where) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "");
+  if (error == nullptr) {
+    ADD_FAILURE() << "no error";
+    return;
+  }
+  EXPECT_EQ(static_cast<int>(error->failure()), static_cast<int>(expected)) << error->what();
+}
+
+}  // namespace lockstep
