@@ -20,8 +20,7 @@ enum class WinogradPairs : std::uint8_t { none, backward, all };
 struct KernelTarget {
   InstructionSet set;  // must run on this processor
   int threads;
-  bool bf16_products =
-      multiplies_bf16(set);  // pairs in direct kernels, for bf16 features; slow if the set has no pair products
+  bool bf16_products = multiplies_bf16(set);  // direct kernels, bf16 features; slow if the set multiplies no pairs
   WinogradPairs winograd_pairs = WinogradPairs::backward;
 };
 
