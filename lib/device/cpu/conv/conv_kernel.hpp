@@ -1,4 +1,9 @@
 // Own convolution kernels. One object computes one ConvProblem, by one family of algorithms: direct or Winograd.
+//
+// Family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed. Partial
+// sums are split by shape alone and added in a fixed order, so no bit depends on the number of threads. Sums are fp32.
+// Products are fp32, or of bf16 pairs if features are bf16 and the processor multiplies pairs: in direct kernels and in
+// Winograd's backward passes. Then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
 #pragma once
 
 #include <array>

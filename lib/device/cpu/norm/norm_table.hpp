@@ -30,6 +30,13 @@ struct GradientSums {
 };
 
 // A norm as loops and kernels read it: the rows of NormRow for every channel block.
+//
+//   [channel block][norm_rows][B]     block 0: factor    f0 f1 ... fB-1      z = factor * x + offset
+//                                              offset    o0 o1 ... oB-1
+//                                              ...
+//                                     block 1: factor    ...
+//
+// Rows of padding channels are zero, so padding channels stay zero after the norm.
 class NormTable {
  public:
   // `memory` holds floats_for(channels, lanes) floats.

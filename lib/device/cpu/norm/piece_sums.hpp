@@ -1,5 +1,7 @@
 // Per-channel sums over pixels, kept separately for each piece of the work. Pieces are cut by shape alone and added in
 // a fixed order, so no bit depends on which thread computed a piece.
+//
+//   [channel block][piece][quantity][lane]     doubles
 #pragma once
 
 #include <cstddef>

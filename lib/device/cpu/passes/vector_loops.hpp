@@ -1,4 +1,8 @@
 // Passes over feature maps, as tables of functions, one per instruction set and storage type.
+//
+// A feature map is n, ceil(c/B), h, w, B with B = `lanes`. Each loop works on one channel block: one vector of B
+// channels per pixel. Elements are fp32 or bf16, arithmetic is fp32. Loops run on one thread; callers split the work by
+// shape alone. Sums over pixels are fp32 for short runs and double beyond.
 #pragma once
 
 #include <cassert>

@@ -1,4 +1,7 @@
 // The three products of a linear layer in fp32. Shapes as in Ops: x [n, in], weight [out, in], y [n, out].
+//
+// Each product is c = a * b, computed by the tiles of product_loops.hpp. Values of a are broadcast; b is packed into
+// panels of B columns. No sum is split, so bits do not depend on the number of threads.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"

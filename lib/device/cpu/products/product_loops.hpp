@@ -1,4 +1,19 @@
 // The inner loop of direct convolutions and matrix products, once per instruction set, as tables of functions.
+//
+// A tile of sums stays in registers while its terms pass. A row of the tile is a pixel or a weight, a vector is B
+// channels. For each term, one value of every row is broadcast and multiplied by the B channels of every vector.
+//
+//                            right       vector 0        vector 1       B floats per term, terms are contiguous
+//                                      w0 w1 ... wB    w0 w1 ... wB
+//    left                                    |               |
+//    row 0   x at offset 0 + term  -->  sums[0][0]      sums[0][1]      rows x vectors fill the registers: 4 x 3 with
+//    row 1   x at offset 1 + term  -->  sums[1][0]      sums[1][1]      AVX2, 6 x 4 with AVX-512
+//    row 2   x at offset 2 + term  -->  sums[2][0]      sums[2][1]
+//
+// The caller gives places as lists of offsets: of rows on the left and in the result, and of segments, which are runs
+// of terms that are contiguous on both sides. So kernel sizes, strides and edges are in tables, not in loops. Loops run
+// on one thread, and sums are fp32. Terms are fp32 or pairs of bf16, both called words. Pairs are multiplied in
+// vectors, at twice the speed where instructions exist, or in AMX tiles (pairs_in_tiles.inl).
 #pragma once
 
 #include <algorithm>

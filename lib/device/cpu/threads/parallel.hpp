@@ -1,5 +1,13 @@
 // Parallel loops over the threads of a rank. Callers split the work into pieces by shape alone, so no result depends on
 // the number of threads, nor on which thread computes a piece.
+//
+// Each thread has a share of the pieces. It is the same in all loops with as many pieces, so a thread finds its data in
+// its cache. A thread that is done takes pieces from other shares. So a slow or preempted core delays a loop by no more
+// than its current piece.
+//
+// Every calling host thread has its own helper threads, started on first use. Between loops they poll for a short
+// while, so a loop costs about a microsecond. Then they sleep, so they do not delay ranks and loaders on the same
+// cores. Bodies must not throw and must not run loops.
 #pragma once
 
 #include <algorithm>

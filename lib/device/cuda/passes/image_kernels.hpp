@@ -19,6 +19,10 @@ struct SampleAugmentation {
 };
 
 // Samples in device memory.
+//
+//   pixels     [samples, h, w, c]  uint8
+//   mean       [c]                 of pixel / 255; likewise deviation
+//   labels     [samples]           i32
 struct SampleStore {
   const std::uint8_t* pixels;
   const float* mean;

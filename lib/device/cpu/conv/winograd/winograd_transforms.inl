@@ -175,6 +175,9 @@ inline void from_points(Vector vector, TakeRow take_row) {
 // weights, as in a convolution with stride 1:
 //
 //   y[i] = w[1] * x[2i + 1] + (w[0] * x[2i] + w[2] * x[2i + 2])        x counted from the tile's first pixel
+//
+// Four outputs take four products for the former and, by F(4, 2), five for the latter: 9 points per dimension.
+// Backward-data mirrors this: every second pixel of dx has one weight, the others have two.
 
 // F(4, 2) at the points 0, 1, -1, 2 and infinity. Its fp32 error is a tenth of F(4, 3)'s.
 inline void two_weights_window(const Floats (&x)[5], Floats* t) {
