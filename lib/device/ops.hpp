@@ -58,7 +58,7 @@ struct NormWeights {
 struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
-  Tensor relu_mask = {};     // of a ReLU behind a residual
+  Tensor relu_mask = {};     // of a ReLU that follows a residual addition
   // The norm's parameters for a convolution that computes its gradient sums, see Ops::fuses_norm_reductions(). Has the
   // form of form_after_norm(), or is empty.
   Tensor rows = {};
@@ -102,7 +102,7 @@ struct NormGradient {
   NormGroup* group = nullptr;  // of NormSaved
 };
 
-// The norm in front of a convolution, whose gradient sums backward-data computes.
+// The norm that precedes a convolution. Backward-data computes its gradient sums.
 struct PreviousNorm {
   NormedMap x;  // the norm's input, with its rows
   NormGradient gradient = {};
@@ -114,7 +114,7 @@ struct PreviousNorm {
 // in backward-weight, applies the backward and stores the result in dy.
 struct NormedGradient {
   Tensor dy;
-  Tensor dz = {};    // behind the activation; dy may alias it
+  Tensor dz = {};    // gradient of the norm's output; dy may alias it
   NormedMap x = {};  // the norm's input, with its rows as conv_backward_data_norm left them
 
   bool is_deferred() const { return x.is_deferred(); }
@@ -177,10 +177,10 @@ class Ops {
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
                           const Tensor& y) = 0;
-  // Bytes of the ReLU mask of a ReLU behind a residual. 0: the device stores none and reads y.
+  // Bytes of the ReLU mask of a ReLU that follows a residual addition. 0: the device stores none and reads y.
   virtual std::int64_t relu_mask_bytes(const Shape&) const { return 0; }
   // `y` may be empty without a residual or with a ReLU mask. dx may alias dy. `d_residual` (empty without residual)
-  // receives dy behind the activation; it may alias dy, but not dx.
+  // receives dy with the ReLU mask applied. It may alias dy, but not dx.
   virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;
@@ -247,9 +247,9 @@ class Ops {
                                           Activation activation, const Tensor& z);
   virtual NormedMap norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                                         const Tensor& running_variance, Activation activation, const Tensor& z);
-  // conv_backward_data behind a norm. Computes dz, the gradient behind the norm's activation, the gradients of scale
-  // and shift, and in the norm's rows what NormedGradient needs. Accumulating adds to another reader's gradient, before
-  // the activation.
+  // conv_backward_data of a convolution that follows a norm. Computes dz, the gradient of the norm's output with the
+  // ReLU mask applied, and the gradients of scale and shift. Stores in the norm's rows what NormedGradient needs.
+  // Accumulating adds to another reader's gradient, before the ReLU mask.
   virtual void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
                                        const PreviousNorm& front, const Tensor& dz, Accumulate accumulate);
   // Whether conv_backward_data_norm also handles norms that were applied, using the rows that norm_forward left.

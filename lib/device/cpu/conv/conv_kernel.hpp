@@ -43,7 +43,7 @@ inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t
   return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
 }
 
-// The deferred backward of the norm behind a convolution: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
+// The deferred backward of the norm that follows a convolution: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
 // replaces dz and is stored in `dx`, which may be dz. `rows`: [blocks][norm_rows][B], as in InputNorm.
 struct DeferredNormGradient {
   const float* rows;

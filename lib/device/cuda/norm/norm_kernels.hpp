@@ -1,6 +1,6 @@
 // Batch norm with residual and activation. Forward reads x twice, backward reads x and dy twice: the minimum for batch
-// statistics. After a residual, backward stores dz, the gradient behind the activation, in d_residual and rereads it
-// from there. In that case forward also writes the ReLU mask as bits, a sixteenth of y's size in half precision.
+// statistics. After a residual, backward stores dz, which is dy with the ReLU mask applied, in d_residual and rereads
+// it from there. In that case forward also writes the ReLU mask as bits, a sixteenth of y's size in half precision.
 //
 // Each thread handles one group of eight channels and walks over rows (see channel_sums.hpp), so it loads the values of
 // its channels once. Forward: SumMoments, FinishMoments, Normalise. Backward: SumNormGradients, FinishNormGradients,

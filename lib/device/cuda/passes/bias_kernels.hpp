@@ -35,7 +35,7 @@ struct AddBias {
   }
 };
 
-// Partial sums of dx, which is dy behind the activation and is written too. dx may be dy.
+// Partial sums of dx, which is dy with the ReLU mask applied and is written too. dx may be dy.
 template <DType dtype>
 struct SumBiasGradients {
   Slices slices;

@@ -15,7 +15,7 @@
 //    |       |   |   |                    point 35  tiles x in      * U    tiles x out  _outputs  +-------+-------+
 //    +-------+---+---+                              U: in x out, the weights at that point
 //
-// Stride 2 works alike with 81 points instead of direct convolution's 144 products. A tile of 4x4 outputs reads 9x9
+// Stride 2 works the same with 81 points instead of direct convolution's 144 products. A tile of 4x4 outputs reads 9x9
 // pixels; in backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_transforms.inl.
 //
 // V, transformed maps:        [point][channel block][tile][B]
