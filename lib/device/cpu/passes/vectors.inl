@@ -30,7 +30,7 @@ inline void store_raw(Vector vector, Element* address) {
 }
 
 inline Floats load(const float* address) { return load_raw<Floats>(address); }
-// Widens bf16 by shuffles. The compiler's own conversion of 16-bit lanes takes several instructions.
+// Widens bf16 to fp32. The compiler's own conversion of 16-bit lanes takes several instructions.
 template <std::int64_t count, typename Vector>
 inline Floats widen(Vector halves) {
   if constexpr (count == 8) {

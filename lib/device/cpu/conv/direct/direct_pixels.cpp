@@ -13,7 +13,7 @@ namespace lockstep::cpu {
 namespace {
 
 constexpr std::int64_t items_wanted = 32;     // enough for the threads of a rank
-constexpr std::int64_t blocks_in_place = 12;  // planes of even size: more would compete for the same L1 sets
+constexpr std::int64_t blocks_in_place = 12;  // more would crowd a few L1 sets: planes in place are not spread
 constexpr std::int64_t most_pixels = 256;
 constexpr std::int64_t least_pixels = 64;         // per band: fewer do not pay for loading the weights
 constexpr std::int64_t packed_values = 64 << 10;  // per band, so it stays in the L2 cache
