@@ -27,7 +27,7 @@ ArenaBlock* Arena::allocate(std::int64_t bytes) {
   assert(bytes >= 0);
   const auto fits = [&](const ArenaBlock* block) { return block->owners == 0 && block->bytes >= bytes; };
   auto place = std::find_if(blocks_.begin(), blocks_.end(), fits);
-  // Rounding up comes after the comparison with what is there, so it cannot overflow.
+  // The size is compared before it is rounded up, so the rounding cannot overflow.
   const std::int64_t rounded =
       place == blocks_.end() ? 0 : std::max<std::int64_t>((bytes + alignment - 1) / alignment, 1) * alignment;
   require(

@@ -1,8 +1,8 @@
-// Memory of one device, reserved once and handed out first-fit.
+// The memory of one device, reserved once and handed out first-fit.
 //
-// A training step allocates and frees the same sizes in the same order every time, and begins and ends with nothing of
-// its own in use. First-fit is a pure function of that sequence, so from the second step on every tensor sits at the
-// address it had in the first: nothing is requested from the system, and a captured graph of device work stays valid.
+// A training step allocates and frees the same sizes in the same order every time, and starts and ends with no memory
+// of its own in use. First-fit is a pure function of that sequence. So from the second step on, every tensor has the
+// address it had in the first one: the system is not asked for memory, and captured graphs stay valid.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// A contiguous range of the arena, shared by the tensors that view it. Belongs to the arena; see Tensor.
+// A contiguous range of the arena, shared by the tensors that view it. Owned by the arena, see Tensor.
 struct ArenaBlock {
   std::byte* data;
   std::int64_t bytes;
@@ -19,28 +19,29 @@ struct ArenaBlock {
   class Arena* arena;
 };
 
-// Not thread-safe: one host thread drives a device.
+// Not thread-safe: one host thread uses a device.
 class Arena {
  public:
   static constexpr std::int64_t alignment = 64;  // bytes: a cache line, and the widest vector
 
-  // Serves blocks from [base, base + capacity), which the caller owns and which outlives the arena.
+  // Uses [base, base + capacity), which the caller owns and which outlives the arena.
   Arena(std::byte* base, std::int64_t capacity);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // One owner, contents undefined. Throws Error(out_of_memory) when no free range is large enough.
+  // Returns a block with one owner and undefined contents. Throws Error(out_of_memory) if no free range is large
+  // enough.
   ArenaBlock* allocate(std::int64_t bytes);
   void release(ArenaBlock* block) noexcept;  // call when the last owner is gone
 
   std::int64_t used_bytes() const { return used_bytes_; }
-  std::int64_t largest_free_bytes() const;                 // the most that one allocate() can have
+  std::int64_t largest_free_bytes() const;                 // the maximum for one allocate()
   std::int64_t peak_bytes() const { return peak_bytes_; }  // highest end of any block so far
 
  private:
   std::byte* base_;
   std::int64_t capacity_;
-  std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, by address
+  std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, ordered by address
   std::vector<ArenaBlock*> spare_;   // records to reuse
   std::int64_t used_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;

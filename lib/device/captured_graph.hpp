@@ -1,4 +1,4 @@
-// Work that a step queues in the same way every time: recorded once, then repeated, where the device can.
+// Work that every step queues in the same way: captured once, then replayed if the device supports it.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,13 @@ class CapturedGraph {
  public:
   virtual ~CapturedGraph() = default;
 
-  // Queues what `work` queues (stream-ordered). A GPU calls it the first time, records it into a graph the second time,
-  // and from then on repeats the graph without calling it. So `work` must queue the same calls on the same memory
-  // whenever it is called, wait for nothing, and leave nothing on the host that a later step needs. What changes from
-  // step to step is read from device memory. Memory that `work` takes from the arena and gives back belongs to the
-  // captured graph while it runs: whatever is in use during a run must have been in use when it was recorded.
+  // Queues what `work` queues (stream-ordered). A GPU calls `work` the first time, captures it into a graph the second
+  // time, and then replays the graph without calling `work`.
+  //
+  // So `work` must queue the same calls on the same memory in every call. It must not wait, and must not leave anything
+  // on the host that a later step needs. Values that change between steps are read from device memory. Memory that
+  // `work` takes from the arena and returns belongs to the graph while it runs. So all memory in use during a replay
+  // must have been in use during the capture.
   virtual void run(const std::function<void()>& work) = 0;
 };
 

@@ -1,4 +1,4 @@
-// One convolution in one direction, for given sizes and storage: what a kernel is chosen for.
+// One convolution in one direction, with its sizes and storage: the key by which a kernel is chosen.
 #pragma once
 
 #include <compare>
@@ -13,14 +13,14 @@ namespace lockstep {
 
 enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
 
-// Operands by direction, the output last:  forward x, weight, y;  backward_data dy, weight, dx;  backward_weight x, dy,
+// Operands by direction, the output last. Forward: x, weight, y. Backward-data: dy, weight, dx. Backward-weight: x, dy,
 // dweight.
 struct ConvProblem {
   Direction direction;
   Conv2d conv;
-  std::int64_t n;
-  std::int64_t h;  // of the input
-  std::int64_t w;
+  std::int64_t n;   // images
+  std::int64_t h;   // height of the input
+  std::int64_t w;   // width of the input
   Layout input;     // of x or dx: images or features
   DType precision;  // of features
 

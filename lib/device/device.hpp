@@ -1,4 +1,4 @@
-// One place where arithmetic happens: the CPU cores of a rank, or one GPU.
+// A device: the CPU cores of a rank, or one GPU.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-// What a parameter is, and so how a device likes to store it.
+// The kind of a parameter, which determines how a device stores it.
 enum class ParameterKind {
   conv_weight,     // [out, in, kernel, kernel]
   linear_weight,   // [out, in]
@@ -23,21 +23,20 @@ enum class ParameterKind {
 
 struct DeviceOptions {
   std::string name = "auto";  // auto | cpu | cuda
-  int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
+  int threads = 0;            // CPU: threads of this rank; 0: its share of the available cores
   std::string instruction_set =
       "auto";                        // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
-  bool direct_convolutions = false;  // CPU: none by Winograd, whatever the rule says
-  int local_rank = 0;                // position among the ranks of this node, and their number
+  bool direct_convolutions = false;  // CPU: disables Winograd
+  int local_rank = 0;                // index among the ranks of this node; their number
   int local_size = 1;
-  // By local rank, the GPUs that each rank of this node sees, as cuda::visible_gpus() gives them. Empty: this rank is
-  // alone.
+  // GPUs that each rank of this node sees, by local rank, as returned by cuda::visible_gpus(). Empty: a single rank.
   std::vector<std::vector<std::string>> local_gpus = {};
-  DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are fp32 in any case
+  DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are always fp32
   bool verbose = false;          // print the kernel chosen for each layer and direction
-  bool tf32 = false;             // GPU: fp32 convolutions and products in TF32, of 10 bits
-  bool deterministic = false;    // GPU: the same bits in every run: such engines only, and none is timed
-  bool graphs = true;            // GPU: record the step once and repeat it
-  // Kernel choices are kept there between runs, by whoever lets them be measured. Empty: they are not.
+  bool tf32 = false;             // GPU: fp32 convolutions and products in TF32 (10-bit mantissa)
+  bool deterministic = false;    // GPU: same bits in every run; only deterministic engines, none is timed
+  bool graphs = true;            // GPU: capture the step in a graph and replay it
+  // Directory of kernel choices between runs, used by the code that runs the measurements. Empty: none.
   std::filesystem::path plan_folder = {};
 };
 
@@ -48,41 +47,41 @@ class Device {
   virtual ~Device() = default;
 
   virtual Ops& ops() = 0;
-  virtual FlatPasses& flat() = 0;                   // over a model's flat arrays: see flat/flat_passes.hpp
+  virtual FlatPasses& flat() = 0;                   // passes over a model's flat arrays, see flat/flat_passes.hpp
   virtual std::string description() const = 0;      // "cpu: AMD EPYC, AVX-512, 2 threads"
-  virtual std::string plan_conditions() const = 0;  // where kernels, and so bits, are the same
+  virtual std::string plan_conditions() const = 0;  // equal conditions give equal kernels, and so equal bits
   virtual DType precision() const = 0;              // of activations
   virtual bool uses_tf32() const { return false; }  // for products of fp32 operands
-  virtual bool has_direct_convolutions() const { return false; }  // and no others, as chosen
-  virtual bool is_deterministic() const { return true; }          // the same bits in every run
-  virtual bool has_norm_groups() const { return false; }          // norms can take statistics with other ranks'
+  virtual bool has_direct_convolutions() const { return false; }  // uses no others, as selected by the user
+  virtual bool is_deterministic() const { return true; }          // same bits in every run
+  virtual bool has_norm_groups() const { return false; }          // norms can share statistics with other ranks
   virtual DType image_dtype() const { return DType::f32; }        // of Layout::images
 
-  // Contents undefined, except that padding channels of `features` are zero once an op has written the tensor.
+  // Contents are undefined, but padding channels of `features` are zero once an op has written the tensor.
   virtual Tensor make(const Shape& shape, DType dtype, Layout layout) = 0;
-  // A parameter or other array that lives as long as the device: plain, one-dimensional, zero.
+  // A plain, one-dimensional, zeroed array that lives as long as the device, such as a parameter.
   virtual Tensor make_lasting(std::int64_t count, DType dtype) = 0;
 
-  // Between a tensor of any layout and row-major fp32 values in the order of the logical shape. Blocking.
+  // Copies between a tensor of any layout and row-major fp32 values in the order of the logical shape. Blocking.
   virtual void read(const Tensor& tensor, std::span<float> values) = 0;
   virtual void write(std::span<const float> values, const Tensor& tensor) = 0;
 
-  // Parameters: `dims` and `values` as PyTorch has them, `stored` in the form the ops take. Padding is zero and stays
-  // zero.
+  // Parameters. `dims` and `values` are in PyTorch's order, `stored` is in the form that ops take. Padding is zero and
+  // stays zero.
   virtual std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const = 0;
   virtual void store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
                      const Tensor& stored) = 0;
   virtual void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
                     std::span<float> values) = 0;
 
-  // Whether the host queues work ahead of the device, and how far a step's results may then lag behind it.
+  // The number of steps that the host may queue ahead of the device; 0: it waits for each step.
   virtual int steps_ahead() const { return 0; }
   virtual std::unique_ptr<CapturedGraph> make_captured_graph() { return make_uncaptured_graph(); }
   // For `count` fp32 values.
   virtual std::unique_ptr<Readback> make_readback(std::int64_t count) { return make_host_readback(count); }
 
-  virtual void synchronize() = 0;               // waits for everything queued
-  virtual std::int64_t peak_bytes() const = 0;  // most memory that tensors have taken so far
+  virtual void synchronize() = 0;               // waits for all queued work
+  virtual std::int64_t peak_bytes() const = 0;  // maximum memory taken by tensors so far
 };
 
 }  // namespace lockstep

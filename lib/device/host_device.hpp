@@ -1,6 +1,6 @@
-// Arithmetic that runs on the host and on a GPU: its mark, and what is one instruction on a GPU: conversions between
-// fp32 and the bits of half precision and from doubles to whole numbers, which round to nearest, ties to even, and keep
-// NaN; the clock; a word to the host.
+// Arithmetic that runs on the host and on a GPU, and the macro that marks it. On a GPU, each function is one
+// instruction: conversions between fp32 and half precision and from double to integer, which round to nearest, ties to
+// even, and keep NaN; the clock; a release store to host memory.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint16_t to_f16(float value) {
   if (magnitude > infinity) return static_cast<std::uint16_t>(sign | 0x7E00U);
   if (magnitude >= too_large) return static_cast<std::uint16_t>(sign | 0x7C00U);
   if (magnitude < smallest_normal) {
-    // Next to 0.5 fp32 has steps of 2^-24, those of the subnormals: the addition rounds.
+    // Near 0.5, fp32 has steps of 2^-24, like the subnormals of f16. So the addition rounds.
     const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F);
     return static_cast<std::uint16_t>(sign | (sum - std::bit_cast<std::uint32_t>(0.5F)));
   }
@@ -74,25 +74,25 @@ LOCKSTEP_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
 #endif
 }
 
-// Of values less than 2^63 in size. x86 processors before AVX-512 convert one at a time: here are additions and shifts,
-// of which a compiler makes vectors.
+// For |value| < 2^63. x86 processors before AVX-512 convert one value at a time; compilers vectorize these additions
+// and shifts.
 LOCKSTEP_HOST_DEVICE inline std::int64_t nearest_whole(double value) {
 #ifdef __CUDA_ARCH__
   return __double2ll_rn(value);
 #else
-  // Added to a double of less than 2^51 in size it leaves no bits for a fraction: what is added to its own is the
-  // whole.
+  // Adding this to a double below 2^51 in magnitude leaves no fraction bits. The increase of its bit pattern is the
+  // integer.
   constexpr double no_fraction = 0x1.8p52;
   const auto bits_of_whole = [=](double of) {
     return std::bit_cast<std::uint64_t>(of + no_fraction) - std::bit_cast<std::uint64_t>(no_fraction);
   };
   const double high = (value * 0x1p-32 + no_fraction) - no_fraction;
-  const double low = value - high * 0x1p32;  // exact, and at most 2^31 in size
+  const double low = value - high * 0x1p32;  // exact, and at most 2^31 in magnitude
   return static_cast<std::int64_t>((bits_of_whole(high) << 32) + bits_of_whole(low));
 #endif
 }
 
-// Of whoever computes: a GPU's counts from a moment of its own.
+// A clock of the processor that runs this. A GPU's clock starts at an arbitrary time.
 LOCKSTEP_HOST_DEVICE inline std::uint64_t own_clock_ns() {
 #ifdef __CUDA_ARCH__
   std::uint64_t now;
@@ -104,7 +104,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint64_t own_clock_ns() {
 #endif
 }
 
-// Who reads `value` in the host's memory, and acquires it, sees all that this thread has stored before.
+// Release store to host memory. A reader that acquires `value` sees all earlier stores of this thread.
 LOCKSTEP_HOST_DEVICE inline void tell_host(std::uint64_t& place, std::uint64_t value) {
 #ifdef __CUDA_ARCH__
   asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(&place), "l"(value) : "memory");

@@ -1,4 +1,4 @@
-// The queue of a device that has none: everything happens at once.
+// The queue of a device without one: everything runs immediately.
 #include <algorithm>
 #include <cassert>
 #include <vector>

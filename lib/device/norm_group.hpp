@@ -1,5 +1,5 @@
-// What a batch norm in training asks of other ranks where they take their statistics together. A device knows no
-// communicator: whoever runs the step gives it a group.
+// The communication that a synchronized batch norm needs. A device knows no communicator: the code that runs the step
+// provides the group.
 #pragma once
 
 #include <span>
@@ -10,9 +10,8 @@ class NormGroup {
  public:
   virtual ~NormGroup() = default;
 
-  virtual int size() const = 0;  // ranks, this one included
-  // Collective within the group, blocking: `all` gets what each rank gives as `own`, of one length, in the order of
-  // ranks.
+  virtual int size() const = 0;  // number of ranks, including this one
+  // Collective within the group, blocking. `all` receives each rank's `own`, in rank order. All have the same length.
   virtual void all_gather(std::span<const double> own, std::span<double> all) = 0;
 };
 

@@ -18,7 +18,7 @@ NormedMap Ops::norm_infer_deferred(const Tensor& x, const NormWeights& weights, 
 
 void Ops::conv_backward_data_norm(const Conv2d&, const Tensor&, const Tensor&, const PreviousNorm&, const Tensor&,
                                   Accumulate) {
-  assert(false);  // this device leaves no norm pending
+  assert(false);  // this device never defers a norm
 }
 
 }  // namespace lockstep

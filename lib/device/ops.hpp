@@ -1,13 +1,13 @@
-// All the arithmetic that layers need from a device: the whole porting surface.
+// All arithmetic that layers need from a device. Porting to another device means implementing this interface.
 //
-// Stateless for its caller: algorithm choices and primitives are cached by shape inside the backend. Every call is
-// stream-ordered. Outputs are tensors made by the caller; they may not alias inputs unless a comment says so.
-// Feature maps (`Layout::features`, [n, h, w, c]) have the device's precision; everything else is fp32.
+// Ops have no state visible to the caller; backends cache algorithm choices by shape. Every call is stream-ordered. The
+// caller allocates outputs; they must not alias inputs unless a comment allows it. Feature maps (`Layout::features`,
+// [n, h, w, c]) have the device's precision; everything else is fp32.
 //
-// A norm between two convolutions may stay deferred: whoever reads its x applies it, and the activation, while reading,
-// so that its result is never in memory. Its gradient likewise: the next convolution finds its sums, and that in front
-// applies it while reading. Only a device whose convolutions do so overrides the last section; elsewhere norms and
-// their gradients are applied where they stand, and none is ever deferred.
+// A batch norm between two convolutions may be deferred. The operation that reads x then applies norm and activation
+// while reading, so their result is never in memory. Its backward is deferred likewise: the next convolution's
+// backward-data computes its sums, and the previous convolution applies it while reading. Only devices whose
+// convolutions support this override the last section. All others apply norms and their gradients at once.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// Square kernel, same stride and padding in both directions, no dilation, no groups.
+// Square kernel, same stride and padding in both dimensions, no dilation, no groups.
 struct Conv2d {
   std::int64_t in_channels;
   std::int64_t out_channels;
@@ -42,32 +42,32 @@ enum class Activation : std::uint8_t { none, relu };
 
 class NormGroup;
 
-// A share of a step has one or several parts. The first part's gradient overwrites, the others add: a part is computed
-// whole and then added once, element by element, so that the sum does not depend on who computed which part.
+// A rank's share of a step has one or more micro-batches. The first one's gradient overwrites, the others add. A
+// micro-batch's gradient is computed completely and then added once, element by element, so the sum does not depend on
+// which rank computed which micro-batch.
 enum class Accumulate : std::uint8_t { overwrite, add };
 
-// Scale and shift of a norm, and where its gradients go. All [c], fp32, stored form.
+// Scale and shift of a norm. [c], fp32, stored form.
 struct NormWeights {
   Tensor scale;  // gamma
   Tensor shift;  // beta
   float epsilon = 1e-5F;
 };
 
-// What forward keeps for backward. [c], fp32, but for the ReLU mask, which is u8 plain [Ops::relu_mask_bytes].
+// What forward saves for backward. [c], fp32, except for the ReLU mask: plain u8 [Ops::relu_mask_bytes].
 struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
-  Tensor relu_mask = {};     // where a ReLU after a residual let through
-  // Where the convolution that reads y finds this norm's gradient, see Ops::fuses_norm_reductions(): of
-  // form_after_norm(), what it needs to know of the norm. Else empty.
+  Tensor relu_mask = {};     // of a ReLU that follows a residual addition
+  // The norm's parameters for a convolution that computes its gradient sums, see Ops::fuses_norm_reductions(). Has the
+  // form of form_after_norm(), or is empty.
   Tensor rows = {};
-  // Of whose batches, as large as this one, the statistics are; null: of this one alone. Device::has_norm_groups() says
-  // where it may be another.
+  // Ranks whose batches, all of this size, share statistics. Null: this rank alone. Requires Device::has_norm_groups().
   NormGroup* group = nullptr;
 };
 
-// A batch norm in training. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running variance takes it) get
-// statistics_scale * value, overwritten or added to: slots of the flat gradient buffer.
+// A batch norm in training. `batch_mean` and `batch_variance` (unbiased, as for PyTorch's running variance) receive
+// statistics_scale * value, overwritten or added. They are slots of the flat gradient buffer.
 struct BatchNorm {
   NormWeights weights;
   NormSaved saved;
@@ -77,15 +77,15 @@ struct BatchNorm {
   Accumulate accumulate;
 };
 
-// A norm and an activation that have not been applied: whoever reads x reads z = activation(norm(x)) in its place.
+// A norm and an activation that were not applied: the reader of x uses z = activation(norm(x)) instead.
 struct DeferredNorm {
   static constexpr std::int64_t rows_per_channel = 5;
 
-  Tensor rows;  // of Ops::form_after_norm(); what is in them is the device's own
+  Tensor rows;  // of Ops::form_after_norm(); the content is private to the device
   Activation activation = Activation::none;
 };
 
-// A map as its reader takes it: z, or x itself without a deferred norm.
+// A map as its reader uses it: z, or x itself without a deferred norm.
 struct NormedMap {
   Tensor x;
   DeferredNorm norm = {};
@@ -93,7 +93,7 @@ struct NormedMap {
   bool is_deferred() const { return static_cast<bool>(norm.rows); }
 };
 
-// Where the gradients of a norm's weights go.
+// Outputs for the gradients of a norm's scale and shift.
 struct NormGradient {
   Tensor inverse_deviation;  // of NormSaved
   Tensor d_scale;
@@ -102,55 +102,55 @@ struct NormGradient {
   NormGroup* group = nullptr;  // of NormSaved
 };
 
-// The norm in front of a convolution, whose gradient its backward_data finds.
+// The norm that precedes a convolution. Backward-data computes its gradient sums.
 struct PreviousNorm {
-  NormedMap x;  // as the norm read it, with its rows
+  NormedMap x;  // the norm's input, with its rows
   NormGradient gradient = {};
-  // What the activation gave where it came after a residual: it let through where this is positive. Else empty.
+  // Output of the activation if it follows a residual: the gradient passes where y is positive. Otherwise empty.
   Tensor y = {};
 };
 
-// A gradient as its reader takes it: dy, or what the backward of a norm will make of dz. The convolution that reads it
-// first, in backward_weight, does so and leaves it in dy.
+// A gradient as its reader uses it: dy, or the deferred batch-norm backward of dz. The first convolution that reads it,
+// in backward-weight, applies the backward and stores the result in dy.
 struct NormedGradient {
   Tensor dy;
-  Tensor dz = {};    // after the activation; dy may alias it
-  NormedMap x = {};  // as the norm read it, with its rows as conv_backward_data_norm left them
+  Tensor dz = {};    // gradient of the norm's output; dy may alias it
+  NormedMap x = {};  // the norm's input, with its rows as conv_backward_data_norm left them
 
   bool is_deferred() const { return x.is_deferred(); }
 };
 
-// What a tensor is made with: see Device::make.
+// Arguments of Device::make.
 struct TensorForm {
   Shape shape;
   DType dtype;
   Layout layout;
 };
 
-// What logits ought to say.
+// Targets of the classification loss.
 struct Targets {
   // NOLINTNEXTLINE(google-explicit-constructor): labels alone are targets
   Targets(Tensor of_all, Tensor of_others = {}, Tensor of_first = {})
       : labels(std::move(of_all)), others(std::move(of_others)), shares(std::move(of_first)) {}
 
   Tensor labels;  // i32 [n]; -1: not counted, gradient zero
-  // Where each sample is mixed of two; else empty.
+  // For mixed samples (mixup); otherwise empty.
   Tensor others;  // i32 [n]: the other label
-  Tensor shares;  // fp32 [n]: what the target holds of the first label, from 0 to 1; the other has the rest
+  Tensor shares;  // fp32 [n]: weight of the first label, 0 to 1; the other label has the rest
 };
 
-// Where the gradient of softmax cross-entropy goes: d_logits = scale * loss_scale[0] * (softmax - target). Not wanted
-// if d_logits is empty; without loss scaling loss_scale is.
+// Gradient of softmax cross-entropy: d_logits = scale * loss_scale[0] * (softmax - target). An empty d_logits skips it;
+// an empty loss_scale means no loss scaling.
 struct LogitsGradient {
   Tensor d_logits;    // plain [n, classes]
-  Tensor loss_scale;  // [1]; the sums are not multiplied with it
+  Tensor loss_scale;  // [1]; does not affect the loss sums
 };
 
-// Softmax cross-entropy sums of the parts seen so far: two fp32 elements.
+// Sums of softmax cross-entropy over the micro-batches so far: two fp32 elements.
 struct LossSums {
   Tensor loss;  // [1] sum over samples of scale * loss
-  // [1] number of samples whose largest logit is the label's, of two labels that of the larger share (ties: the lowest
-  // class, the first label)
+  // [1] number of samples whose largest logit is the label's; with two labels, that of the larger share. Ties: the
+  // lowest class, the first label.
   Tensor correct;
 };
 
@@ -159,28 +159,28 @@ class Ops {
   virtual ~Ops() = default;
 
   // ---- convolution: x features or images [n, h, w, in], weight stored form, y features [n, h', w', out], no bias
-  // `sums` (u8 plain [sums_bytes], may be empty) gets what norm_forward needs to know of y.
+  // `sums` (plain u8 [sums_bytes], may be empty) receives the sums of y that norm_forward needs.
   virtual void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                             const Tensor& sums) = 0;
-  // Of an x without a deferred norm. Adding may take memory like dx for the while.
+  // For an x without a deferred norm. Accumulating may temporarily use memory of dx's size.
   virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                                   Accumulate accumulate) = 0;
   virtual void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy,
                                     const Tensor& dweight, Accumulate accumulate) = 0;
 
   // ---- batch norm over n, h, w, then (+ residual), then activation
-  // Training: by the statistics of this batch. `sums`: of the convolution that wrote x; empty: x is read once more.
-  // `residual` may be empty.
+  // Training: uses the statistics of this batch. `sums` comes from the convolution that wrote x; if it is empty, x is
+  // read once more. `residual` may be empty.
   virtual void norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
                             Activation activation, const Tensor& y) = 0;
-  // Evaluation: by the running statistics.
+  // Evaluation: uses the running statistics.
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
                           const Tensor& y) = 0;
-  // What the ReLU mask of a ReLU after a residual takes; 0: this device keeps none, and reads y.
+  // Bytes of the ReLU mask of a ReLU that follows a residual addition. 0: the device stores none and reads y.
   virtual std::int64_t relu_mask_bytes(const Shape&) const { return 0; }
-  // `y` may be empty where there was no residual or is a ReLU mask. dx may alias dy. `d_residual` (empty without
-  // residual) gets dy after the activation and may alias dy, but not dx.
+  // `y` may be empty without a residual or with a ReLU mask. dx may alias dy. `d_residual` (empty without residual)
+  // receives dy with the ReLU mask applied. It may alias dy, but not dx.
   virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;
@@ -194,7 +194,7 @@ class Ops {
   // ---- pooling. `winner` is u8 features: the place in the window, row by row, of the largest value (ties: the first).
   virtual void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) = 0;
   virtual void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) = 0;
-  // The binomial blur of Zhang 2019: each channel times [1 2 1] x [1 2 1] / 16 about every stride-th pixel, zeros
+  // The binomial blur of Zhang 2019: each channel times [1 2 1] x [1 2 1] / 16 around every stride-th pixel, zeros
   // beyond the edge. `stride` is 1 or 2; x [n, h, w, c], y [n, h', w', c], h' = ceil(h / stride).
   virtual void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
   virtual void blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) = 0;
@@ -207,13 +207,13 @@ class Ops {
   // gradient.
   virtual void flatten_forward(const Tensor& x, const Tensor& y) = 0;
   virtual void flatten_backward(const Tensor& dy, const Tensor& dx) = 0;
-  // Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel, channels c and up zero.
-  // x [n, h, w, c], y [n, h', w', c'], h' = ceil(h / stride).
+  // Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel; channels from c on are zero. x [n, h, w,
+  // c], y [n, h', w', c'], h' = ceil(h / stride).
   virtual void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
   virtual void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) = 0;
-  // y = x with every row of pixels from right to left; both `images` of one shape.
+  // y = x mirrored horizontally; both are `images` of the same shape.
   virtual void mirror(const Tensor& x, const Tensor& y) = 0;
-  // sum = sum + other, features of one shape.
+  // sum = sum + other; features of the same shape.
   virtual void add(const Tensor& other, const Tensor& sum) = 0;
 
   // ---- linear: x plain [n, in], weight [out, in], y plain [n, out]; always fp32
@@ -223,35 +223,36 @@ class Ops {
                                       Accumulate accumulate) = 0;
 
   // ---- loss: logits plain [n, classes]
-  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch; of two labels the onehots are mixed. Adds to
-  // `sums` or overwrites them.
+  // target = (1 - smoothing) * onehot + smoothing / classes, as in PyTorch; with two labels, onehot is their mix. Adds
+  // to `sums` or overwrites them.
   virtual void softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                                      const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) = 0;
 
-  // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before. Where a
-  // rule chooses, nothing is measured and there is no text.
+  // ---- kernel choices, as text with one line per layer and direction. They are measured on first use unless imported.
+  // Devices that choose by rule measure nothing and return no text.
   virtual bool measures_kernels() const = 0;
   virtual std::string export_plan() const = 0;
   virtual void import_plan(const std::string& plan) = 0;
-  // Choices of an earlier run: taken where they still fit, measured anew where not; never an error. They are part of
-  // export_plan() once they are in use.
+  // Choices of an earlier run. Used if they still work, otherwise measured again; never an error. export_plan()
+  // includes them once they are in use.
   virtual void suggest_plan(const std::string& plan) = 0;
 
-  // ---- norms that stay deferred: by the operations above unless the device overrides all of these
-  // What a convolution of so many output channels takes for its sums; 0: it leaves none.
+  // ---- deferred batch norm: uses the operations above unless the device overrides all of these
+  // Bytes of a convolution's sums for this number of output channels. 0: it computes none.
   virtual std::int64_t sums_bytes(std::int64_t) const { return 0; }
-  // Of what a norm of x leaves in memory for its reader: here its result.
+  // The form of what a norm of x leaves in memory for its reader. Here: the norm's result.
   virtual TensorForm form_after_norm(const Tensor& x) const { return {x.shape(), x.dtype(), x.layout()}; }
-  // norm_forward and norm_infer for whoever reads next: returns what it is to read. `z` is of that form.
+  // norm_forward and norm_infer for a reader that may apply the norm. Return what it reads. `z` has the form above.
   virtual NormedMap norm_forward_deferred(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
                                           Activation activation, const Tensor& z);
   virtual NormedMap norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                                         const Tensor& running_variance, Activation activation, const Tensor& z);
-  // conv_backward_data behind a norm: dz, the gradient after its activation, with the gradients of the norm's weights,
-  // and in its rows what NormedGradient takes. Adding is to the gradient of another reader, before the activation.
+  // conv_backward_data of a convolution that follows a norm. Computes dz, the gradient of the norm's output with the
+  // ReLU mask applied, and the gradients of scale and shift. Stores in the norm's rows what NormedGradient needs.
+  // Accumulating adds to another reader's gradient, before the ReLU mask.
   virtual void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
                                        const PreviousNorm& front, const Tensor& dz, Accumulate accumulate);
-  // Whether conv_backward_data_norm takes norms that have been applied, too, whose rows norm_forward left.
+  // Whether conv_backward_data_norm also handles norms that were applied, using the rows that norm_forward left.
   virtual bool fuses_norm_reductions() const { return false; }
 };
 

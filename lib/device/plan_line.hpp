@@ -1,4 +1,4 @@
-// A line of a plan, "problem = kernel": what was chosen for one convolution.
+// A line of a plan, "problem = kernel": the kernel chosen for one convolution.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@ namespace lockstep {
 
 struct PlanLine {
   std::string_view problem;  // ConvProblem::text()
-  std::string_view kernel;   // as the device names it
+  std::string_view kernel;   // in the device's notation
 };
 
-// Views into `line`. Empty where it is no such line.
+// Views into `line`. Empty if it has another form.
 inline std::optional<PlanLine> split_plan_line(std::string_view line) {
   constexpr std::string_view separator = " = ";
   const std::size_t middle = line.find(separator);

@@ -1,4 +1,4 @@
-// What activations and weights are computed in.
+// The data types of activations and weights in computations.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace lockstep {
 inline constexpr std::array<Choice<DType>, 3> precisions{
     {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
 
-// As --precision spells it.
+// The spelling of --precision.
 inline std::string precision_name(DType dtype) { return choice_name(precisions, dtype); }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// One element of a tensor in host memory, as fp32. For the edges of a program, not for a step.
+// Access to one element of a tensor in host memory, as fp32. For loading and saving, not for a step.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// `place` counts elements of storage. Values are rounded to the tensor's type; whole numbers lose their fraction.
+// `place` counts stored elements. Values are rounded to the tensor's type; integer types drop the fraction.
 void write_value(const Tensor& tensor, std::int64_t place, float value);
 float read_value(const Tensor& tensor, std::int64_t place);
 

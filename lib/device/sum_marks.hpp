@@ -1,5 +1,5 @@
-// How far a device has come with sums of gradients, in its own words: its queue writes them into the host's memory,
-// before and after each sum. Where a step is repeated from a captured graph, the host only knows that it was queued.
+// The progress of a device in its all-reduces. The device's stream writes these marks to host memory before and after
+// each sum. If a step replays a captured graph, the host only knows that it was queued.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 namespace lockstep {
 
 struct SumMarks {
-  std::uint64_t begun;     // sums that the device has come to so far: the one under way has this number
-  std::uint64_t bucket;    // of the last one begun: its place in the step, from 0
-  std::uint64_t begun_ns;  // when, by the device's clock
-  std::uint64_t ended;     // sums that have ended so far
+  std::uint64_t begun;     // sums started so far, which is the number of the current one
+  std::uint64_t bucket;    // of the last sum started: its index in the step, from 0
+  std::uint64_t begun_ns;  // when it started, by the device's clock
+  std::uint64_t ended;     // sums completed so far
   std::uint64_t ended_ns;
 };
 
-// What stands there now. The device may be writing: the numbers are not newer than what they tell of.
+// Reads the marks while the device may write them. Counts are never newer than the values they refer to.
 inline SumMarks read_marks(SumMarks& written) {
   const auto now = [](std::uint64_t& field) { return std::atomic_ref(field).load(std::memory_order_acquire); };
   SumMarks marks{};

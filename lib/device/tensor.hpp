@@ -33,14 +33,14 @@ constexpr std::int64_t size_of(DType dtype) {
 
 const char* name_of(DType dtype);  // "f32", "bf16", ...
 
-// How elements lie in memory. Named by use: the device decides the bytes.
+// The memory layout of elements. Names describe the use; the device decides the bytes.
 enum class Layout : std::uint8_t {
   plain,     // row-major in the order of the shape
-  images,    // [n, h, w, c]: what the loader writes and a first convolution reads. CPU: planar, n c h w, fp32
-  features,  // [n, h, w, c]: what layers pass on. CPU: blocked by channels, n c/B h w B, padding channels zero
+  images,    // [n, h, w, c]: written by the loader, read by a first convolution. CPU: planar, n c h w, fp32
+  features,  // [n, h, w, c]: between layers. CPU: blocked by channels, n c/B h w B, padding channels zero
 };
 
-// Up to four logical dimensions; pictures are [n, h, w, c].
+// Up to four logical dimensions; images are [n, h, w, c].
 struct Shape {
   std::array<std::int64_t, 4> dims{};
   int ndim = 0;
@@ -60,12 +60,12 @@ struct Shape {
   std::string text() const;  // "[128, 32, 32, 16]"
 };
 
-// A handle: copies share the storage, and the last one gives it back to the arena. Views (slices of flat arrays, memory
-// of someone else) own nothing and must not outlive what they view.
+// A handle. Copies share the storage; the last one returns it to the arena. Views (slices of flat arrays, foreign
+// memory) own nothing and must not outlive what they view.
 class Tensor {
  public:
   Tensor() = default;
-  // Takes over the one owner that Arena::allocate gave `block`.
+  // Takes over the ownership that Arena::allocate gave `block`.
   Tensor(ArenaBlock* block, Shape shape, DType dtype, Layout layout)
       : block_(block), data_(block->data), bytes_(block->bytes), shape_(shape), dtype_(dtype), layout_(layout) {}
   // A view of `bytes` bytes at `data`.

@@ -1,6 +1,6 @@
-// What all CPU code shares: cores, memory, and how wide this processor's vectors are.
+// What all CPU code shares: threads, memory and vector width.
 //
-// Layouts on the CPU, with B = `lanes` channels a block:
+// Layouts on the CPU, with B = `lanes` channels per block:
 //   features      [n, h, w, c]     n, ceil(c/B), h, w, B     padding channels zero (oneDNN nChw8c, nChw16c)
 //   images        [n, h, w, c]     n, c, h, w, fp32
 //   conv weight   [o, i, k, k]     i <= 3: ceil(o/B), k, k, i, B; otherwise ceil(o/B), ceil(i/B), k, k, B, B: rows are
@@ -18,15 +18,15 @@
 namespace lockstep::cpu {
 
 enum class Verbosity : std::uint8_t { quiet, verbose };
-enum class Convolutions : std::uint8_t { by_rule, direct };  // direct: none by Winograd
+enum class Convolutions : std::uint8_t { by_rule, direct };  // direct: Winograd is not used
 
-// Belongs to the device; everybody else holds a reference. One host thread drives it.
+// Owned by the device; all others hold a reference. Used by one host thread.
 struct CpuContext {
-  int threads;          // that this rank computes on
-  int lanes;            // channels a block: 16 with AVX-512, else 8
+  int threads;          // of this rank
+  int lanes;            // channels per block: 16 with AVX-512, otherwise 8
   Arena& arena;         // tensors and scratch memory
   DType precision;      // of activations: f32 or bf16
-  Verbosity verbosity;  // verbose: say which kernel was chosen for each layer and direction
+  Verbosity verbosity;  // verbose: print the kernel of each layer and direction
   Convolutions convolutions = Convolutions::by_rule;
 };
 
@@ -35,7 +35,7 @@ inline Tensor scratch_tensor(Arena& arena, std::int64_t bytes) {
   return {arena.allocate(std::max(bytes, Arena::alignment)), Shape{bytes}, DType::u8, Layout::plain};
 }
 
-// Where each of several users has floats of its own in scratch memory, in bytes.
+// Floats of several users, such as threads, in scratch memory. Offsets in bytes.
 struct ScratchPlaces {
   float* of(std::byte* scratch, std::int64_t user) const {
     return reinterpret_cast<float*>(scratch + first + user * stride);
@@ -44,7 +44,7 @@ struct ScratchPlaces {
   std::int64_t first, stride;
 };
 
-// Divides such memory: places in it, in bytes, each on a cache line of its own.
+// Divides scratch memory into parts on separate cache lines. take() returns offsets in bytes.
 class ScratchLayout {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -53,7 +53,7 @@ class ScratchLayout {
     return place;
   }
   std::int64_t take_floats(std::int64_t count) { return take(count * std::int64_t{sizeof(float)}); }
-  // So many floats for each of `users`, such as threads.
+  // `count` floats for each of `users`, such as threads.
   ScratchPlaces take_floats_each(std::int64_t users, std::int64_t count) {
     const std::int64_t stride = whole_lines(count * std::int64_t{sizeof(float)});
     return {take(users * stride), stride};

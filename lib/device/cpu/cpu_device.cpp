@@ -16,7 +16,7 @@
 namespace lockstep::cpu {
 namespace {
 
-// As the kernel names it: "AMD EPYC 9B14 96-Core Processor".
+// As the kernel reports it: "AMD EPYC 9B14 96-Core Processor".
 std::string processor_name() {
   // careful-open: below /proc
   std::ifstream file("/proc/cpuinfo");
@@ -27,7 +27,7 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-// The rule goes without saying.
+// The default rule is not mentioned.
 const char* words_for(Convolutions convolutions) {
   return convolutions == Convolutions::direct ? ", direct convolutions" : "";
 }
@@ -36,14 +36,14 @@ std::span<float> elements(const Tensor& stored) {
   return {stored.as<float>(), static_cast<std::size_t>(stored.shape().count())};
 }
 
-// Processors convert fp16, but hardly any computes in it.
+// Processors convert fp16, but few compute in it.
 const DeviceOptions& checked(const DeviceOptions& options) {
   require(options.precision != DType::f16, Failure::usage,
           "the CPU does not compute in fp16 (--precision fp16). Use --precision bf16, or a GPU?");
   return options;
 }
 
-// fp32 has no use for products of bf16: its bits do not depend on them, and its device is not named for them.
+// fp32 does not use bf16 products: neither its bits nor its device name depend on them.
 InstructionSet set_for(const DeviceOptions& options) {
   const InstructionSet set = choose_instruction_set(options.instruction_set);
   if (options.local_rank == 0) {
@@ -68,7 +68,7 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
                .convolutions = options.direct_convolutions ? Convolutions::direct : Convolutions::by_rule},
       ops_(context_, set_),
       flat_(context_, loops_of(set_).vectors.f32) {
-  set_loop_threads(context_.threads);  // of loops that know no context
+  set_loop_threads(context_.threads);  // for loops without a context
 }
 
 std::string CpuDevice::description() const {
@@ -88,7 +88,7 @@ Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {
 
 Tensor CpuDevice::make_lasting(std::int64_t count, DType dtype) {
   Tensor tensor = make(Shape{count}, dtype, Layout::plain);
-  // By all threads: most of the time goes into pages that the system clears when they are first touched.
+  // On all threads: most of the time is spent on pages that the system clears when they are first touched.
   parallel_parts(context_.threads, tensor.bytes(), [&](std::int64_t first, std::int64_t last) {
     std::memset(tensor.data() + first, 0, static_cast<std::size_t>(last - first));
   });

@@ -1,4 +1,4 @@
-// The CPU cores of one rank as a device.
+// A device: the CPU cores of one rank.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace lockstep::cpu {
 
 class CpuDevice final : public Device {
  public:
-  // Throws Error(usage) for what this processor cannot do.
+  // Throws Error(usage) for options that this processor does not support.
   explicit CpuDevice(const DeviceOptions& options);
 
   Ops& ops() override { return ops_; }
@@ -51,7 +51,7 @@ class CpuDevice final : public Device {
   std::vector<Tensor> lasting_;
 };
 
-// Throws Error(usage) for what this processor cannot do. DeviceOptions::name is not looked at.
+// Throws Error(usage) for options that this processor does not support. Ignores DeviceOptions::name.
 std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options);
 
 }  // namespace lockstep::cpu

@@ -12,16 +12,16 @@ namespace {
 
 static_assert(DeferredNorm::rows_per_channel == norm_rows);
 
-// As features, rows of a channel block lie together: [blocks][norm_rows][B].
+// Stored as features, so the rows of a channel block are contiguous: [blocks][norm_rows][B].
 NormTable table_of(const Tensor& rows, std::int64_t lanes) { return {rows.as<float>(), rows.shape()[3], lanes}; }
 
-// For whole blocks of channels.
+// For whole channel blocks.
 OutputSums sums_in(const Tensor& memory) {
   auto* const first = reinterpret_cast<double*>(memory.data());
   return {first, first + memory.shape().count() / (2 * std::int64_t{sizeof(double)})};
 }
 
-// The norm in front of a convolution, as its kernels take it: null where there is none.
+// The deferred norm of a convolution's input, in the form that kernels take. Null if there is none.
 class PreviousNormRows {
  public:
   explicit PreviousNormRows(const NormedMap& x) : exists_(x.is_deferred()) {

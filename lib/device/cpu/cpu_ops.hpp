@@ -1,4 +1,4 @@
-// The arithmetic of the CPU: convolutions and matrix products by their engines, everything else by the vector loops.
+// Ops on the CPU: convolutions and matrix products by their engines, everything else by the vector loops.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace lockstep::cpu {
 
 class CpuOps final : public Ops {
  public:
-  // Runs the loops of `set`, which this processor must have; its lanes are the context's.
+  // Uses the loops of `set`, which this processor must support; its lanes are the context's.
   CpuOps(const CpuContext& context, InstructionSet set);
 
   void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,

@@ -10,7 +10,7 @@
 
 namespace lockstep::cpu {
 
-// Where a limit on address space (ulimit -v, strict overcommit) refuses the whole, half may pass.
+// If a limit on address space (ulimit -v, strict overcommit) rejects the full size, tries half, and so on.
 ReservedMemory::ReservedMemory(std::int64_t bytes) : bytes_(bytes) {
   constexpr std::int64_t least_bytes = 64 << 20;
   void* range = MAP_FAILED;
@@ -25,7 +25,7 @@ ReservedMemory::ReservedMemory(std::int64_t bytes) : bytes_(bytes) {
           "cannot reserve {} MiB for tensors: {} (a limit on address space?). Raise ulimit -v?", least_bytes >> 20,
           system_error_message(reason));
   data_ = static_cast<std::byte*>(range);
-  // Large pages are a wish: without them the run is a little slower and nothing else.
+  // Large pages are optional: without them the run is only slightly slower.
   madvise(range, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
 }
 

@@ -1,4 +1,4 @@
-// A range of addresses that takes physical memory only where it is used.
+// An address range that uses physical memory only where it is touched.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace lockstep::cpu {
 
 class ReservedMemory {
  public:
-  // As many bytes as the system grants, at most `bytes`. Throws Error(out_of_memory) if it grants nothing useful.
+  // As many bytes as the system grants, at most `bytes`. Throws Error(out_of_memory) if it grants too little.
   explicit ReservedMemory(std::int64_t bytes);
   ReservedMemory(const ReservedMemory&) = delete;
   ReservedMemory& operator=(const ReservedMemory&) = delete;
@@ -22,7 +22,7 @@ class ReservedMemory {
   std::int64_t bytes_;
 };
 
-// Memory of this machine.
+// Physical memory of this machine.
 std::int64_t physical_bytes();
 
 }  // namespace lockstep::cpu

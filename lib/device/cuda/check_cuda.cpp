@@ -6,7 +6,7 @@
 namespace lockstep::cuda {
 namespace {
 
-// cudaErrorContained, which the oldest toolkits that serve do not name: a hardware error kept within this process.
+// cudaErrorContained, missing in the oldest supported toolkits: a hardware error confined to this process.
 constexpr auto memory_contained = static_cast<cudaError_t>(226);
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
@@ -16,7 +16,7 @@ std::string sentence(std::string_view library, std::string_view task, std::strin
   return fmt::format("{} could not {}: {} [{}:{}]", library, task, words, at.file_name(), at.line());
 }
 
-// The terminate handler ends the job with nothing unwound: the destructors on the way would call into a lost context.
+// Ends the job by the terminate handler, without unwinding: destructors would call into a lost context.
 [[noreturn]] void end_at_once(Failure failure, const std::string& text) {
   try {
     throw Error(failure, text);
@@ -58,7 +58,7 @@ Failure failure_of(cudaError_t code) {
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorDevicesUnavailable:
     case cudaErrorSystemNotReady:
-    case cudaErrorUnknown:  // a GPU that fell off the bus has no code of its own
+    case cudaErrorUnknown:  // a GPU that fell off the bus has no error code of its own
       return Failure::bad_node;
     default:
       return Failure::other;
@@ -99,7 +99,7 @@ Unusable unusable(cudaError_t code, int driver_version, int runtime_version) {
                           version_text(driver_version), version_text(runtime_version)),
               "Update the driver, or use --device cpu?"};
     case cudaErrorNoKernelImageForDevice:
-    case cudaErrorInvalidDeviceFunction:  // what looking a kernel up gives
+    case cudaErrorInvalidDeviceFunction:  // returned by looking up a kernel
     case cudaErrorUnsupportedPtxVersion:
       return {"this build has no code for this GPU", "Rebuild with its architecture in CMAKE_CUDA_ARCHITECTURES."};
     case cudaErrorDevicesUnavailable:

@@ -23,10 +23,10 @@ void require_usable(cudaError_t code) {
   throw Error(failure, unusable_here(code).sentence());
 }
 
-// Opens the GPU and makes it this thread's.
+// Opens the GPU for this thread.
 void take_gpu(int index) {
   require_usable(cudaSetDevice(index));
-  require_usable(cudaFree(nullptr));  // creates the context now, not within the first measured call
+  require_usable(cudaFree(nullptr));  // creates the context now, not in the first measured call
   require_usable(find_kernel());
 }
 
@@ -41,7 +41,7 @@ std::string describe_gpu(int index) {
                      address_of_gpu(index));
 }
 
-// Which GPU of a kind it is, and where, does not matter.
+// Describes the kind of the GPU; its index and host do not matter.
 std::string describe_plan(int index, const DeviceOptions& options) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, index), "describe a GPU");
@@ -74,7 +74,7 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
   flat_ = make_flat_passes(*context_, *this, stream());
 }
 
-// Work may be queued on memory that goes now.
+// Queued work may still use this memory.
 CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream())); }
 
 void CudaDevice::reserve_memory(int sharers) {
@@ -134,7 +134,7 @@ void CudaDevice::store(ParameterKind kind, std::span<const std::int64_t> dims, s
   copy_to_device(packed.data(), stored.bytes(), stored.data());
   if (precision() == DType::f32) return;
   Lasting* const array = array_of(stored.data());
-  if (array == nullptr) return;  // a tensor of a test, in no parameter array
+  if (array == nullptr) return;  // a test's tensor, not in a parameter array
   if (!array->narrow) {
     const Tensor narrow = make(array->values.shape(), precision(), Layout::plain);
     check_cuda(cudaMemsetAsync(narrow.data(), 0, static_cast<std::size_t>(narrow.bytes()), stream()), "clear memory");

@@ -1,4 +1,4 @@
-// One GPU as a device: a stream on which everything is queued, and its memory, reserved once.
+// One GPU as a device: one stream for all work, and its memory, reserved once.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace lockstep::cuda {
 
-// How a step is queued again.
+// How a step is repeated.
 enum class StepReplay : std::uint8_t { from_graph, from_host };
 
 class CudaDevice final : public Device, public NarrowCopies {
  public:
-  // Takes the GPU that choose_gpu() gives this rank. Throws Error(usage) where no GPU can be used, with the reason.
+  // Opens the GPU that choose_gpu() returns for this rank. Throws Error(usage) with the reason if no GPU can be used.
   explicit CudaDevice(const DeviceOptions& options);
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
@@ -45,7 +45,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
             std::span<float> values) override;
 
-  // Enough to hide the host's work on a step behind the device's.
+  // Enough to overlap the host's work on a step with the device's.
   int steps_ahead() const override { return 2; }
   std::unique_ptr<CapturedGraph> make_captured_graph() override;
   std::unique_ptr<Readback> make_readback(std::int64_t count) override;
@@ -55,8 +55,8 @@ class CudaDevice final : public Device, public NarrowCopies {
 
   std::int64_t free_bytes() const { return arena_->largest_free_bytes(); }
   cudaStream_t stream() const { return stream_.get(); }
-  // The same elements of a parameter array in the device's precision, which whoever changes the values has to keep up.
-  // Null in fp32, and for arrays that no parameter was stored in.
+  // The same elements of a parameter array in the device's precision. Code that changes the values must update the
+  // copy. Null in fp32, and for arrays without a stored parameter.
   std::byte* narrow_copy(const Tensor& values) const override;
 
  private:

@@ -12,16 +12,16 @@ struct DestroyTemplate {
 };
 using Template = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyTemplate>;
 
-// What is queued on the stream while this lives is recorded instead of run.
+// While this object lives, work queued on the stream is captured instead of run.
 class Capture {
  public:
-  // Of this thread alone: NCCL's and other threads' calls go on as usual.
+  // Captures this thread only: calls of NCCL and other threads run as usual.
   explicit Capture(cudaStream_t stream) : stream_(stream) {
     check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin to record a step");
   }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
-  // An exception leaves a stream that can be used again.
+  // After an exception, the stream is usable again.
   ~Capture() {
     if (stream_ == nullptr) return;
     cudaGraph_t unfinished = nullptr;
@@ -51,7 +51,7 @@ Graph record(cudaStream_t stream, const std::function<void()>& work) {
 
 }  // namespace
 
-// The first run is not recorded: libraries load code and take workspaces then.
+// The first run is not captured: libraries load code and allocate workspaces then.
 void CudaGraph::run(const std::function<void()>& work) {
   if (state_ == State::fresh) {
     work();
@@ -63,7 +63,7 @@ void CudaGraph::run(const std::function<void()>& work) {
     graph_ = record(stream_, work);
     state_ = State::recorded;
   }
-  assert(arena_.used_bytes() == bytes_in_use_);  // else somebody's memory lies where the graph writes
+  assert(arena_.used_bytes() == bytes_in_use_);  // otherwise a tensor is where the graph writes
   check_cuda(cudaGraphLaunch(graph_.get(), stream_), "repeat a recorded step");
 }
 

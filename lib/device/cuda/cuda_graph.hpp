@@ -1,4 +1,4 @@
-// A captured graph as a CUDA graph: a step is then one launch instead of hundreds.
+// A captured step as a CUDA graph: one launch instead of hundreds.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,8 +18,8 @@ using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGra
 
 class CudaGraph final : public CapturedGraph {
  public:
-  // `stream` and `arena`, whose memory the work takes, outlive this. Work on other streams is recorded where events
-  // order it between work on this one.
+  // `stream` and `arena`, from which the work allocates, outlive this. Work on other streams is captured if events
+  // order it between work on this stream.
   CudaGraph(cudaStream_t stream, const Arena& arena) : stream_(stream), arena_(arena) {}
 
   void run(const std::function<void()>& work) override;
@@ -29,7 +29,7 @@ class CudaGraph final : public CapturedGraph {
 
   cudaStream_t stream_;
   const Arena& arena_;
-  std::int64_t bytes_in_use_ = 0;  // beside the recorded work
+  std::int64_t bytes_in_use_ = 0;  // outside the captured work
   State state_ = State::fresh;
   Graph graph_;
 };

@@ -27,7 +27,7 @@ CudaOps::CudaOps(const CudaContext& context, const LibraryContext& libraries, co
 std::byte* CudaOps::operand_of(const Tensor& weight) const {
   if (context().precision == DType::f32) return weight.data();
   std::byte* const narrow = copies_.narrow_copy(weight);
-  assert(narrow != nullptr);  // Device::store made it
+  assert(narrow != nullptr);  // created by Device::store
   return narrow;
 }
 

@@ -1,4 +1,4 @@
-// The arithmetic of a GPU: convolutions by cuDNN, linear layers by cuBLASLt, all else by kernels of our own.
+// Ops on a GPU: convolutions by cuDNN, linear layers by cuBLASLt, everything else by own kernels.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace lockstep::cuda {
 
 class CudaOps final : public KernelOps<CudaLaunch> {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   CudaOps(const CudaContext& context, const LibraryContext& libraries, const NarrowCopies& copies);
 
   void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,

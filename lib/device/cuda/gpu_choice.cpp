@@ -12,8 +12,8 @@ namespace {
 
 using Seen = std::vector<std::vector<std::string>>;
 
-// By address, the rank that drives the GPU: as many ranks as can be have one of their own (augmenting paths, Kuhn
-// 1955).
+// Maps a GPU's address to the rank that uses it. Gives as many ranks as possible their own GPU (maximum bipartite
+// matching by augmenting paths, Kuhn 1955).
 std::map<std::string, std::size_t> assign(const Seen& seen) {
   std::map<std::string, std::size_t> driver;
   for (std::size_t rank = 0; rank < seen.size(); ++rank) {
@@ -28,7 +28,7 @@ std::map<std::string, std::size_t> assign(const Seen& seen) {
       }
       return false;
     };
-    // A free GPU first: nobody has to move, and where all see the same, rank and GPU count alike.
+    // A free GPU first, so no rank has to move. If all ranks see the same GPUs, rank n gets GPU n.
     const auto free = std::ranges::find_if(seen[rank], [&](const std::string& gpu) { return !driver.contains(gpu); });
     if (free != seen[rank].end()) {
       driver[*free] = rank;

@@ -1,4 +1,4 @@
-// Flat arrays between fp32 and the half precision in which a library computes or a network carries them.
+// Converts flat arrays between fp32 and half precision, for library calls and the network.
 #pragma once
 
 #include "device/cuda/launch/launch.hpp"
@@ -6,8 +6,8 @@
 
 namespace lockstep::cuda {
 
-// values = sums, or values += sums. Both hold values.shape().count() elements; `sums` is f32, bf16 or f16 and padded to
-// whole vectors of eight. Stream-ordered.
+// values (+)= sums. Both hold values.shape().count() elements. `sums` is f32, bf16 or f16 and padded to whole vectors
+// of eight. Stream-ordered.
 void widen_into(const CudaLaunch& launch, const Tensor& sums, const Tensor& values, Accumulate accumulate);
 
 // narrowed = values, rounded to nearest; `narrowed` is bf16 or f16. Stream-ordered.

@@ -1,4 +1,4 @@
-// What the calls of cuDNN and cuBLAS share.
+// What calls of cuDNN and cuBLAS share.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,11 +11,11 @@
 
 namespace lockstep::cuda {
 
-enum class Products : std::uint8_t { fp32, tf32 };             // of fp32 operands
-enum class Determinism : std::uint8_t { any, deterministic };  // deterministic: the same bits in every run
+enum class Products : std::uint8_t { fp32, tf32 };             // for fp32 operands
+enum class Determinism : std::uint8_t { any, deterministic };  // deterministic: same bits in every run
 enum class Verbosity : std::uint8_t { quiet, verbose };
 
-// Belongs to the device; everybody else holds a reference. One host thread drives it.
+// Owned by the device; all others hold a reference. Used by one host thread.
 struct LibraryContext {
   Arena& arena;
   cudaStream_t stream;
@@ -24,8 +24,8 @@ struct LibraryContext {
   Verbosity verbosity;
 };
 
-// Memory for the duration of one operation. Given back while work on it is queued: whoever gets it next queues after
-// it, on the same stream.
+// Memory for the duration of one operation. It may be freed while work on it is queued: its next user queues later work
+// on the same stream.
 inline Tensor scratch_bytes(Arena& arena, std::int64_t bytes) {
   return {arena.allocate(std::max(bytes, Arena::alignment)), Shape{bytes}, DType::u8, Layout::plain};
 }

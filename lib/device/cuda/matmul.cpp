@@ -22,7 +22,7 @@ using MatrixLayout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, DestroyLayout
 using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, DestroyOperation>;
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, DestroyPreference>;
 
-// A matrix in memory, before it is transposed.
+// A matrix in memory, before transposition.
 MatrixLayout matrix(std::int64_t rows, std::int64_t columns) {
   cublasLtMatrixLayout_t made = nullptr;
   check_cublas(cublasLtMatrixLayoutCreate(&made, CUDA_R_32F, static_cast<std::uint64_t>(rows),
@@ -56,7 +56,7 @@ Preference preference() {
   check_cublas(
       cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &memory, sizeof memory),
       "state a preference");
-  // cuBLAS would take 256 for granted; parameters lie on cache lines.
+  // cuBLAS assumes 256 by default; parameters are aligned to cache lines.
   const std::uint32_t alignment = Arena::alignment;
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,

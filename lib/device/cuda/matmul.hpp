@@ -1,4 +1,4 @@
-// The three products of a linear layer by cuBLASLt, fp32. Shapes as in Ops: x [n, in], weight [out, in], y [n, out].
+// The three products of a linear layer by cuBLASLt, in fp32. Shapes as in Ops: x [n, in], weight [out, in], y [n, out].
 #pragma once
 
 #include <cublasLt.h>
@@ -23,7 +23,7 @@ class Matmul {
   void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate);
 
  private:
-  // C = op(A) op(B), column by column, as cuBLAS counts: our rows are its columns, so each product is of transposes.
+  // C = op(A) op(B) in cuBLAS's column-major order. Row-major matrices are its transposes, so operands are exchanged.
   struct Product {
     std::int64_t m, n, k;
     cublasOperation_t a_order;

@@ -5,7 +5,7 @@
 namespace lockstep::cuda {
 namespace {
 
-// For modules that are loaded later, NCCL's buffers and recorded steps.
+// For modules that are loaded later, NCCL's buffers and captured graphs.
 constexpr std::size_t left_alone = std::size_t{2} << 30;
 
 }  // namespace

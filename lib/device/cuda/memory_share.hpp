@@ -1,4 +1,4 @@
-// How much of a GPU's memory a rank reserves when it opens the GPU.
+// How much GPU memory a rank reserves when it opens the GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,8 @@ struct GpuMemory {
   std::size_t total;
 };
 
-// Bytes: all that is free but what libraries need, or an equal part of half the memory where `sharers` ranks drive one
-// GPU, which open it one after another. Throws Error(out_of_memory) where something else has taken so much that less is
-// left.
+// Returns bytes: all free memory except what libraries need. If `sharers` ranks use one GPU, which they open one after
+// another: an equal share of half the memory. Throws Error(out_of_memory) if other processes leave less.
 std::size_t memory_share(const GpuMemory& memory, int sharers);
 
 }  // namespace lockstep::cuda

@@ -20,7 +20,7 @@ void PinnedReadback::start(const Tensor& values) {
 bool PinnedReadback::has_arrived() const {
   const cudaError_t state = cudaEventQuery(arrived_.get());
   if (state == cudaErrorNotReady) {
-    static_cast<void>(cudaGetLastError());  // CUDA notes it like an error, and the next kernel's start would find it
+    static_cast<void>(cudaGetLastError());  // CUDA records this as an error, which the next kernel launch would report
     return false;
   }
   check_cuda(state, "tell whether a step has ended");

@@ -1,4 +1,4 @@
-// Values that travel into pinned host memory of their own, with an event after them.
+// Copies values to pinned host memory and records an event after the copy.
 #pragma once
 
 #include "device/cuda/side_stream.hpp"

@@ -1,4 +1,4 @@
-// What engines were chosen for: a plan holds for nothing else.
+// The conditions for which engines were chosen. A plan is valid only for the same ones.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct GpuKind {
   std::string name;
   int major = 0;  // compute capability
   int minor = 0;
-  std::size_t cudnn_version = 0;  // as cuDNN numbers itself: 91900
+  std::size_t cudnn_version = 0;  // cuDNN's own numbering: 91900
 };
 
 // "cuda: NVIDIA H200, compute capability 9.0, cuDNN 9.19.0, f32, tf32, deterministic"

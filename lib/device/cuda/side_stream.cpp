@@ -27,7 +27,7 @@ Event make_timed_event() {
 SideStream::SideStream(cudaStream_t main)
     : main_(main), side_(make_stream()), main_reached_(make_event()), side_reached_(make_event()) {}
 
-// A wait holds what the event stood for when it was queued, so that an event may be recorded again at once.
+// A wait uses the event's state at the time it is queued, so the event can be recorded again at once.
 void SideStream::wait_for_main() {
   check_cuda(cudaEventRecord(main_reached_.get(), main_), "record an event");
   check_cuda(cudaStreamWaitEvent(side_.get(), main_reached_.get(), 0), "order a side stream behind the device's work");

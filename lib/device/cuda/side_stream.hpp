@@ -1,4 +1,4 @@
-// A stream of work beside a device's own: copies and reductions that run while the device computes.
+// A second stream for copies and reductions that run while the device computes.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,19 +20,19 @@ using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CloseStream>
 using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CloseEvent>;
 
 Stream make_stream();
-Event make_event();        // without a clock
-Event make_timed_event();  // with one
+Event make_event();        // without timing
+Event make_timed_event();  // with timing
 
-// The two streams wait for each other on the device only. The host never waits here.
+// The streams wait for each other on the device only. The host never waits here.
 class SideStream {
  public:
   // `main` outlives this.
   explicit SideStream(cudaStream_t main);
 
   cudaStream_t handle() const { return side_.get(); }
-  // What is queued on the side stream from now on runs after everything queued on the main one so far.
+  // Work queued on the side stream from now on runs after all work queued on the main stream so far.
   void wait_for_main();
-  // What is queued on the main stream from now on runs after everything queued on the side one so far.
+  // Work queued on the main stream from now on runs after all work queued on the side stream so far.
   void make_main_wait();
 
  private:
@@ -42,7 +42,7 @@ class SideStream {
   Event side_reached_;
 };
 
-// Host memory that the device reads and writes by itself; zero at first.
+// Host memory that the device accesses directly. Initially zero.
 class PinnedMemory {
  public:
   explicit PinnedMemory(std::int64_t bytes);

@@ -11,15 +11,14 @@ constexpr auto mark_words = static_cast<std::int64_t>(sizeof(SumMarks) / sizeof(
 
 }  // namespace
 
-// With unified addressing, which every GPU since compute capability 2.0 has, pinned memory is mapped, and its address
-// is the same on both sides.
+// Unified addressing (compute capability 2.0 and later) maps pinned memory at the same address on host and device.
 SumMarker::SumMarker(Device& device, cudaStream_t stream)
     : stream_(stream),
       memory_(sizeof(SumMarks)),
       told_(new (memory_.data()) SumMarks{}),
       kept_(reinterpret_cast<SumMarks*>(device.make_lasting(mark_words, DType::i64).data())) {}
 
-// Marks may be under way into memory that goes now.
+// The device may still be writing marks to this memory.
 SumMarker::~SumMarker() { static_cast<void>(cudaStreamSynchronize(stream_)); }
 
 void SumMarker::begin() { mark_sum(CudaLaunch(stream_), {kept_, told_, SumEdge::begins, bucket_++}); }

@@ -1,4 +1,4 @@
-// Marks a stream before and after each sum of gradients. Recorded and repeated with whatever else is queued there.
+// Marks a stream before and after each all-reduce of gradients. Captured and replayed with the work queued there.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,26 +11,26 @@ namespace lockstep::cuda {
 
 class SumMarker {
  public:
-  // Takes memory of `device`, which outlives this, as `stream` does.
+  // Allocates memory of `device`. `device` and `stream` outlive this.
   SumMarker(Device& device, cudaStream_t stream);
   SumMarker(const SumMarker&) = delete;
   SumMarker& operator=(const SumMarker&) = delete;
   ~SumMarker();
 
-  // Stream-ordered: right before what sums the next bucket of a step, and right after it.
+  // Stream-ordered. Call right before and right after the all-reduce of the step's next bucket.
   void begin();
   void end();
-  // The next bucket is the first of another step.
+  // The next bucket is the first one of a new step.
   void end_step() { bucket_ = 0; }
 
-  // In the host's memory, where the device writes; as long as this lives.
+  // In host memory, written by the device. Valid while this object lives.
   SumMarks& marks() const { return *told_; }
 
  private:
   cudaStream_t stream_;
   PinnedMemory memory_;
   SumMarks* told_;
-  SumMarks* kept_;  // in the device's memory
+  SumMarks* kept_;  // in device memory
   std::uint64_t bucket_ = 0;
 };
 

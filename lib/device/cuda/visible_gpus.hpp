@@ -1,4 +1,4 @@
-// The GPUs of this node, before one of them is opened.
+// The GPUs of this node, queried before one is opened.
 #pragma once
 
 #include <string>

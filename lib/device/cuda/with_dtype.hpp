@@ -1,4 +1,4 @@
-// From a tensor's element type to a template argument.
+// Converts a tensor's element type to a template argument.
 #pragma once
 
 #include <cassert>
@@ -26,7 +26,7 @@ void with_dtype(DType dtype, const Act& act) {
     case DType::u8:
       break;
   }
-  assert(false);  // no type of features
+  assert(false);  // not a type of features
 }
 
 }  // namespace lockstep::cuda

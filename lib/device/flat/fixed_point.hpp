@@ -1,5 +1,5 @@
-// Sums of fp32 values that are the same in any order and any grouping: whole multiples of a small power of two, added
-// in 64 bits.
+// Reproducible sums of fp32 values, equal in any order and grouping. Values become integer multiples of a small power
+// of two and are added in 64 bits.
 #pragma once
 
 #include <cmath>
@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-// A value stands for value * 2^fraction_bits, rounded to nearest. 40 bits: a step of 9e-13 is what fp32 has next to
-// 1.5e-5, about the size of a gradient; and whole sums may reach 2^22.
+// A value is stored as value * 2^fraction_bits, rounded to nearest. With 40 bits, the step of 9e-13 is that of fp32
+// near 1.5e-5, about the size of a gradient, and sums may reach 2^22.
 struct FixedPoint {
   static constexpr int fraction_bits = 40;
 
-  float limit;  // a value must be smaller in size: then so many of them as are meant cannot leave 64 bits
+  float limit;  // exclusive bound on |value|: then the intended number of terms cannot overflow
 
-  LOCKSTEP_HOST_DEVICE bool holds(float value) const { return std::fabs(value) < limit; }  // no NaN either
+  LOCKSTEP_HOST_DEVICE bool holds(float value) const { return std::fabs(value) < limit; }  // false for NaN
   LOCKSTEP_HOST_DEVICE std::int64_t fixed(float value) const {
     return nearest_whole(static_cast<double>(holds(value) ? value : 0.0F) * 0x1p40);
   }

@@ -1,5 +1,4 @@
-// Passes over the flat arrays of a model, on the device that holds them: what a step needs beside the layers'
-// arithmetic.
+// Passes over the flat arrays of a model, on the device that holds them: the part of a step outside the layers.
 #pragma once
 
 #include <memory>
@@ -13,25 +12,25 @@
 
 namespace lockstep {
 
-// Of one optimizer: fp32, plain, one-dimensional, laid out alike. `values` may be longer than the gradients, which say
-// how much of it is updated.
+// Arrays of one optimizer: fp32, plain, one-dimensional, equally laid out. `values` may be longer than `gradients`;
+// only the length of `gradients` is updated.
 struct UpdateArrays {
   Tensor gradients;
   Tensor values;
-  std::vector<Tensor> states;  // as many as the rule keeps
+  std::vector<Tensor> states;  // Rule::states arrays
 };
 
-// Where judge() finds what it is_paused on in the metric slots of the flat gradient buffer.
+// Indices of judge()'s inputs in the metric slots of the flat gradient buffer.
 struct MetricSlots {
   std::int64_t loss;
   std::int64_t overflow;
 };
 
-// One of an optimizer's passes over its arrays.
+// A pass of an optimizer over its arrays.
 class FlatUpdate {
  public:
   virtual ~FlatUpdate() = default;
-  // By what stands in the record; changes no weight unless the verdict there is `applied`. Stream-ordered.
+  // Uses the values in the record. Changes no weight unless the verdict there is `applied`. Stream-ordered.
   virtual void run(const StepRecord& record) = 0;
 };
 
@@ -40,30 +39,29 @@ class FlatPasses {
  public:
   virtual ~FlatPasses() = default;
 
-  // An update of `arrays` by `rule`, element by element. `runs` lie one after another, the first at element 0, and
-  // begin at multiples of 16. The norms that a rule adapts its rates by are the same whatever the number of threads.
-  // The device outlives the update.
+  // Updates `arrays` by `rule`, element by element. `runs` are contiguous, start at element 0 and at multiples of 16.
+  // Norms that a rule uses for its rates do not depend on the number of threads. The device outlives the update.
   virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                   const UpdateArrays& arrays) = 0;
 
-  // A look at `gradients` that puts their norm into the record, and a scale that bounds it by `limit`: see clip_step().
-  // The norm is the same whatever the number of threads. The device outlives it.
+  // Stores the norm of `gradients` in the record, and a gradient scale that clips it to `limit`, see clip_step(). The
+  // norm does not depend on the number of threads. The device outlives the update.
   virtual std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) = 0;
 
   // slot[0] = value.
   virtual void set(const Tensor& slot, float value) = 0;
-  // Puts the verdict on a step into its record, and a copy of `metric slots`.
+  // Stores the verdict on a step in its record, and a copy of `metric_slots`.
   virtual void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) = 0;
-  // running = averaged(running, momentum, batch), unless the verdict in the record is another than `applied`.
+  // running = averaged(running, momentum, batch), if the verdict in the record is `applied`.
   virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
-  // mean = averaged(mean, share, values), with the share that the rule gives after this step.
+  // mean = averaged(mean, share, values), with the rule's share after this step (EMA).
   virtual void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) = 0;
-  // The elements of both change places, `values` being a parameter array or one that no layer reads.
+  // Swaps the elements of both. `values` is a parameter array or an array that no layer reads.
   virtual void exchange(const Tensor& values, const Tensor& other) = 0;
-  // Overwrites count[0] with how many of `values` are not smaller in size than `limit` (NaNs are not), or adds it.
+  // count[0] (+)= number of `values` with |value| >= `limit` or NaN.
   virtual void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
 
-  // Between fp32 values and sums in i64, place by place: see FixedPoint. What it does not hold adds nothing.
+  // Converts between fp32 values and i64 sums, element by element, see FixedPoint. Values it cannot hold add nothing.
   virtual void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) = 0;
   virtual void values_of_fixed(const Tensor& sums, const Tensor& values) = 0;
 };

@@ -1,8 +1,8 @@
-// What an optimizer does to one element of a model's flat arrays, on the host and on a GPU alike.
+// An optimizer's update of one element of a model's flat arrays, on the host and on a GPU.
 //
-// A rule is its constants, the number of state arrays it keeps, the rates of a run of elements in a step, and the
-// arithmetic of one element by them. Every device makes one pass over the arrays of it: a new rule is a struct here and
-// its name in UpdateRule.
+// A rule has constants, a number of state arrays, rates for a run of elements in a step, and the update of one element
+// by these rates. Devices turn it into one pass over the arrays. A new optimizer is a struct here and its name in
+// UpdateRule.
 #pragma once
 
 #include <cmath>
@@ -13,10 +13,10 @@
 
 namespace lockstep {
 
-// Whether the rate of a run of elements follows the norms of its weights and gradients; only LARS asks.
-enum class Adaptation : std::uint8_t { none, by_norms };
+// Whether the learning rate of a run depends on the norms of its weights and gradients. Only LARS uses it.
+enum class Adaption : std::uint8_t { none, by_norms };
 
-// Elements [first, first + count) that are updated alike; a whole parameter where the rate adapts.
+// Elements [first, first + count) with the same update; a whole parameter if the rate adapts.
 struct UpdateRun {
   std::int64_t first;
   std::int64_t count;
@@ -24,27 +24,27 @@ struct UpdateRun {
   Adaptation adaption = Adaptation::none;
 };
 
-// What holds for all elements in a step.
+// Values for all elements in a step.
 struct StepRates {
   float learning_rate;
-  float gradient_scale;  // 1 / loss scale, or less where gradients are clipped
-  float applied_steps;   // this one included
+  float gradient_scale;  // 1 / loss scale, or less if gradients are clipped
+  float applied_steps;   // including this one
 };
 
-// Sums of squares over a run; gradients as they lie there, unscaled.
+// Sums of squares over a run; gradients are still scaled.
 struct RunSquares {
   double values = 0;
   double gradients = 0;
 };
 
-// How a device comes by the rates of a run.
+// How a device gets the rates of a run.
 enum class RatesAre : std::uint8_t {
-  copied,      // from the step's and the run's: every thread of a GPU does so for itself
-  calculated,  // once a step and run, ahead of the pass
+  copied,      // from the step's and the run's values; each GPU thread does so itself
+  calculated,  // once per step and run, before the pass
   adapted,     // likewise, from the run's sums of squares
 };
 
-// What steers the update of an element.
+// Parameters of an element's update.
 struct ElementRates {
   float learning_rate;
   float gradient_scale;
@@ -71,7 +71,7 @@ struct SgdRule {
     return {step.learning_rate, step.gradient_scale, run.weight_decay};
   }
 
-  // One line without a branch serves both kinds.
+  // One expression without a branch serves both kinds.
   LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {
     const float own = kind == Momentum::nesterov ? 1.0F : 0.0F;
     const float look_ahead = kind == Momentum::nesterov ? momentum : 1.0F;
@@ -81,8 +81,8 @@ struct SgdRule {
   }
 };
 
-// Layer-wise adaptive rates, as You et al. 2017 ("Large batch training of convolutional networks", algorithm 1) and
-// MLPerf's reference state them: the rate is part of the velocity.
+// Layer-wise adaptive rate scaling, as in You et al. 2017 ("Large batch training of convolutional networks", algorithm
+// 1) and MLPerf's reference: the learning rate is part of the velocity.
 //
 //   local    = trust * |values| / (|gradients| + weight_decay * |values|)   of a run that adapts, if both norms are
 //                                                                           above zero; else 1
@@ -118,7 +118,7 @@ struct LarsRule {
   }
 };
 
-// base^exponent for a whole exponent, by products alone: no library's rounding is in it.
+// base^exponent for an integer exponent, by multiplications only, so it does not depend on a library's rounding.
 LOCKSTEP_HOST_DEVICE inline double whole_power(double base, std::int64_t exponent) {
   double power = 1;
   for (; exponent > 0; exponent >>= 1) {
@@ -141,14 +141,14 @@ struct AdamWRule {
   static constexpr RatesAre rates_are = RatesAre::calculated;
   struct Rates {
     float gradient_scale;
-    float kept;          // of the value
+    float kept;          // factor of the old value
     float step;          // learning rate / (1 - beta1^t)
     float second_scale;  // 1 / sqrt(1 - beta2^t)
   };
 
   float beta1;
   float beta2;
-  float epsilon;  // above zero, or padding would become NaN
+  float epsilon;  // greater than zero, or padding would become NaN
 
   LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& /*squares*/) const {
     const auto t = static_cast<std::int64_t>(step.applied_steps);
@@ -168,7 +168,7 @@ struct AdamWRule {
 
 using UpdateRule = std::variant<SgdRule, LarsRule, AdamWRule>;
 
-// running = (1 - momentum) * running + momentum * batch: the convention of PyTorch's batch norm.
+// running = (1 - momentum) * running + momentum * batch, as in PyTorch's batch norm.
 LOCKSTEP_HOST_DEVICE inline float averaged(float running, float momentum, float batch) {
   return (1.0F - momentum) * running + momentum * batch;
 }

@@ -1,9 +1,9 @@
-// Our own convolution kernels: one object computes one problem, by a family of algorithms.
+// Own convolution kernels. One object computes one ConvProblem, by one family of algorithms: direct or Winograd.
 //
-// Which family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed.
-// Partial sums are cut by shape alone and added in one order, so no bit of a result depends on the number of threads.
-// Sums are fp32; so are products, but those from features in bf16 where the processor multiplies pairs of them, direct
-// and of Winograd's gradients: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
+// Family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed. Partial
+// sums are split by shape alone and added in a fixed order, so no bit depends on the number of threads. Sums are fp32.
+// Products are fp32, or of bf16 pairs if features are bf16 and the processor multiplies pairs: in direct kernels and in
+// Winograd's backward passes. Then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
 #pragma once
 
 #include <array>
@@ -18,19 +18,19 @@
 
 namespace lockstep::cpu {
 
-// Which products of Winograd's, of features in bf16, are of pairs where the set multiplies those. A training takes
-// those of backward alone: see device/cpu/README.md.
+// Which Winograd products of bf16 features use pairs, if the instruction set multiplies them. Training uses `backward`,
+// see device/cpu/README.md.
 enum class WinogradPairs : std::uint8_t { none, backward, all };
 
 struct KernelTarget {
-  InstructionSet set;  // one that runs here
+  InstructionSet set;  // must run on this processor
   int threads;
-  bool bf16_products = multiplies_bf16(set);  // by direct kernels, of features in bf16; slow where the set has none
+  bool bf16_products = multiplies_bf16(set);  // direct kernels, bf16 features; slow if the set multiplies no pairs
   WinogradPairs winograd_pairs = WinogradPairs::backward;
 };
 
-// The norm in front of a convolution: z = activation(factor * x + offset) stands for x, and padding around the picture
-// stays zero. [blocks][norm_rows][B], see NormRow; rows of channels that do not exist are zero.
+// The deferred norm of a convolution's input: z = activation(factor * x + offset) replaces x; padding stays zero.
+// `rows`: [blocks][norm_rows][B], see NormRow. Rows of padding channels are zero.
 struct InputNorm {
   BlockNorm of(std::int64_t block, std::int64_t lanes) const { return {rows + block * norm_rows * lanes, activation}; }
 
@@ -43,8 +43,8 @@ inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t
   return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
 }
 
-// The norm behind a convolution, whose gradient is deferred: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
-// stands for dz, and is left in `dx`, which may be dz. [blocks][norm_rows][B], as of InputNorm.
+// The deferred backward of the norm that follows a convolution: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
+// replaces dz and is stored in `dx`, which may be dz. `rows`: [blocks][norm_rows][B], as in InputNorm.
 struct DeferredNormGradient {
   const float* rows;
   const std::byte* x;
@@ -53,20 +53,20 @@ struct DeferredNormGradient {
 
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
-  // forward and backward_weight: is applied while x is read. backward_data: dx ends after the norm's activation, as
-  // dz, which the sums of `sums` are about; `mask_x` is x as it is stored, `mask_y` what lets the gradient through
-  // where it is positive, or null: then the norm of x does.
+  // forward, backward-weight: applied while x is read. backward-data: the norm whose ReLU mask turns dx into dz; `sums`
+  // are of dz. `mask_x` is that norm's stored input. The gradient passes where `mask_y` is positive or, if `mask_y` is
+  // null, where the norm of x is.
   const InputNorm* x_norm = nullptr;
   const std::byte* mask_x = nullptr;
   const std::byte* mask_y = nullptr;
-  // backward_weight: is applied while dy, which is dz then, is read.
+  // backward-weight: applied while dy, which is then dz, is read.
   const DeferredNormGradient* dy_norm = nullptr;
-  const OutputSums* sums = nullptr;  // forward: of y before it is rounded; backward_data with a norm
-  // backward_weight: add takes the whole sum to dweight once. backward_data: add takes it to dx, before a ReLU mask.
+  const OutputSums* sums = nullptr;  // forward: of y before rounding; backward-data: of dz
+  // add: backward-weight adds the whole sum to dweight once; backward-data adds to dx before the ReLU mask.
   Accumulate accumulate = Accumulate::overwrite;
 
   BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const { return cpu::norm_of(x_norm, block, lanes); }
-  // Of backward_data's norm. Without an activation there is none.
+  // The ReLU mask of backward-data's norm; open if it has no activation.
   ReluMask relu_mask() const {
     if (x_norm->activation == Activation::none) return ReluMask::open;
     return mask_y != nullptr ? ReluMask::from_y : ReluMask::from_x;
@@ -81,18 +81,18 @@ class ConvKernel {
   virtual ~ConvKernel() = default;
 
   virtual std::int64_t scratch_bytes() const = 0;
-  virtual std::string name() const = 0;  // of the algorithm, as a bench prints it
-  // `scratch` is aligned to a cache line; what it holds means nothing before or after. Blocking.
+  virtual std::string name() const = 0;  // of the algorithm, for benches
+  // `scratch` is aligned to a cache line. Its content is undefined before and after. Blocking.
   virtual void run(const ConvCall& call, std::byte* scratch) = 0;
 };
 
-// Null where the family does not compute the problem.
+// Null if Winograd does not compute the problem.
 std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target);
-// Whether Winograd is faster than direct kernels. Its error is ten times theirs: about 1e-6 to 1e-5 of the largest
+// Whether Winograd is faster than the direct kernel. Its error is ten times as large: about 1e-6 to 1e-5 of the largest
 // value.
 bool winograd_pays(const ConvProblem& problem);
-// Whether Winograd's products are of pairs of bf16.
+// Whether Winograd multiplies pairs of bf16.
 bool winograd_takes_pairs(const ConvProblem& problem, const KernelTarget& target);
-std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target);  // computes them all
+std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target);  // any problem
 
 }  // namespace lockstep::cpu

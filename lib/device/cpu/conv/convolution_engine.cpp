@@ -25,8 +25,7 @@ std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const Kernel
 }
 
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target) {
-  // At stride 2 Winograd's products of fp32 save less than direct products of pairs do; tiles of pairs save more at
-  // any.
+  // At stride 2, direct products of pairs save more than Winograd in fp32. AMX tiles of pairs save more at any stride.
   const bool is_faster_direct =
       multiplies_pairs(problem, target) &&
       (multiplies_bf16_tiles(target.set) || (problem.conv.stride > 1 && !winograd_takes_pairs(problem, target)));

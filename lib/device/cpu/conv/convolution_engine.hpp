@@ -1,5 +1,5 @@
-// Convolutions on the CPU by kernels of our own: which one is a fixed function of the shape and the instruction set, so
-// that nothing is timed, and two processes always compute the same.
+// Convolutions on the CPU by own kernels. The kernel is a fixed function of the shape and the instruction set: nothing
+// is timed, and two processes always compute the same.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace lockstep::cpu {
 
-// The kernel of the rule: Winograd where it pays, direct for all else.
+// The kernel that the rule selects: Winograd if it pays, direct otherwise.
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target);
 
 class ConvolutionEngine {
  public:
-  // `set` is one that runs here; its lanes are the context's. `context` outlives this.
+  // `set` must run on this processor; its lanes are the context's. `context` outlives this.
   ConvolutionEngine(const CpuContext& context, InstructionSet set);
 
-  // Tensors as in Ops, in the layouts of cpu_context.hpp. `call`: what else a kernel is to do; its operands are set
-  // here. Blocking. After the first call for a shape nothing is allocated outside the arena.
+  // Tensors as in Ops, in the layouts of cpu_context.hpp. `call` holds the optional work of a kernel; its operands are
+  // set here. Blocking. After the first call for a shape, nothing is allocated outside the arena.
   void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y, ConvCall call = {});
   void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                           ConvCall call = {});

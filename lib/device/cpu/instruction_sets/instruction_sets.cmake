@@ -1,5 +1,5 @@
-# Writes what C++ knows of the instruction sets, from their table in CMakeLists.txt: the header known_sets.hpp, a source
-# for each set and kind of loops (loops.cpp.in), and the source in which they meet (loops_of.cpp.in).
+# Generates the C++ sources of the instruction sets from their table in CMakeLists.txt: the header known_sets.hpp, one
+# source per set and kind of loops (loops.cpp.in), and the source with all tables (loops_of.cpp.in).
 
 # An entry of the table.
 macro(instruction_set id)
@@ -30,7 +30,7 @@ macro(instruction_set_loops loops tables)
   set(${loops}_PIECES ${ARGN})
 endmacro()
 
-# The set whose `loops` a set takes: its own or, in turn, those of the set that it extends.
+# The set whose `loops` a set uses: its own or, recursively, those of the set that it extends.
 function(instruction_set_with loops set found)
   if(NOT loops IN_LIST ${set}_LOOPS)
     instruction_set_with(${loops} ${${set}_EXTENDS} set)
@@ -53,7 +53,7 @@ function(write_loops set loops)
   configure_file(loops.cpp.in ${source} @ONLY)
   target_sources(lockstep_device PRIVATE ${source})
   set(flags ${${set}_FLAGS})
-  if(LOCKSTEP_SANITIZE)  # unrolled loops with a sanitizer's checks take the optimiser more than five minutes each
+  if(LOCKSTEP_SANITIZE)  # with a sanitizer's checks, unrolled loops take the optimizer more than five minutes each
     list(APPEND flags -O1)
   endif()
   if(loops IN_LIST ${set}_SMALL_LOOPS)
@@ -109,6 +109,6 @@ function(write_instruction_sets)
   target_sources(lockstep_device PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/loops_of.cpp)
   target_include_directories(lockstep_device PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lockstep)
-  # For instruction_sets_test.py: each set with what its registers hold.
+  # For instruction_sets_test.py: each set with its REGISTER_LANES.
   set_property(GLOBAL PROPERTY LOCKSTEP_INSTRUCTION_SETS ${checked_sets})
 endfunction()

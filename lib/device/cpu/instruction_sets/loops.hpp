@@ -1,5 +1,5 @@
-// The inner loops of the CPU, for one thread, as tables of functions: compiled once for each instruction set, chosen
-// when a device is opened.
+// The CPU's inner loops for one thread, as tables of functions. Compiled once per instruction set, chosen when a device
+// is opened.
 #pragma once
 
 #include "device/cpu/conv/winograd/winograd_loops.hpp"
@@ -15,7 +15,7 @@ struct InstructionSetLoops {
   const WinogradTables& winograd;
 };
 
-// `set` is one that runs here.
+// `set` must run on this processor.
 const InstructionSetLoops& loops_of(InstructionSet set);
 
 }  // namespace lockstep::cpu

@@ -7,7 +7,7 @@
 namespace lockstep::cpu {
 
 bool has_tiles() {
-  constexpr unsigned int leaf = 7;  // its EDX (Intel SDM, volume 2A, CPUID)
+  constexpr unsigned int leaf = 7;  // feature bits are in its EDX (Intel SDM, volume 2A, CPUID)
   constexpr unsigned int products_of_bf16 = 1U << 22;
   constexpr unsigned int tiles = 1U << 24;
   unsigned int eax = 0;
@@ -18,8 +18,8 @@ bool has_tiles() {
 }
 
 bool may_use_tiles() {
-  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, which older systems lack
-  constexpr long tile_data = 18;               // the state's number in XCR0
+  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, missing in older systems
+  constexpr long tile_data = 18;               // number of the state in XCR0
   static const bool is_granted = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
   return is_granted;
 }

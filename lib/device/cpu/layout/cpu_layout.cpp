@@ -8,12 +8,12 @@
 namespace lockstep::cpu {
 namespace {
 
-// Calls visit(place in PyTorch's order, place in storage) for every weight of [out, in, kernel, kernel].
+// Calls visit(index in PyTorch's order, index in storage) for every weight of [out, in, kernel, kernel].
 template <typename Visit>
 void for_each_weight(std::span<const std::int64_t> dims, int lanes, Visit visit) {
   const std::int64_t in = dims[1];
-  const bool is_first = in <= max_image_channels;
-  const std::int64_t rows = is_first ? in : lanes;  // input channels next to each other in a block
+  const bool is_first = in <= most_image_channels;
+  const std::int64_t rows = is_first ? in : lanes;  // input channels per block
   const std::int64_t in_blocks = (in + rows - 1) / rows;
   const std::int64_t window = dims[2] * dims[3];
   std::int64_t place = 0;
@@ -27,7 +27,7 @@ void for_each_weight(std::span<const std::int64_t> dims, int lanes, Visit visit)
   }
 }
 
-// Calls visit(place in [n, h, w, c], place in storage) for every element.
+// Calls visit(index in [n, h, w, c], index in storage) for every element.
 template <typename Visit>
 void for_each_pixel(const Shape& shape, Layout layout, int lanes, Visit visit) {
   assert(shape.ndim == 4);

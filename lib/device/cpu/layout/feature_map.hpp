@@ -1,4 +1,4 @@
-// A feature map as the CPU stores it: n, ceil(c/B), h, w, B.
+// A feature map as stored on the CPU: n, ceil(c/B), h, w, B.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct FeatureMap {
   std::int64_t vectors() const { return images * blocks() * pixels(); }
   std::int64_t bytes() const { return vectors() * lanes * element_bytes; }
   std::int64_t plane_bytes() const { return pixels() * lanes * element_bytes; }
-  // Channels of `block` that exist; the others are padding.
+  // Channels of `block` without padding.
   std::int64_t channels_in(std::int64_t block) const { return std::min(lanes, channels - block * lanes); }
 
   std::byte* plane(std::int64_t image, std::int64_t block) const {
@@ -42,9 +42,10 @@ struct FeatureMap {
   std::int64_t element_bytes;
 };
 
-// A feature map cut into pieces for threads: each is the same channel block of a few consecutive images.
+// A feature map split into pieces for threads. Each piece is one channel block of a few consecutive images.
 struct ImagePieces {
-  // 2,048 pixels: 64 to 128 KiB, much more than handing out a piece costs and little enough for many threads.
+  // 2,048 pixels are 64 to 128 KiB: much more work than the cost of handing out a piece, and small enough for many
+  // threads.
   static constexpr std::int64_t pixels_wanted = 2048;
 
   explicit ImagePieces(const FeatureMap& map)

@@ -1,3 +1,6 @@
+// Batch norm in one or two passes over a feature map. Training reads x twice: for the moments and to normalize; sums
+// from the convolution save the first pass. Backward sums dz and dz * (x - mean), then computes dx. All sums are per
+// piece, see piece_sums.hpp; the factors of a channel are in a NormTable (norm_table.hpp).
 #include "device/cpu/norm/norm.hpp"
 
 #include <algorithm>
@@ -10,8 +13,8 @@
 namespace lockstep::cpu {
 namespace {
 
-// Channel blocks that are taken together: their part of the map stays in the shared cache from the first pass to the
-// second, which halves the reads from memory.
+// Bytes of the channel blocks that are processed together. Their part of the map stays in the shared cache between the
+// two passes, which halves the reads from memory.
 constexpr std::int64_t group_bytes = 4 << 20;
 
 std::int64_t blocks_together(const FeatureMap& map, std::int64_t maps_read) {
@@ -19,8 +22,8 @@ std::int64_t blocks_together(const FeatureMap& map, std::int64_t maps_read) {
   return std::clamp<std::int64_t>(group_bytes / std::max<std::int64_t>(block_bytes, 1), 1, map.blocks());
 }
 
-// For each group of channel blocks: first(piece, block) for all, then between(block, end) for all blocks before `end`,
-// then second(piece, block). Each thread comes back to the pieces it had.
+// For each group of channel blocks: first(piece, block) for all, then between(block, end) for the blocks before `end`,
+// then second(piece, block). Each thread gets the same pieces in both passes.
 template <typename First, typename Between, typename Second>
 void two_passes(int threads, const FeatureMap& map, std::int64_t together, const First& first, const Between& between,
                 const Second& second) {
@@ -46,14 +49,14 @@ NormTable scratch_table(const Tensor& memory, const FeatureMap& map) {
   return {reinterpret_cast<float*>(memory.data()), map.channels, map.lanes};
 }
 
-// `kept`: where its rows are to stay, or empty.
+// `kept`: where the rows are kept, or empty.
 Tensor table_memory(const CpuContext& context, const FeatureMap& map, const Tensor& kept = {}) {
   if (kept) return kept;
   return scratch_tensor(context.arena, NormTable::floats_for(map.channels, map.lanes) * size_of(DType::f32));
 }
 
-// One pass over a feature map by the rows: y = activation(factor * x + offset (+ residual)).
-class Normalize {
+// A pass over a feature map: y = activation(factor * x + offset (+ residual)).
+class Normalise {
  public:
   Normalize(const VectorLoops& loops, const NormTable& table, const Tensor& x, const Tensor& residual,
             Activation activation, const Tensor& y)
@@ -82,8 +85,8 @@ class Normalize {
   ImagePieces pieces_;
 };
 
-// The moments of every channel, as sums of x minus some value of that channel: a mean far from zero would cancel the
-// variance.
+// The moments of every channel, as sums of x minus a value of that channel. Otherwise a mean far from zero would cancel
+// the variance.
 class ChannelMoments {
  public:
   ChannelMoments(const CpuContext& context, const VectorLoops& loops, const FeatureMap& x)
@@ -118,8 +121,8 @@ class ChannelMoments {
   Tensor memory_;
 };
 
-// The two passes of backward. After a residual the first leaves dz in d_residual, and the second takes it from there;
-// otherwise both find dz from dy and x, which costs no memory traffic.
+// The two passes of backward. After a residual, the first pass leaves dz in d_residual for the second. Otherwise both
+// compute dz from dy and x, without memory traffic of its own.
 class Backward {
  public:
   Backward(const CpuContext& context, const VectorLoops& loops, const NormTable& table, const Tensor& x,

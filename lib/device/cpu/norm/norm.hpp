@@ -1,5 +1,5 @@
-// Batch norm with residual and activation over blocked feature maps: the operations of Ops by the same names, and their
-// steps where a norm is deferred.
+// Batch norm with residual and activation over blocked feature maps: the operations of Ops with the same names, and the
+// steps of a deferred batch norm.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
@@ -12,7 +12,7 @@ namespace lockstep::cpu {
 
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const BatchNorm& norm,
                   const Tensor& residual, Activation activation, const Tensor& y);
-// The same by the sums of x and x * x that its convolution left.
+// The same, from the sums of x and x * x that the convolution left.
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const OutputSums& sums,
                   const BatchNorm& norm, const Tensor& residual, Activation activation, const Tensor& y);
 
@@ -33,18 +33,18 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
                    const Tensor& dy, const NormWeights& weights, Activation activation, const NormSaved& saved,
                    const NormGradients& gradients);
 
-// The table of a norm by the statistics of a batch, from the sums of y and y * y or by a pass over x.
+// The table of a norm from batch statistics: from the sums of y and y * y, or by a pass over x.
 void set_batch_norm(const CpuContext& context, const Tensor& x, const OutputSums& sums, const BatchNorm& norm,
                     const NormTable& table);
 void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const BatchNorm& norm,
                     const NormTable& table);
-// The table of a norm by running statistics.
+// The table of a norm from running statistics.
 void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tensor& variance, const NormTable& table);
 // y = activation(norm(x) (+ residual)).
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y);
-// The gradients of a norm's weights, and the table that a reader of its gradient takes, from the sums of dz and
-// dz * (x - mean).
+// The gradients of a norm's scale and shift, and the table for the deferred batch-norm backward, from the sums of dz
+// and dz * (x - mean).
 void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputSums& sums, const NormGradient& gradient,
                        const NormTable& table);
 

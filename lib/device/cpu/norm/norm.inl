@@ -1,4 +1,6 @@
-// Batch norm and bias. Included inside a namespace per instruction set, after vectors.inl.
+// Loops of batch norm and bias over one channel block. Forward: z = factor * x + offset. Backward: dx = factor * ((dz -
+// mean_dz) + x_factor * (x - mean)), with the rows of NormRow (vector_loops.hpp). Sums are taken in the pass that
+// stores the values. Included in a namespace per instruction set, after vectors.inl.
 
 template <typename Storage>
 void moments(const void* x_data, Planes planes, const float* shift, double* sums) {
@@ -47,7 +49,7 @@ void store_with_moments(const float* values, std::int64_t values_stride, Planes 
   });
 }
 
-// dz of dy, and what it adds to a norm's two sums.
+// dz from dy, and its contribution to a norm's two sums.
 template <typename Storage, ReluMask relu_mask>
 struct MaskedSums {
   MaskedSums(const Storage* norm_x, const Storage* mask_y, const float* rows) : norm(rows), x(norm_x), y(mask_y) {}

@@ -28,7 +28,7 @@ void NormTable::set_from_batch(std::int64_t channel, const Spread& spread, const
   set_forward(channel, norm.weights, saved_mean, saved_inverse);
 }
 
-// Scale and shift as one multiplication and one addition. The same arithmetic wherever the ReLU mask is recomputed.
+// Scale and shift as one multiplication and one addition. Recomputing the ReLU mask uses the same arithmetic.
 void NormTable::set_forward(std::int64_t channel, const NormWeights& weights, float mean,
                             float inverse_deviation) const {
   const float factor = weights.scale.as<float>()[channel] * inverse_deviation;

@@ -1,4 +1,4 @@
-// A norm as a table of rows, and what is known of a channel when they are set.
+// A norm as a table of rows, and the statistics of a channel that set them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lockstep::cpu {
 
-// Sums over the `count` values of a channel and, for Moments, what was taken from each value before.
+// Sums over the `count` values of a channel, each minus `origin`.
 struct Moments {
   double sum, square;
   double origin;
@@ -24,22 +24,22 @@ struct Spread {
 
 Spread spread_of(const Moments& moments);
 
-// Of dz and of dz * (x - mean).
+// Sums of dz and of dz * (x - mean).
 struct GradientSums {
   double dz, dz_x;
 };
 
-// A norm as loops and kernels take it: the rows of NormRow for every channel block.
+// A norm as loops and kernels read it: the rows of NormRow for every channel block.
 //
 //   [channel block][norm_rows][B]     block 0: factor    f0 f1 ... fB-1      z = factor * x + offset
 //                                              offset    o0 o1 ... oB-1
 //                                              ...
 //                                     block 1: factor    ...
 //
-// Rows of channels that do not exist are zero, so that padding channels stay zero after the norm.
+// Rows of padding channels are zero, so padding channels stay zero after the norm.
 class NormTable {
  public:
-  // `memory` holds floats_for(channels, lanes).
+  // `memory` holds floats_for(channels, lanes) floats.
   NormTable(float* memory, std::int64_t channels, std::int64_t lanes)
       : memory_(memory), channels_(channels), lanes_(lanes) {}
   static std::int64_t floats_for(std::int64_t channels, std::int64_t lanes) {
@@ -50,9 +50,9 @@ class NormTable {
   std::int64_t channels() const { return channels_; }
   void clear() const;
 
-  // Forward, from the statistics of a batch, which go into `norm.saved` and the step's as well.
+  // Forward, from batch statistics. Also stores them in `norm.saved` and in the step's statistics.
   void set_from_batch(std::int64_t channel, const Spread& spread, const BatchNorm& norm) const;
-  // Forward, from the statistics as they are kept.
+  // Forward, from stored statistics.
   void set_forward(std::int64_t channel, const NormWeights& weights, float mean, float inverse_deviation) const;
   // Backward, from the sums over `count` values.
   void set_backward(std::int64_t channel, const GradientSums& sums, double count, double inverse_deviation) const;

@@ -1,4 +1,5 @@
-// From what one rank's part says of a norm to its table: by itself, or with what a group's other ranks say of theirs.
+// From a rank's statistics of its micro-batch to the norm's table, alone or together with the other ranks of a group
+// (synchronized batch norm).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct Channels {
   std::int64_t first, end;
 };
 
-// Two values of every channel from each rank of a group.
+// Two values per channel from each rank of a group.
 class GroupValues {
  public:
   GroupValues(const CpuContext& context, NormGroup& group, std::int64_t channels)
@@ -24,18 +25,18 @@ class GroupValues {
         memory_(scratch_tensor(context.arena, (group.size() + 1) * 2 * channels * std::int64_t{sizeof(double)})) {}
 
   int ranks() const { return group_.size(); }
-  // Of this rank.
+  // Sets this rank's values.
   void set(std::int64_t channel, double first, double second) {
     all()[2 * channel] = first;
     all()[2 * channel + 1] = second;
   }
-  // Collective within the group, once all are set.
+  // Collective within the group. Call once all values are set.
   void gather() { group_.all_gather({all(), values_}, {all() + values_, values_ * static_cast<std::size_t>(ranks())}); }
   double first(int rank, std::int64_t channel) const { return of(rank)[2 * channel]; }
   double second(int rank, std::int64_t channel) const { return of(rank)[2 * channel + 1]; }
 
  private:
-  double* all() const { return reinterpret_cast<double*>(memory_.data()); }  // this rank's own, then each rank's
+  double* all() const { return reinterpret_cast<double*>(memory_.data()); }  // own values, then each rank's
   const double* of(int rank) const { return all() + values_ * (1 + static_cast<std::size_t>(rank)); }
 
   NormGroup& group_;
@@ -43,7 +44,7 @@ class GroupValues {
   Tensor memory_;
 };
 
-// Of all ranks' values of a channel, of which each has `count`: added in the order of ranks, alike on each.
+// Combines all ranks' values of a channel, `count` values each. Adds in rank order, so all ranks get the same bits.
 inline Spread spread_of(const GroupValues& spreads, std::int64_t channel, double count) {
   const double ranks = spreads.ranks();
   double mean = 0;
@@ -56,7 +57,8 @@ inline Spread spread_of(const GroupValues& spreads, std::int64_t channel, double
   return {mean, variance, count * ranks};
 }
 
-// `spread_of_part` gives the statistics of this rank's part. With a group `channels` are all that the norm has.
+// `spread_of_part` returns the statistics of this rank's micro-batch. With a group, `channels` must be all channels of
+// the norm.
 template <typename SpreadOf>
 void set_forward_from_parts(const CpuContext& context, Channels channels, const BatchNorm& norm, const NormTable& table,
                             const SpreadOf& spread_of_part) {
@@ -79,7 +81,8 @@ void set_forward_from_parts(const CpuContext& context, Channels channels, const 
   }
 }
 
-// The same for backward. Gradients of the weights are of this rank's part, and summed with all others.
+// The same for backward. Gradients of scale and shift are of this rank's micro-batch; the all-reduce adds the other
+// ranks'.
 template <typename SumsOf>
 void set_backward_from_parts(const CpuContext& context, Channels channels, double count, const NormGradient& gradient,
                              const NormTable& table, const SumsOf& sums_of) {

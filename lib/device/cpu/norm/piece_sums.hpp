@@ -1,5 +1,5 @@
-// Sums over pixels, per channel, apart for each piece of the work: pieces are cut by the shape alone and added in one
-// order, so that no bit depends on who computed which piece.
+// Per-channel sums over pixels, kept separately for each piece of the work. Pieces are cut by shape alone and added in
+// a fixed order, so no bit depends on which thread computed a piece.
 //
 //   [channel block][piece][quantity][lane]     doubles
 #pragma once
@@ -16,7 +16,7 @@ inline void put(const Tensor& slot, std::int64_t place, double value, Accumulate
   target = accumulate == Accumulate::add ? target + static_cast<float>(value) : static_cast<float>(value);
 }
 
-// Sums over all pixels for the norm next to an output, for whole blocks of channels.
+// Sums over all pixels for the norm next to an output, for whole channel blocks.
 struct OutputSums {
   double* first;   // of y, or of dz
   double* second;  // of y * y, or of dz * (x - mean)
@@ -24,7 +24,7 @@ struct OutputSums {
 
 struct PieceSums {
   std::int64_t bytes() const { return pieces * blocks * piece_values() * std::int64_t{sizeof(double)}; }
-  // [quantities][lanes], in `memory` of as many bytes.
+  // The sums of a piece: [quantities][lanes], in `memory` of bytes() bytes.
   double* of(std::byte* memory, std::int64_t piece, std::int64_t block) const {
     return reinterpret_cast<double*>(memory) + (block * pieces + piece) * piece_values();
   }
@@ -33,7 +33,7 @@ struct PieceSums {
     for (std::int64_t piece = 0; piece < pieces; ++piece) sum += of(memory, piece, block)[quantity * lanes + lane];
     return sum;
   }
-  // Of two quantities.
+  // Adds all pieces, for two quantities.
   void add_up(std::byte* memory, const OutputSums& totals) const {
     for (std::int64_t block = 0; block < blocks; ++block) {
       for (std::int64_t lane = 0; lane < lanes; ++lane) {

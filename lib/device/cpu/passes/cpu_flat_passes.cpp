@@ -77,7 +77,7 @@ void CpuFlatPasses::exchange(const Tensor& values, const Tensor& other) {
 }
 
 void CpuFlatPasses::count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) {
-  constexpr std::uint32_t all_but_sign = 0x7fffffff;  // as whole numbers, sizes and NaNs are in the order of sizes
+  constexpr std::uint32_t all_but_sign = 0x7fffffff;  // as integers, magnitudes and NaNs keep their order
   const auto bound = std::bit_cast<std::uint32_t>(limit);
   const float* const v = values.as<float>();
   std::atomic<std::int64_t> found = 0;
@@ -95,7 +95,7 @@ void CpuFlatPasses::count_outside(const Tensor& values, float limit, const Tenso
 
 void CpuFlatPasses::sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) {
   assert(sums.shape().count() == values.shape().count());
-  const std::int64_t keep = accumulate == Accumulate::add ? -1 : 0;  // a mask: one loop serves both
+  const std::int64_t keep = accumulate == Accumulate::add ? -1 : 0;  // a mask, so one loop serves both
   const float* const v = values.as<float>();
   auto* const s = sums.as<std::int64_t>();
   parallel_parts(context_.threads, values.shape().count(), [=](std::int64_t first, std::int64_t last) {

@@ -1,4 +1,4 @@
-// Passes over flat arrays in host memory, on all threads of the rank. No result depends on their number.
+// Passes over flat arrays in host memory, on all threads of the rank. No result depends on the number of threads.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
@@ -9,7 +9,7 @@ namespace lockstep::cpu {
 
 class CpuFlatPasses final : public FlatPasses {
  public:
-  // `context` outlives this, and the updates.
+  // `context` outlives this and the updates.
   CpuFlatPasses(const CpuContext& context, const VectorLoops& loops) : context_(context), loops_(loops) {}
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,

@@ -1,4 +1,5 @@
-// An optimizer's pass over flat arrays in host memory. No result depends on the number of threads.
+// An optimizer's pass over flat arrays in host memory. First the rates of each run, then one loop over all elements. No
+// result depends on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class CpuFlatUpdate final : public FlatUpdate {
     if (!is_applied(record)) return;
     find_rates({*record.at(step_learning_rate).as<float>(), *record.at(step_gradient_scale).as<float>(),
                 *record.at(step_applied_steps).as<float>()});
-    // One part of all runs a thread: a network has a run for each norm, most of them tiny.
+    // Each thread takes one part of all runs, because most of a network's runs are tiny.
     parallel_parts(context_.threads, arrays_.gradients.shape().count(), [&](std::int64_t first, std::int64_t last) {
       for (std::size_t index = 0; index < runs_.size(); ++index) {
         const UpdateRun& run = runs_[index];
@@ -61,7 +62,7 @@ class CpuFlatUpdate final : public FlatUpdate {
   }
 
   void update(std::int64_t first, std::int64_t last, const Rates& given) const {
-    // Copies, or the compiler would have to expect that a store changes a factor.
+    // Copies. Otherwise the compiler would have to assume that a store changes a factor.
     const Rule rule = rule_;
     const Rates rates = given;
     const float* const gradients = arrays_.gradients.template as<float>();
@@ -84,7 +85,7 @@ class CpuFlatUpdate final : public FlatUpdate {
   UpdateArrays arrays_;
   std::vector<Rates> rates_;  // of each run, in this step
   SquareSums norms_;
-  std::vector<double> values_ = std::vector<double>(runs_.size());  // their sums of squares, where the rule asks
+  std::vector<double> values_ = std::vector<double>(runs_.size());  // sums of squares per run, if the rule uses them
   std::vector<double> gradients_ = std::vector<double>(runs_.size());
 };
 

@@ -1,3 +1,5 @@
+// Splits passes over feature maps into planes for the threads; the loops are in passes.inl. Softmax cross-entropy is
+// computed here, in double.
 #include "device/cpu/passes/passes.hpp"
 
 #include <algorithm>
@@ -24,7 +26,7 @@ PoolPlane pool_plane(const Pool2d& pool, const FeatureMap& x, const FeatureMap& 
   return {pool, x.height, x.width, y.height, y.width};
 }
 
-// `plane` is that of `from` and `to`, whichever is larger.
+// `plane` is the larger one of `from` and `to`.
 void blur(const CpuContext& context, const VectorLoops& loops, const BlurPlane& plane, const FeatureMap& from,
           const FeatureMap& to) {
   assert(from.height == ceil_div(plane.height, plane.from_stride) &&
@@ -42,7 +44,7 @@ double loss_scale_of(const LogitsGradient& gradient) {
   return gradient.loss_scale ? static_cast<double>(*gradient.loss_scale.as<float>()) : 1.0;
 }
 
-// What one sample ought to be: of two labels, or twice of the same one.
+// The target of one sample: a mix of two labels, or one label twice.
 struct SampleTarget {
   SampleTarget(const Targets& targets, std::int64_t sample)
       : label(targets.labels.as<std::int32_t>()[sample]),
@@ -50,7 +52,7 @@ struct SampleTarget {
         share(targets.shares ? static_cast<double>(targets.shares.as<float>()[sample]) : 1) {}
 
   double share_of(std::int64_t c) const { return (c == label ? share : 0) + (c == other ? 1 - share : 0); }
-  // Of the logits of both labels.
+  // The mean of the two labels' logits, weighted by their shares.
   double mean(const float* logits) const {
     const auto first = static_cast<double>(logits[label]);
     return label == other ? first : share * first + (1 - share) * static_cast<double>(logits[other]);
@@ -62,7 +64,7 @@ struct SampleTarget {
   double share;
 };
 
-// Loss and gradient of one sample; `d_logits` may be null.
+// Loss and gradient of one sample. `d_logits` may be null.
 double sample_loss(const float* logits, std::int64_t classes, const SampleTarget& target, double smoothing,
                    double scale, float* d_logits) {
   const double largest = *std::max_element(logits, logits + classes);
@@ -80,7 +82,7 @@ double sample_loss(const float* logits, std::int64_t classes, const SampleTarget
       d_logits[c] = static_cast<float>(scale * (std::exp(static_cast<double>(logits[c]) - log_sum) - wanted));
     }
   }
-  // - sum of target * log softmax; the targets add to 1.
+  // -(sum of target * log softmax); the targets add up to 1.
   return log_sum - (1 - smoothing) * target.mean(logits) - spread * sum;
 }
 
@@ -124,7 +126,7 @@ void bias_backward(const CpuContext& context, const VectorLoops& loops, const Te
 
 void max_pool_forward(const CpuContext& context, const VectorLoops& loops, const Pool2d& pool, const Tensor& x_tensor,
                       const Tensor& y_tensor, const Tensor& winner_tensor) {
-  assert(pool.kernel * pool.kernel <= 256);  // places fit u8
+  assert(pool.kernel * pool.kernel <= 256);  // window positions fit in u8
   const FeatureMap x(x_tensor, loops.lanes);
   const FeatureMap y(y_tensor, loops.lanes);
   const FeatureMap winner(winner_tensor, loops.lanes);

@@ -1,5 +1,5 @@
-// Bias, pooling, reshaping and addition over blocked feature maps; bias and loss over plain [n, c] tensors, fp32. The
-// operations of Ops by the same names.
+// Bias, pooling, reshaping and addition over blocked feature maps; bias and loss over plain fp32 [n, c] tensors. These
+// are the operations of Ops with the same names.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
@@ -33,7 +33,7 @@ void subsample_backward(const CpuContext& context, const VectorLoops& loops, std
                         const Tensor& dx);
 void add(const CpuContext& context, const VectorLoops& loops, const Tensor& other, const Tensor& sum);
 
-// Over plain tensors.
+// For plain tensors.
 void plain_bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y);
 void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tensor& dy, Activation activation,
                          const Tensor& dx, const Tensor& d_bias, Accumulate accumulate);

@@ -1,5 +1,5 @@
-// Pooling, copies that change the shape, the sum of two feature maps, and the tables of all passes. Included inside a
-// namespace per instruction set, after norm.inl.
+// Loops of pooling, blur, reshaping copies and addition over one channel block, and the tables of all passes. Layouts
+// and functions: vector_loops.hpp. Included in a namespace per instruction set, after norm.inl.
 
 template <typename Storage>
 void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uint8_t* winner) {
@@ -19,8 +19,8 @@ void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uin
           if (column < 0 || column >= plane.width) continue;
           const Floats value = load(x + (row * plane.width + column) * lanes);
           const Words here = Words{} + static_cast<std::uint32_t>(i * pool.kernel + j);
-          // The first value wins over the start even if it is minus infinity or NaN, which also beats everything after
-          // it.
+          // The first value always replaces the initial one, even if it is minus infinity or NaN. NaN wins over all
+          // later values.
           const auto larger = first ? here >= 0U : (value > largest) | (value != value);
           largest = larger ? value : largest;
           place = larger ? here : place;
@@ -34,7 +34,7 @@ void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uin
   }
 }
 
-// Gathers: each input pixel sums the windows that it won, in fp32, and is written once.
+// Gathers: each input pixel sums the gradients of the windows that it won, in fp32, and is written once.
 template <typename Storage>
 void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const PoolPlane& plane, void* dx_data) {
   const auto* dy = static_cast<const Storage*>(dy_data);
@@ -66,7 +66,8 @@ void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const Po
   }
 }
 
-// Down each column first, whose sum serves three pixels. All factors are powers of two: no product is rounded.
+// Sums each column of three pixels first, and uses the sum for three output pixels. All factors are powers of two, so
+// products are exact.
 template <typename Storage, std::int64_t from_stride, std::int64_t to_stride>
 void blur_plane(const Storage* x, std::int64_t height, std::int64_t width, Storage* y) {
   const std::int64_t given_width = (width + from_stride - 1) / from_stride;
@@ -189,8 +190,8 @@ void pack(const float* values, std::int64_t pixels, std::int64_t channels, std::
   }
 }
 
-// Sixteen interleaved sums, however wide a vector is: so every instruction set adds in the same order, and a product of
-// two floats is exact in a double.
+// Sixteen interleaved sums for any vector width, so every instruction set adds in the same order. The product of two
+// floats is exact in double.
 double sum_of_squares(const float* values, std::int64_t count) {
   constexpr std::int64_t ways = 16;
   double sums[ways] = {};

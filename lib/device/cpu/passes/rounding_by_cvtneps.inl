@@ -1,5 +1,5 @@
-// As rounding_in_integers.inl, by the instructions of AVX512_BF16. They take denormal numbers of fp32 for zeros of the same
-// sign, whatever the processor is set to (Intel 64 and IA-32 Architectures Software Developer's Manual, VCVTNEPS2BF16).
+// Like rounding_in_integers.inl, with the instructions of AVX512_BF16. They flush fp32 denormals to zeros of the same
+// sign, in any processor mode (Intel SDM, VCVTNEPS2BF16).
 
 inline Halves rounded(Floats value) {
   return reinterpret_cast<Halves>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(value)));

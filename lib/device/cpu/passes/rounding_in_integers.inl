@@ -1,5 +1,5 @@
-// fp32 to bf16 where no instruction does it: rounded to nearest, ties to even; NaN stays NaN. Included inside a namespace
-// per instruction set, after vectors.inl.
+// fp32 to bf16 in integer arithmetic: rounds to nearest, ties to even; NaN stays NaN. Included in a namespace per
+// instruction set, after vectors.inl.
 
 template <std::int64_t count, typename Vector>
 inline Halves upper_halves(Vector pairs) {
@@ -10,7 +10,7 @@ inline Halves upper_halves(Vector pairs) {
   }
 }
 
-// In the upper halves.
+// The result is in the upper halves.
 inline Words rounded(Floats value) {
   const auto bits = reinterpret_cast<Words>(value);
   const auto is_nan = reinterpret_cast<Words>(value != value);

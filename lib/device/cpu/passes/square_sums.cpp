@@ -8,7 +8,7 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t piece_size = 8192;  // both the work of a thread at once and what it leaves to be added is small
+constexpr std::int64_t piece_size = 8192;  // balances work per thread against the number of sums to add
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Sums of squares over runs of a flat array in host memory: the same bits whatever the number of threads. Runs are cut
-// into pieces of one size, and sums of pieces are added in their order.
+// Sums of squares over runs of a flat array in host memory, with the same bits for any number of threads. Runs are
+// split into pieces of equal size, and sums of pieces are added in order.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace lockstep::cpu {
 
 class SquareSums {
  public:
-  // Over each of `runs`. `context` outlives this.
+  // For each of `runs`. `context` outlives this.
   SquareSums(const CpuContext& context, const VectorLoops& loops, const std::vector<UpdateRun>& runs);
 
-  // sums[run], of the array that begins at `values`. Products and sums are of doubles.
+  // sums[run] of the array at `values`. Products and sums are double.
   void sum(const float* values, std::vector<double>& sums);
 
  private:

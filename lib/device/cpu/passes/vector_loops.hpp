@@ -1,8 +1,8 @@
-// The passes over feature maps, once per instruction set and storage type, as tables of functions.
+// Passes over feature maps, as tables of functions, one per instruction set and storage type.
 //
-// A feature map is n, ceil(c/B), h, w, B with B = `lanes`. Every loop works on one channel block: vectors of B
-// channels, one a pixel. Elements are fp32 or bf16, arithmetic is fp32. Loops run on one thread; callers split the work
-// over threads in a way that depends on the shape alone. Sums over pixels are fp32 over short runs and double beyond.
+// A feature map is n, ceil(c/B), h, w, B with B = `lanes`. Each loop works on one channel block: one vector of B
+// channels per pixel. Elements are fp32 or bf16, arithmetic is fp32. Loops run on one thread; callers split the work by
+// shape alone. Sums over pixels are fp32 for short runs and double beyond.
 #pragma once
 
 #include <cassert>
@@ -14,47 +14,46 @@
 
 namespace lockstep::cpu {
 
-// The same channel block of consecutive images: `images` planes of `pixels` vectors, `stride` elements apart.
+// One channel block of consecutive images: `images` planes of `pixels` vectors, `stride` elements apart.
 struct Planes {
   std::int64_t images;
   std::int64_t pixels;
   std::int64_t stride;
 };
 
-// What a norm does to a channel block, as rows of B floats.
+// The parameters of a norm for one channel block, as rows of B floats.
 //   z = factor * x + offset;  dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
 enum NormRow { norm_factor, norm_offset, norm_mean, norm_x_factor, norm_mean_dz, norm_rows };
 
-// The rows of one channel block and what follows them: z = activation(factor * x + offset) is read in the place of x.
-// No rows: x is read as it is.
+// A deferred norm of one channel block: z = activation(factor * x + offset) replaces x. Null rows: x is read as it is.
 struct BlockNorm {
   const float* rows = nullptr;
   Activation activation = Activation::none;
 };
 
-// Which pixels let the gradient through.
+// The pixels where the gradient passes.
 enum class ReluMask {
-  open,    // all: no activation
-  from_x,  // where z > 0, recomputed by the arithmetic of forward, bit for bit
+  open,    // everywhere: no activation
+  from_x,  // where z > 0, recomputed bit for bit as in forward
   from_y,  // where y > 0
 };
 
-// One channel block of a pooling window's geometry: window k x k, input height x width, output out_height x out_width.
+// Geometry of pooling one channel block: k x k window, height x width input, out_height x out_width output.
 struct PoolPlane {
   Pool2d pool;
   std::int64_t height, width;
   std::int64_t out_height, out_width;
 };
 
-// One channel block of a blur's geometry: a height x width plane, of which only every from_stride-th pixel is given,
-// the others being zero, and only every to_stride-th wanted. Forward wants fewer pixels, backward is given fewer.
-// Strides are 1 or 2.
+// Geometry of blurring one channel block: a height x width plane. Only every from_stride-th pixel is stored, the others
+// are zero; only every to_stride-th pixel is computed. Forward uses to_stride, backward from_stride. Strides are 1 or
+// 2.
 struct BlurPlane {
   std::int64_t height, width;
   std::int64_t from_stride, to_stride;
 };
 
-// `void*` are elements of the table's storage type. Rows and sums have B entries each.
+// `void*` points to elements of the table's storage type. Rows and sums have B entries each.
 struct VectorLoops {
   std::int64_t lanes;
 
@@ -63,18 +62,18 @@ struct VectorLoops {
   // y = activation(factor * x + offset (+ residual)). `residual` may be null. y may alias x.
   void (*normalize)(const void* x, const void* residual, Planes planes, const float* rows, Activation activation,
                     void* y);
-  // dz = dy after the ReLU mask; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless null; it may
-  // alias dy.
+  // dz = dy with the ReLU mask; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless it is null. dz
+  // may alias dy.
   void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows, ReluMask relu_mask,
                     void* dz, double* sums);
-  // The same of fp32 values whose images lie `values_stride` apart, on their way to memory: y = values, or dz = values
-  // after the ReLU mask. Sums are of what is not yet rounded.
+  // The same for fp32 values whose images are `values_stride` apart: stores y = values, or dz = values with the ReLU
+  // mask. Sums are taken before rounding.
   void (*store_with_moments)(const float* values, std::int64_t values_stride, Planes planes, void* y, double* sums);
   void (*store_with_norm_sums)(const float* values, std::int64_t values_stride, const void* x, const void* y,
                                Planes planes, const float* rows, ReluMask relu_mask, void* dz, double* sums);
-  // `ReLU mask` open or from_x. dx may alias dy.
+  // `relu_mask`: open or from_x. dx may alias dy.
   void (*norm_gradient)(const void* x, const void* dy, Planes planes, const float* rows, ReluMask relu_mask, void* dx);
-  // dx = dy where y > 0 (or everywhere); sums = sum of dx. dx may alias dy.
+  // dx = dy where y > 0, or everywhere without activation; sums = sum of dx. dx may alias dy.
   void (*bias_gradient)(const void* y, const void* dy, Planes planes, Activation activation, void* dx, double* sums);
 
   void (*max_pool)(const void* x, const PoolPlane& plane, void* y, std::uint8_t* winner);
@@ -83,24 +82,25 @@ struct VectorLoops {
   void (*sum_pixels)(const void* x, std::int64_t pixels, double* sums);
   void (*fill_pixels)(const float* row, std::int64_t pixels, void* y);
 
-  // Every stride-th pixel of a height x width plane, and its transpose, which writes zero elsewhere and into all
-  // channels but the first `channels`.
+  // Every stride-th pixel of a height x width plane, and the transpose of that. The transpose writes zero elsewhere,
+  // and in all but the first `channels` channels.
   void (*subsample)(const void* x, std::int64_t height, std::int64_t width, std::int64_t stride, void* y);
   void (*subsample_gradient)(const void* dy, std::int64_t height, std::int64_t width, std::int64_t channels,
                              std::int64_t stride, void* dx);
   void (*add)(const void* other, std::int64_t vectors, void* sum);
 
-  // Between a block and fp32 values of its first `channels` channels. The other channels are dropped, or zero.
+  // Converts between a block and fp32 values of its first `channels` channels. Other channels are dropped, or set to
+  // zero.
   void (*unpack)(const void* x, std::int64_t pixels, std::int64_t channels, std::int64_t pixel_stride,
                  std::int64_t channel_stride, float* values);
   void (*pack)(const float* values, std::int64_t pixels, std::int64_t channels, std::int64_t pixel_stride,
                std::int64_t channel_stride, void* x);
 
-  // Of plain fp32 values, in doubles: the same bits from every table.
+  // For plain fp32 values, in double: the same bits from every table.
   double (*sum_of_squares)(const float* values, std::int64_t count);
 };
 
-// Tables for both types that feature maps are stored in.
+// Tables for both storage types of feature maps.
 template <typename Loops>
 struct ByStorage {
   const Loops& of(DType storage) const {

@@ -1,5 +1,5 @@
-// Vectors of `lanes` channels, by the compiler's vector extension, and what all loops do with them. Included first
-// inside the namespace of an instruction set; how it rounds to bf16 comes next.
+// Vectors of `lanes` channels, by the compiler's vector extensions, and helpers for all loops. Included first in the
+// namespace of an instruction set, before its rounding to bf16.
 
 using Floats = float __attribute__((vector_size(lanes * 4)));
 using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
@@ -7,7 +7,7 @@ using Halves = std::uint16_t __attribute__((vector_size(lanes * 2)));
 using Pairs = std::uint16_t __attribute__((vector_size(lanes * 4)));  // of halves
 using Bytes = std::uint8_t __attribute__((vector_size(lanes)));
 
-// Storage types: loaded to fp32, stored from fp32.
+// Storage types: converted to fp32 by load() and from fp32 by store().
 using F32 = float;
 struct Bf16 {
   std::uint16_t bits;
@@ -30,14 +30,14 @@ inline void store_raw(Vector vector, Element* address) {
 }
 
 inline Floats load(const float* address) { return load_raw<Floats>(address); }
-// The compiler is slow at converting 16-bit lanes: it takes several instructions for 8 of them, and for 16.
+// Widens bf16 to fp32. The compiler's own conversion of 16-bit lanes takes several instructions.
 template <std::int64_t count, typename Vector>
 inline Floats widen(Vector halves) {
   if constexpr (count == 8) {
     return reinterpret_cast<Floats>(
         __builtin_shufflevector(Vector{}, halves, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
   } else {
-    constexpr __mmask16 all = 0xffff;  // of the plain instruction the compiler says that it reads what nobody wrote
+    constexpr __mmask16 all = 0xffff;  // the unmasked intrinsic triggers an uninitialized-value warning
     const __m512i words = _mm512_maskz_cvtepu16_epi32(all, reinterpret_cast<__m256i>(halves));
     return reinterpret_cast<Floats>(load_raw<Words>(&words) << 16);
   }
@@ -48,7 +48,7 @@ inline Floats load(const Bf16* address) { return widen<lanes>(load_raw<Halves>(a
 inline void store(Floats value, float* address) { store_raw(value, address); }
 constexpr Floats zero = {};
 
-// NaN passes, so that a diverging network shows it.
+// NaN passes, so a diverging network shows it.
 inline Floats relu(Floats value) { return zero > value ? zero : value; }
 inline Floats masked_gradient(Floats output, Floats gradient) { return output <= zero ? zero : gradient; }
 
@@ -57,8 +57,8 @@ inline void fold(Floats values, double* sums) {
   for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += static_cast<double>(values[lane]);
 }
 
-// fp32 sums over short runs, double beyond: the error does not grow with the picture. Two interleaved sums a quantity
-// hide the latency of the additions.
+// fp32 sums over short runs, double beyond, so the error does not grow with the image. Interleaved sums hide the
+// latency of the additions.
 template <int quantities>
 struct RunningSums {
   static constexpr int interleaved = 4;
@@ -81,7 +81,7 @@ struct RunningSums {
   }
 };
 
-// Calls body(image, element within its plane, interleaved sum to use) for every pixel of every plane and keeps the sums
+// Calls body(image, element within its plane, interleaved sum) for every pixel of every plane, and keeps fp32 sums
 // short.
 template <int quantities, typename Body>
 inline void sum_over_images(std::int64_t images, std::int64_t pixels, double* sums, Body body) {
@@ -107,7 +107,7 @@ inline void sum_over_images(std::int64_t images, std::int64_t pixels, double* su
   running.flush(sums);
 }
 
-// body(element, interleaved sum to use), where planes lie in one map.
+// body(element, interleaved sum), if all planes are in one map.
 template <int quantities, typename Body>
 inline void sum_over(Planes planes, double* sums, Body body) {
   sum_over_images<quantities>(planes.images, planes.pixels, sums,
@@ -134,14 +134,14 @@ struct NormVectors {
         x_factor(load(rows + norm_x_factor * lanes)),
         mean_dz(load(rows + norm_mean_dz * lanes)) {}
 
-  // One function for forward and for the ReLU mask in backward: both round alike.
+  // One function for forward and for the ReLU mask in backward, so both round alike.
   Floats forward(Floats x) const { return x * factor + offset; }
   Floats backward(Floats x, Floats dz) const { return factor * ((dz - mean_dz) + (x - mean) * x_factor); }
 
   Floats factor, offset, mean, x_factor, mean_dz;
 };
 
-// Rows i and i + B/2, lane by lane: after as many rounds as B has halvings, rows are columns.
+// Interleaves rows i and i + B/2. After log2(B) rounds, rows are columns.
 template <typename Vector>
 inline Vector interleave_low(Vector a, Vector b) {
   if constexpr (sizeof(Vector) == 8 * sizeof(float)) {
@@ -159,7 +159,7 @@ inline Vector interleave_high(Vector a, Vector b) {
   }
 }
 
-// Its rows become its columns.
+// Transposes in place.
 inline void transpose(Floats (&matrix)[lanes]) {
   constexpr std::int64_t half = lanes / 2;
 #pragma GCC unroll 4
@@ -175,7 +175,7 @@ inline void transpose(Floats (&matrix)[lanes]) {
   }
 }
 
-// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; zero after
+// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart. Zero after
 // `rows`.
 inline void transpose(const float* from, std::int64_t stride, std::int64_t rows, float* transposed) {
   Floats matrix[lanes];

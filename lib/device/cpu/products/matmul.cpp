@@ -1,3 +1,4 @@
+// Algorithm: matmul.hpp.
 #include "device/cpu/products/matmul.hpp"
 
 #include <algorithm>
@@ -10,17 +11,17 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t piece_rows = 96;  // of c, computed at once
+constexpr std::int64_t piece_rows = 96;  // rows of c per item of work
 
 }  // namespace
 
-// Distances, in floats, from a row to the next and from a column to the next: one of them is 1.
+// Distances between rows and between columns, in floats. One of them is 1.
 struct Matmul::Matrix {
   const float* values;
   std::int64_t row, column;
 };
 
-// c [m, n] (+)= a [m, k] * b [k, n], c by rows.
+// c [m, n] (+)= a [m, k] * b [k, n]; c is stored by rows.
 struct Matmul::Product {
   std::int64_t m, n, k;
   Matrix a, b;
@@ -28,16 +29,16 @@ struct Matmul::Product {
   Accumulate accumulate;
 };
 
-// Where everything lies in scratch memory, and how work is cut.
+// Scratch memory of a product, and how its work is split.
 struct Matmul::Panels {
-  float* values;               // [panel][k][B], zero after the last column of b
-  float* last;                 // [m][B]: the columns of c that fill no panel
-  std::int64_t* left_offsets;  // of rows of a,
-  std::int64_t* out_offsets;   // of c,
-  std::int64_t* last_offsets;  // and of `last`
-  std::int64_t count;
-  std::int64_t whole;   // of them, those with B columns
-  std::int64_t groups;  // of whole panels that a tile takes at once
+  float* values;               // packed b: [panel][k][B], zero after the last column of b
+  float* last;                 // [m][B]: columns of c in the last, partial panel
+  std::int64_t* left_offsets;  // in a, per row
+  std::int64_t* out_offsets;   // in c, per row
+  std::int64_t* last_offsets;  // in `last`, per row
+  std::int64_t count;          // number of panels
+  std::int64_t whole;          // number of panels with B columns
+  std::int64_t groups;         // number of groups of whole panels; a tile computes one at a time
 };
 
 Matmul::Matmul(const CpuContext& context, InstructionSet set) : context_(context), loops_(loops_of(set).products) {
@@ -119,7 +120,7 @@ void Matmul::pack(const Product& product, const Panels& panels) const {
   });
 }
 
-// Some rows of c in a group of panels, or in the last, partial one.
+// Computes some rows of c in a group of panels, or in the last, partial panel.
 void Matmul::multiply(const Product& product, const Panels& panels, std::int64_t item) const {
   const std::int64_t pieces = ceil_div(product.m, piece_rows);
   const std::int64_t group = item / pieces;

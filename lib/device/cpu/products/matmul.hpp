@@ -1,7 +1,7 @@
-// The three products of a linear layer, fp32. Shapes as in Ops: x [n, in], weight [out, in], y [n, out].
+// The three products of a linear layer in fp32. Shapes as in Ops: x [n, in], weight [out, in], y [n, out].
 //
-// Each is c = a * b by the tiles of product_loops.hpp: values of a are broadcast, b is packed into panels of B columns.
-// No sum is cut, so bits do not depend on the number of threads.
+// Each product is c = a * b, computed by the tiles of product_loops.hpp. Values of a are broadcast; b is packed into
+// panels of B columns. No sum is split, so bits do not depend on the number of threads.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
@@ -12,7 +12,7 @@ namespace lockstep::cpu {
 
 class Matmul {
  public:
-  // `set` is one that runs here; its lanes are the context's.
+  // `set` must run on this processor; its lanes are the context's.
   Matmul(const CpuContext& context, InstructionSet set);
 
   void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) const;

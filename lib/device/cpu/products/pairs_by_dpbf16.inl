@@ -1,5 +1,5 @@
-// sum + left.low * right.low + left.high * right.high for words that are pairs of bf16, by AVX-512's instruction for
-// it, whose order of rounding is its own. Included inside a namespace per instruction set, after vectors.inl.
+// sum + left.low * right.low + left.high * right.high for words that are pairs of bf16, by AVX512_BF16's VDPBF16PS. The
+// instruction defines the order of rounding. Included in a namespace per instruction set, after vectors.inl.
 constexpr bool multiplies_pairs = true;
 
 inline Floats add_pair(Floats sum, float left, Floats right) {

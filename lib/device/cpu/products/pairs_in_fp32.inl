@@ -1,5 +1,5 @@
-// sum + left.low * right.low + left.high * right.high for words that are pairs of bf16, in fp32: for instruction sets
-// that do not multiply pairs. Included inside a namespace per instruction set, after vectors.inl.
+// sum + left.low * right.low + left.high * right.high for words that are pairs of bf16, in fp32. For instruction sets
+// without pair products. Included in a namespace per instruction set, after vectors.inl.
 constexpr bool multiplies_pairs = false;
 
 inline Floats add_pair(Floats sum, float left, Floats right) {

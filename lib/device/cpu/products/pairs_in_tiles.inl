@@ -1,21 +1,19 @@
-// Products of pairs of bf16 by AMX, whose registers are tiles of 16 rows of 64 bytes. An instruction adds the product
-// of two of them to a third:
+// Products of bf16 pairs by AMX, whose registers are tiles of 16 rows x 64 bytes. One instruction computes
 //
 //    sums, 16 rows x B floats  +=  left, 16 rows x 16 pairs  x  right, 16 pairs x B channels
 //
-// Terms pass 16 at a time, of as many segments as it takes. Of the left operand, whose rows lie anywhere, they are
-// copied into a tile's form; of the right one only where they do not follow each other. The order of rounding is the
-// instruction's own, and denormal numbers count as zeros (Intel 64 and IA-32 Architectures Software Developer's Manual,
-// TDPBF16PS). Included inside a namespace per instruction set, after products.inl.
+// A tile takes 16 terms, from one or more segments. Left rows that are not at equal distances are copied into a tile,
+// right ones only if their terms are not contiguous. The instruction defines the rounding and flushes denormals (Intel
+// SDM, TDPBF16PS). Included in a namespace per instruction set, after products.inl.
 
-constexpr std::int64_t tile_side = 16;  // rows, and words in a row
+constexpr std::int64_t tile_side = 16;  // rows, and words per row
 constexpr std::int64_t tile_words = tile_side * tile_side;
 static_assert(lanes == tile_side);
 
 constexpr int pair_tile_rows[] = {0, tile_side, tile_side, tile_side, tile_side};
 static_assert(sizeof pair_tile_rows == sizeof tile_rows);
 
-// What LDTILECFG reads. All eight registers are whole.
+// Operand of LDTILECFG. All eight registers are whole tiles.
 struct TileShapes {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -25,7 +23,7 @@ struct TileShapes {
 };
 constexpr TileShapes whole_tiles;
 
-// The compiler's own functions for tiles do not tell it which memory they read and write.
+// The compiler's intrinsics for tiles do not tell it which memory they access.
 inline void begin_tiles() { asm volatile("ldtilecfg %0" ::"m"(whole_tiles)); }
 inline void end_tiles() { asm volatile("tilerelease"); }
 template <int tile>
@@ -45,21 +43,20 @@ inline void add_tile_product() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
 }
 
-// Terms of a segment that pass in one tile: `count` from its `first` on.
+// Contiguous terms of one segment in a tile: `count` terms from the tile's term `first` on.
 struct TermRun {
-  std::int64_t left;   // of the first, from a row's offset
-  const float* right;  // of the first, vector 0's
+  std::int64_t left;  // of the first term, from a row's offset
+  const float* right;  // of the first term, for vector 0
   std::int64_t first, count;
 
   std::uint16_t words() const { return static_cast<std::uint16_t>(((1U << count) - 1) << first); }
 };
 
-// Terms that pass together.
 struct TermTile {
   TermRun runs[tile_side];
   std::int64_t run_count;
   std::int64_t count;  // of terms
-  const float* right;  // tiles, one for each vector
+  const float* right;  // tiles, one per vector
   std::int64_t right_stride;
 
   bool is_one_run() const { return run_count == 1 && count == tile_side; }
@@ -72,7 +69,7 @@ class TermTiles {
 
   bool is_at_end() const { return segment_ == call_.segments + call_.segment_count; }
 
-  // The next. Its right operand is copied to `copies`, as many tiles as there are vectors, if it is not one already.
+  // Produces the next tile. If its right operand is not contiguous, copies it to `copies`, one tile per vector.
   void next(TermTile& tile, float* copies) {
     tile.count = tile.run_count = 0;
     while (tile.count < tile_side && !is_at_end()) {
@@ -110,7 +107,7 @@ class TermTiles {
     return run.left == last.left + last.count * call_.left_step && run.right == last.right + last.count * lanes;
   }
 
-  // Whether it is a tile where it lies, whatever is on the left.
+  // Whether the right operand is a tile in place.
   static bool right_follows(const TermTile& tile) {
     for (std::int64_t i = 0; i < tile.run_count; ++i) {
       if (tile.runs[i].right != tile.runs[0].right + tile.runs[i].first * lanes) return false;
@@ -135,17 +132,16 @@ class TermTiles {
   std::int64_t step_ = 0;
 };
 
-// Words of a row that are marked; of the others no memory is read.
+// Loads the marked words of a row and takes the others from `others`, without reading their memory.
 inline Floats load_some(Floats others, std::uint16_t words, const float* first) {
   return _mm512_mask_loadu_ps(reinterpret_cast<__m512>(others), words, first);
 }
 
-// Rows that share tiles of sums.
 struct TileRows {
   std::int64_t first, count;
-  std::int64_t spacing;        // words from a row of the tile to the next, in the left operand; 0: they must be copied
-  std::int64_t out_spacing;    // and in the result, if rows are whole tiles there; 0: they are not
-  std::int64_t at[tile_side];  // which of the tile's rows each is
+  std::int64_t spacing;  // words between the tile's rows in the left operand; 0: they must be copied
+  std::int64_t out_spacing;  // likewise in the result; 0: rows are not a whole tile there
+  std::int64_t at[tile_side];  // row of the tile, for each of them
 };
 
 inline TileRows copied_rows(std::int64_t first, std::int64_t count) {
@@ -154,9 +150,8 @@ inline TileRows copied_rows(std::int64_t first, std::int64_t count) {
   return rows;
 }
 
-// Rows at equal distances, which a register is loaded with from where they are; those between them belong to no one,
-// such as padding at the ends of a picture's rows. Where a register would read beyond all rows, or few of its own would
-// exist, any rows do, which must be copied then.
+// Rows at equal distances, which a register loads in place. Rows between them are unused, such as padding at the ends
+// of image rows. If the load would pass the last row, or few of its rows exist, takes any rows, which must be copied.
 inline TileRows pixels_from(const Products& call, std::int64_t first) {
   const std::int64_t* const offsets = call.left_offsets + first;
   const std::int64_t left_over = call.rows - first;
@@ -171,7 +166,7 @@ inline TileRows pixels_from(const Products& call, std::int64_t first) {
   return reads_rows ? rows : copied_rows(first, most);
 }
 
-// Rows whose words follow each other under every term.
+// Rows whose words are contiguous under every term.
 inline TileRows channels_from(const Products& call, std::int64_t first) {
   const std::int64_t most = call.rows - first < tile_side ? call.rows - first : tile_side;
   std::int64_t count = 1;
@@ -195,7 +190,7 @@ inline TileRows rows_from(const Products& call, std::int64_t first) {
   return rows;
 }
 
-// left[row][term], terms that do not exist being zero. Rows that do not exist are left as they are.
+// left[row][term]. Missing terms are zero, missing rows unchanged.
 inline void copy_channels(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
   Floats by_terms[tile_side] = {};
   const auto existing = static_cast<std::uint16_t>((1U << rows.count) - 1);
@@ -210,7 +205,7 @@ inline void copy_channels(const Products& call, const TileRows& rows, const Term
   for (std::int64_t row = 0; row < tile_side; ++row) store(by_terms[row], left + row * tile_side);
 }
 
-// Likewise. In the usual case the number of runs is a constant.
+// The same for pixels. `constant_runs`: the usual number of runs, as a constant.
 template <int constant_runs>
 inline void copy_pixels(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
   const std::int64_t runs = constant_runs > 0 ? constant_runs : terms.run_count;
@@ -235,16 +230,15 @@ inline void copy_left(const Products& call, const TileRows& rows, const TermTile
   copy_pixels<0>(call, rows, terms, left);
 }
 
-// body(0), body(1), ... as constants, of which the numbers of tiles are made.
+// Calls body with the constants 0, 1, ..., which tile instructions need as immediates.
 template <int count, typename Body>
 inline void for_each_constant(Body body) {
   [&]<int... number>(std::integer_sequence<int, number...>) { (body(std::integral_constant<int, number>{}), ...); }
   (std::make_integer_sequence<int, count>{});
 }
 
-// Sums over some tiles of terms, of all rows: `row_tiles` times 16 of them at once, with four tiles of sums in
-// registers beside two left and two right operands. A register is not loaded from memory that has just been written,
-// but waits for it: so what is multiplied was copied two steps before.
+// Sums of all rows over some tiles of terms: 16 * `row_tiles` rows at once. Four registers hold sums, two left and two
+// right operands. Loading a tile from memory that was just written would stall, so copies are made two steps ahead.
 template <int row_tiles, int vectors>
 class TileProducts {
  public:
@@ -263,12 +257,11 @@ class TileProducts {
  private:
   static_assert(row_tiles * vectors <= 4);
   static constexpr int ahead = 2;
-  static constexpr std::size_t kept = 4;  // steps, and groups of rows: more than lie between copying and multiplying
+  static constexpr std::size_t kept = 4;  // steps and groups of rows: more than between copying and multiplying
 
-  // The next step.
   struct Place {
     std::size_t group = 0;  // of rows
-    std::int64_t term = 0;  // which tile of terms
+    std::int64_t term = 0;  // index of the tile of terms
     std::size_t step = 0;
 
     void advance(std::int64_t terms) {
@@ -280,7 +273,7 @@ class TileProducts {
     }
   };
 
-  // A left operand, a tile's rows `spacing` words apart.
+  // A left operand; the tile's rows are `spacing` words apart.
   struct Left {
     const float* first;
     std::int64_t spacing;
@@ -370,7 +363,7 @@ class TileProducts {
   const Products& call_;
   Accumulate accumulate_;
   std::int64_t next_row_ = 0;
-  std::size_t groups_ = 0;  // whose rows are known
+  std::size_t groups_ = 0;  // number of groups with known rows
   TileRows rows_[kept][row_tiles];
   Left left_[kept][row_tiles];
   alignas(64) float copies_[kept][row_tiles][tile_words];
@@ -379,9 +372,9 @@ class TileProducts {
 
 template <int vectors>
 void multiply_in_tiles(const Products& call) {
-  constexpr std::int64_t max_terms = 32 / vectors;  // tiles of them
-  alignas(64) float copies[max_terms * vectors * tile_words];
-  TermTile terms[max_terms];
+  constexpr std::int64_t most_terms = 32 / vectors;  // tiles
+  alignas(64) float copies[most_terms * vectors * tile_words];
+  TermTile terms[most_terms];
   TermTiles stream(call);
   Accumulate accumulate = call.accumulate;
   do {

@@ -1,6 +1,6 @@
-// Brings pixels that will soon be read or written into the L2 cache while products run. Products compute from caches
-// and leave memory idle; what comes before and after them waits for it: in a training step, unlike in a bench that
-// repeats one convolution, maps come from memory.
+// Prefetches pixels that will soon be read or written into the L2 cache while products run. Products compute from
+// caches and leave memory idle; the passes before and after them wait for memory. This matters in a training step,
+// where maps come from memory, and less in a bench that repeats one convolution.
 #pragma once
 
 #include <array>
@@ -11,38 +11,38 @@ namespace lockstep::cpu {
 
 constexpr std::int64_t line_bytes = 64;
 
-// Rows of a map that follow each other, in some channel blocks of some images.
+// Consecutive rows of a map, in some channel blocks of some images.
 struct PixelRows {
-  const std::byte* first = nullptr;
-  std::int64_t images = 0, image_bytes = 0;  // from one to the next, as of blocks
-  std::int64_t blocks = 0, block_bytes = 0;
-  std::int64_t bytes = 0;  // of the rows of one block
+  const std::byte* first = nullptr;          // first row, in the first block of the first image
+  std::int64_t images = 0, image_bytes = 0;  // number of images, and bytes between them
+  std::int64_t blocks = 0, block_bytes = 0;  // number of channel blocks, and bytes between them
+  std::int64_t bytes = 0;                    // of the rows, in one block
 };
 std::int64_t lines_of(const PixelRows& rows);
 
-// Consecutive lines.
+// Consecutive cache lines.
 struct Lines {
   const std::byte* first;
   std::int64_t count;
 };
 
-// Asks for them. Inlined, for the compiler takes a function that does nothing else for one without effect, and leaves
-// out calls of it.
+// Prefetches them. Always inlined: the compiler would take a function that does nothing else for one without effect,
+// and drop its calls.
 [[gnu::always_inline]] inline void fetch(const Lines& lines) {
   for (std::int64_t line = 0; line < lines.count; ++line) __builtin_prefetch(lines.first + line * line_bytes, 0, 2);
 }
 
-// Lines in the order in which rows are added, of one block after another. A micro-kernel asks for the next few before
-// each of its calls, which takes about as long as these take from memory.
+// The cache lines of the added rows, in order, block by block. A micro-kernel prefetches the next few lines before each
+// call, which takes about as long as these lines take from memory.
 class Prefetch {
  public:
   static constexpr std::size_t max_rows = 12;
 
-  // Of no bytes: nothing is added.
+  // Empty rows are ignored.
   void add(const PixelRows& rows);
-  // When all are added: so many calls of next() are about to ask for them.
+  // Call when all rows are added: `calls` calls of next() will prefetch them.
   void spread_over(std::int64_t calls);
-  // None where all have been asked for. Inlined as above.
+  // Empty once all lines have been returned. Always inlined, see fetch().
   [[gnu::always_inline]] Lines next() {
     const Lines lines{line_, lines_at_once_ < lines_left_ ? lines_at_once_ : lines_left_};
     line_ += lines.count * line_bytes;
@@ -55,12 +55,12 @@ class Prefetch {
   void begin_run();
   void end_run();
 
-  std::array<PixelRows, max_rows> rows_;
-  std::size_t count_ = 0;
-  std::size_t at_ = 0;
-  std::int64_t image_ = 0, block_ = 0;
-  const std::byte* line_ = nullptr;
-  std::int64_t lines_left_ = 0;  // of a block's rows
+  std::array<PixelRows, most_rows> rows_;
+  std::size_t count_ = 0;               // of rows_
+  std::size_t at_ = 0;                  // current entry of rows_
+  std::int64_t image_ = 0, block_ = 0;  // current image and block in it
+  const std::byte* line_ = nullptr;     // next line
+  std::int64_t lines_left_ = 0;         // in the current block's rows
   std::int64_t lines_at_once_ = 1;
 };
 

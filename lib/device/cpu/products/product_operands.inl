@@ -1,5 +1,5 @@
-// Bringing operands into the form that products read, and results out of it. Included inside a namespace per
-// instruction set, after products.inl, which its table names.
+// Packing operands into the form that products read, and storing results. Layouts: ProductLoops in product_loops.hpp.
+// Included in a namespace per instruction set, after products.inl, which its table refers to.
 
 inline Floats normalised(Floats value, const BlockNorm& norm) {
   const Floats z = NormVectors(norm.rows).forward(value);
@@ -39,7 +39,7 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
   }
 }
 
-// Gives `take` the pairs of columns of a window, one vector after another.
+// Calls `take` with the pairs of columns of a window, one vector after another.
 template <typename Take>
 inline void for_column_pairs(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, Take& take) {
   const std::int64_t stride = window.step.column * lanes;
@@ -77,7 +77,7 @@ void pack_column_pairs(const void* x, const PlaneWindow& window, const BlockNorm
   for_column_pairs(x, window, norm, take);
 }
 
-// Vectors become columns of planes[B], as many words apart as `plane` says; whole vectors of a plane are written.
+// Stores vectors as columns of planes[B], `plane` words apart. Writes whole vectors of a plane.
 class IntoPlanes {
  public:
   IntoPlanes(float* planes, std::int64_t plane) : at_(planes), plane_(plane) {}
@@ -117,7 +117,7 @@ void pair_rows(const float* matrix, std::int64_t rows, float* pairs) {
   }
 }
 
-// The number of channels and, in the usual case, the step are constants: then the compiler interleaves by vectors.
+// The number of channels and the usual step are constants, so the compiler vectorizes the interleaving.
 template <std::int64_t channels>
 void pack_pixels(const float* image, std::int64_t plane, std::int64_t step, std::int64_t pixels, float* packed) {
   if (step == 1) {

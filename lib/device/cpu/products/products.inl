@@ -1,12 +1,12 @@
-// Tiles of sums of products. Included inside a namespace per instruction set, after words.inl, with tile_rows: how many
-// rows of 1, 2, ... vectors the registers hold.
+// The register-tile loop of product_loops.hpp. tile_rows[v] is how many rows a tile of v vectors has, so that its sums
+// fill the registers. Included in a namespace per instruction set, after words.inl.
 
-// About 400 cycles of products.
+// Steps between prefetches: about 400 cycles of products.
 constexpr std::int64_t steps_at_once = lanes == 16 ? 16 : 64;
 
 constexpr int max_vectors = sizeof tile_rows / sizeof tile_rows[0] - 1;
 
-// One step of every sum of a tile: a word of each row, broadcast, times the vectors on the right.
+// One step of all sums of a tile: one word of each row, broadcast, times the vectors on the right.
 template <typename Word, int rows, int vectors>
 inline void add_step(Floats (&sums)[rows][vectors], const float* const (&left)[rows], std::int64_t at,
                      const float* right, std::int64_t right_stride) {
@@ -21,7 +21,7 @@ inline void add_step(Floats (&sums)[rows][vectors], const float* const (&left)[r
   }
 }
 
-// The loops over rows and vectors are unrolled to the end: only then do the sums stay in registers.
+// Loops over rows and vectors are fully unrolled. Otherwise the sums would not stay in registers.
 template <typename Word, int rows, int vectors>
 void multiply_tile(const Products& call, std::int64_t first) {
   Floats sums[rows][vectors];
@@ -36,7 +36,7 @@ void multiply_tile(const Products& call, std::int64_t first) {
   const std::int64_t ahead = is_last ? 0 : call.left_offsets[first + rows] - call.left_offsets[first];
   const std::int64_t step = call.left_step;
   const std::int64_t right_stride = call.right_stride;
-  std::int64_t until_fetch = 0;  // steps
+  std::int64_t until_fetch = 0;  // in steps
   for (const ProductSegment *segment = call.segments, *end = segment + call.segment_count; segment != end; ++segment) {
     const float* right = call.right + segment->right;
     std::int64_t at = segment->left;
@@ -76,7 +76,7 @@ void multiply_tiles(const Products& call, std::int64_t first, std::int64_t tiles
   }
 }
 
-// Tiles of nearly equal size: a small one at the end would wait for its own additions.
+// Tiles of nearly equal size. In a small tile at the end, each addition would wait for the one before.
 template <typename Word, int vectors>
 void multiply(const Products& call) {
   constexpr int most = tile_rows[vectors];

@@ -1,5 +1,5 @@
-// What a word of 32 bits holds of an operand, and how products of such words are added up. Included inside a namespace
-// per instruction set, after the file that defines add_pair and multiplies_pairs.
+// The content of a 32-bit operand word, and how products of such words are added. Included in a namespace per
+// instruction set, after the file that defines add_pair and multiplies_pairs.
 
 struct OneFloat {
   static constexpr int values = 1;

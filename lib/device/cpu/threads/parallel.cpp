@@ -15,8 +15,7 @@
 namespace lockstep::cpu {
 namespace {
 
-// Waits until `word` is no longer `old`: for about 160 microseconds (Zen 3) awake, giving way to whoever wants the
-// core, then asleep.
+// Waits until `word` differs from `old`. Polls for about 160 microseconds (Zen 3), yielding the core, then sleeps.
 void await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
   constexpr int looks = 64;
   constexpr int yields = 200;
@@ -34,7 +33,7 @@ struct Job {
   void* data;
 };
 
-// One thread, of a number, that runs every job it is given. Job and words lie on cache lines of their own.
+// A helper thread with a fixed number. Jobs and counters are on separate cache lines.
 class Helper {
  public:
   explicit Helper(int number) : number_(number), thread_([this] { work(); }) {}
@@ -69,14 +68,14 @@ class Helper {
   }
 
   int number_;
-  std::uint32_t orders_ = 0;
+  std::uint32_t orders_ = 0;  // jobs started so far
   alignas(64) Job job_{};
-  std::atomic<std::uint32_t> ordered_ = 0;
-  alignas(64) std::atomic<std::uint32_t> done_ = 0;
-  std::thread thread_;  // last: it uses the others
+  std::atomic<std::uint32_t> ordered_ = 0;           // orders_, for the helper
+  alignas(64) std::atomic<std::uint32_t> done_ = 0;  // jobs finished so far
+  std::thread thread_;                               // last: uses the other members
 };
 
-// What is left of a thread's share: [next, last), counted in runs of pieces. Whoever takes a run adds one.
+// The rest of a thread's share: [next, last), in runs of pieces. Taking a run increments `next`.
 struct alignas(64) Share {
   std::atomic<std::int64_t> next;
   std::int64_t last;
@@ -89,7 +88,7 @@ struct SharedLoop {
   Share* shares;
   int threads;
 
-  // Its own share first, then what others have left.
+  // Its own share first, then the rest of the others' shares.
   void work(int thread) const {
     for (int i = 0; i < threads; ++i) {
       Share& share = shares[(thread + i) % threads];

@@ -14,7 +14,7 @@
 namespace lockstep::cpu {
 namespace {
 
-// Cores as bits, for any number of cores; empty if the system does not tell.
+// Cores as a bit set of any size. Empty if the system does not report them.
 std::vector<unsigned long> cores_of(pid_t process) {
   constexpr std::size_t bits_per_word = 8 * sizeof(unsigned long);
   for (std::size_t cores = 1024; cores <= 1U << 18; cores *= 2) {  // the call fails until the set is large enough
@@ -50,7 +50,7 @@ std::vector<pid_t> children_of(pid_t process) {
 CoreUse observe_cores(int node_ranks) {
   const std::vector<unsigned long> own = cores_of(0);
   const int allowed = std::max(1, count_of(own));
-  // Not all that are online: a container or a job may have been given fewer.
+  // Not all cores that are online: a container or a job may have fewer.
   const int launcher_cores = count_of(cores_of(getppid()));
   CoreUse use{std::max(allowed, launcher_cores), allowed, node_ranks, node_ranks};
   if (node_ranks == 1) return use;

@@ -1,4 +1,4 @@
-// How many threads a rank computes on, and what is worth a warning about its cores.
+// The number of threads of a rank, and warnings about its cores.
 #pragma once
 
 #include <string>
@@ -6,25 +6,25 @@
 
 namespace lockstep::cpu {
 
-// What a rank may know about the cores of its node.
+// What a rank knows about the cores of its node.
 struct CoreUse {
-  int node_cores;     // that whoever started this rank may use
-  int allowed_cores;  // that this rank may run on
+  int node_cores;     // available to the process that started this rank
+  int allowed_cores;  // available to this rank
   int node_ranks;     // ranks on this node
-  int sharing_ranks;  // of them, those that may run on the same cores as this one, itself included
+  int sharing_ranks;  // those of them that may run on the same cores, including this one
 };
 
-// Asks the system. Ranks of a node have one parent, mpirun's or Slurm's daemon; where they have not (a script starts
-// each program), all ranks of the node count as sharing the cores.
+// Queries the system. Ranks of a node have one parent: mpirun's or Slurm's daemon. If they do not (a script starts each
+// program), all ranks of the node count as sharing the cores.
 CoreUse observe_cores(int node_ranks);
 
-// The rank's share of the cores it may run on, at least 1: all of a set of its own, a fair part of a shared one.
+// The rank's share of its allowed cores, at least 1: all of an exclusive set, an equal part of a shared one.
 int share_of_cores(const CoreUse& use);
 
-// Sentences for the user, none in the usual case. `threads` is what the rank will run.
+// Warnings for the user, usually none. `threads` is the number that the rank will use.
 std::vector<std::string> thread_warnings(const CoreUse& use, int threads);
 
-// Threads for this rank: `requested`, or its share if that is 0. Prints the warnings, once a node: from local rank 0.
+// Threads of this rank: `requested`, or its share if that is 0. Local rank 0 prints the warnings, once per node.
 int choose_threads(int requested, int local_rank, int local_size);
 
 }  // namespace lockstep::cpu

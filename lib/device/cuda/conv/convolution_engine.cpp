@@ -1,3 +1,4 @@
+// Selection and timing of cuDNN engines, see convolution_engine.hpp.
 #include "device/cuda/conv/convolution_engine.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int max_measured = 8;  // the heuristics' order is good: the best is hardly ever further down
+constexpr int most_measured = 8;  // the heuristics' order is good; later candidates are rarely the fastest
 constexpr int timed_runs = 3;
 constexpr std::int64_t max_workspace_bytes = std::int64_t{1} << 30;
 
@@ -92,7 +93,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_suggested(const Conv
   return plan;
 }
 
-// A step meets a problem with the same memory in use each time, so what fits now fits later.
+// A problem always occurs with the same memory in use, so a workspace that fits now fits later.
 std::int64_t ConvolutionEngine::room() const {
   return std::min(max_workspace_bytes, context_.arena.largest_free_bytes());
 }
@@ -112,8 +113,8 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
   std::unique_ptr<ConvolutionPlan> best;
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
-  // Two runs may time two engines differently; cuDNN proposes them in the same order.
-  const int most = context_.determinism == Determinism::deterministic ? 1 : max_measured;
+  // Timings differ between runs; the order of cuDNN's candidates does not.
+  const int most = context_.determinism == Determinism::deterministic ? 1 : most_measured;
   for (const ConvolutionGraph::Candidate& candidate : graph.candidates()) {
     if (measured == most) break;
     if (!allows(problem.precision, candidate.notes)) continue;
@@ -154,8 +155,7 @@ float ConvolutionEngine::milliseconds(const ConvolutionPlan& plan, std::span<std
   return best;
 }
 
-// An engine may accept a problem and still not run it. What it leaves as CUDA's last error must not be found by the
-// next call that looks.
+// An engine may accept a problem and still fail to run it. Clears CUDA's last error, which the next check would report.
 float ConvolutionEngine::turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const {
   const cudaError_t error = cudaGetLastError();
   if (spoils_context(error)) check_cuda(error, "run a convolution");
@@ -189,7 +189,7 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
   plan_ = std::move(imported);
 }
 
-// The same bits in every run must not depend on what earlier ones have left.
+// Reproducible bits must not depend on what earlier runs left.
 void ConvolutionEngine::suggest_plan(const std::string& plan) {
   if (context_.determinism == Determinism::deterministic) return;
   std::istringstream lines(plan);

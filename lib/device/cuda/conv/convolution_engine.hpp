@@ -1,5 +1,5 @@
-// Convolutions by cuDNN: for each problem the fastest of its engines, measured when the problem is met for the first
-// time, or as a plan says.
+// Convolutions by cuDNN's backend API. Each ConvProblem gets one engine: the one in an imported plan, a suggested one
+// that still works, or the fastest of the first candidates, timed when the problem first occurs.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@ class ConvolutionEngine {
   // `context` outlives this.
   explicit ConvolutionEngine(const LibraryContext& context);
 
-  // Operands in the order of ConvProblem, in the device's precision, channels padded. Stream-ordered. The first call
-  // for a problem waits for the device, and must not be captured in a graph.
+  // Operands in the order of ConvProblem, in the device's precision, with padded channels. Stream-ordered. The first
+  // call for a problem waits for the device and must not be captured in a graph.
   void run(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
 
-  // One line a problem: "forward 64->64 ... = engine 31 knobs 2:1".
+  // One line per problem: "forward 64->64 ... = engine 31 knobs 2:1".
   std::string export_plan() const;
-  // Throws Error(other) naming the line that cannot be read.
+  // Throws Error(other) that names the unreadable line.
   void import_plan(const std::string& plan);
   // As Ops.
   void suggest_plan(const std::string& plan);
@@ -33,18 +33,18 @@ class ConvolutionEngine {
   std::unique_ptr<ConvolutionPlan> compile_suggested(const ConvProblem& problem,
                                                      std::span<std::byte* const, 3> operands);
   std::unique_ptr<ConvolutionPlan> measure(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
-  std::int64_t room() const;  // for a workspace
+  std::int64_t room() const;  // bytes available for a workspace
   bool allows(DType precision, const EngineNotes& notes) const;
-  // Infinity where the engine cannot run it after all.
+  // Infinity if the engine cannot run the problem.
   float milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands, float to_beat);
   float turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const;
   void execute(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands);
 
   const LibraryContext& context_;
   CudnnHandle handle_;
-  std::map<ConvProblem, std::unique_ptr<ConvolutionPlan>> chosen_;
-  std::map<std::string, EngineChoice> plan_;       // by ConvProblem::text()
-  std::map<std::string, EngineChoice> suggested_;  // likewise
+  std::map<ConvProblem, std::unique_ptr<ConvolutionPlan>> chosen_;  // compiled plans in use
+  std::map<std::string, EngineChoice> plan_;       // choices in use or imported, by ConvProblem::text()
+  std::map<std::string, EngineChoice> suggested_;  // choices of an earlier run, likewise
 };
 
 }  // namespace lockstep::cuda

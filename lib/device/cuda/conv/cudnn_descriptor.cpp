@@ -70,7 +70,7 @@ std::int64_t Descriptor::number(cudnnBackendAttributeName_t name) const {
 
 std::vector<Descriptor> Descriptor::children(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,
                                              std::int64_t most) const {
-  // cuDNN fills in descriptors that its caller made.
+  // The caller creates the descriptors; cuDNN fills them in.
   std::vector<Descriptor> made;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (std::int64_t i = 0; i < most; ++i) handles.push_back(made.emplace_back(type).get());

@@ -1,4 +1,4 @@
-// cuDNN's handle, and the descriptors of which its backend API is made, as objects that destroy themselves.
+// RAII wrappers for cuDNN's handle and for the descriptors of its backend API.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -16,7 +16,7 @@ struct DestroyCudnn {
 using CudnnHandle = std::unique_ptr<cudnnContext, DestroyCudnn>;
 CudnnHandle make_cudnn_handle(cudaStream_t stream);
 
-// A handle: copies share the descriptor. Set every attribute, then finalize, then use. Descriptors that an attribute
+// A handle; copies share the descriptor. Set all attributes, then finalize, then use. Descriptors that an attribute
 // refers to live as long as this one: cuDNN's reference does not say that it copies them.
 class Descriptor {
  public:
@@ -29,20 +29,20 @@ class Descriptor {
   Descriptor& set(cudnnBackendAttributeName_t name, std::span<const Descriptor> values);
   Descriptor& set(cudnnBackendAttributeName_t name, const Descriptor& value);
   void finalize();
-  // Returns cuDNN's verdict where "not supported" is an answer.
+  // Returns cuDNN's status if "not supported" is an acceptable answer.
   cudnnStatus_t try_finalize() { return cudnnBackendFinalize(get()); }
 
-  // How many values an attribute has.
+  // Number of values of an attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  // Reads up to `most` values; returns how many there were to read.
+  // Reads up to `most` values; returns how many the attribute has.
   std::int64_t read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
                     void* values) const;
   std::int64_t number(cudnnBackendAttributeName_t name) const;
-  // The descriptors of one type, at most `most`, that an attribute refers to.
+  // Descriptors of one type that an attribute refers to, at most `most`.
   std::vector<Descriptor> children(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,
                                    std::int64_t most) const;
 
-  // Lets `part` live as long as this descriptor.
+  // Keeps `part` alive as long as this descriptor.
   void keep(const Descriptor& part) { parts_.push_back(part); }
   cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
 

@@ -1,4 +1,5 @@
-// The order of calls and the attributes of each descriptor are those of NVIDIA's "cuDNN Backend API" reference.
+// Builds a cuDNN operation graph of one convolution. The order of calls and the attributes of each descriptor follow
+// NVIDIA's "cuDNN Backend API" reference.
 #include "device/cuda/conv/cudnn_graph.hpp"
 
 #include <algorithm>
@@ -18,10 +19,10 @@ cudnnDataType_t type_of(DType dtype) {
   return dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : dtype == DType::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
-// [n, c, h, w] by name, channels innermost in memory.
+// Dimensions [n, c, h, w]; channels are innermost in memory (NHWC).
 Descriptor tensor(Operand id, DType dtype, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
   const cudnnDataType_t type = type_of(dtype);
-  constexpr std::int64_t alignment = 16;  // bytes: parameters lie on multiples of 16 elements, all else on cache lines
+  constexpr std::int64_t alignment = 16;  // bytes; parameters are aligned to 16 elements, all else to cache lines
   Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type)
       .set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::array{n, c, h, w})
@@ -48,7 +49,7 @@ Descriptor convolution(const Conv2d& conv) {
   return made;
 }
 
-// The names that one direction's attributes have.
+// Names of the attributes of one direction's operation.
 struct OperationNames {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t x, weight, y, convolution, alpha, beta;
@@ -84,7 +85,7 @@ OperationNames names_of(Direction direction) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
 }
 
-// Ids by place among the operands of a ConvProblem.
+// Tensor ids, by position in the operands of a ConvProblem.
 struct Ids {
   Operand x, weight, y;
 };
@@ -128,7 +129,7 @@ Descriptor graph_of(cudnnHandle_t handle, const ConvProblem& problem) {
   return made;
 }
 
-// cuDNN fills in a descriptor that its caller made.
+// The caller creates the descriptor; cuDNN fills it in.
 Descriptor engine_of(const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.get();
@@ -186,7 +187,7 @@ void ConvolutionGraph::add_candidates(cudnnBackendHeurMode_t mode, std::vector<C
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;  // this list knows nothing of such a graph
+  if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;  // this heuristic mode does not support such a graph
   const std::int64_t count = heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
   if (count == 0) return;
   for (const Descriptor& config :

@@ -1,4 +1,4 @@
-// One convolution as a graph of cuDNN's, of a single operation.
+// One convolution as a cuDNN graph of a single operation, and its compiled execution plans.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace lockstep::cuda {
 
-// What an engine says of its arithmetic.
+// Numerical notes of an engine.
 struct EngineNotes {
-  bool tensor_cores = false;  // on fp32 operands: TF32
-  bool narrows_inputs = false;
-  bool narrow_sums = false;
+  bool tensor_cores = false;    // for fp32 operands: TF32
+  bool narrows_inputs = false;  // rounds inputs to a narrower type
+  bool narrow_sums = false;     // accumulates in half precision
   bool nondeterministic = false;
 };
 
-// One convolution in one direction, compiled. Operands in the order of ConvProblem.
+// A compiled convolution in one direction. Operands in the order of ConvProblem.
 class ConvolutionPlan {
  public:
   ConvolutionPlan(Descriptor plan, EngineChoice choice);
@@ -30,7 +30,7 @@ class ConvolutionPlan {
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   // Stream-ordered, on the stream of `handle`.
   void run(cudnnHandle_t handle, std::span<std::byte* const, 3> operands, std::byte* workspace) const;
-  // The same, but returns cuDNN's verdict where "cannot after all" is an answer.
+  // The same, but returns cuDNN's status, for engines that may fail.
   cudnnStatus_t try_run(cudnnHandle_t handle, std::span<std::byte* const, 3> operands, std::byte* workspace) const;
 
  private:
@@ -39,12 +39,12 @@ class ConvolutionPlan {
   std::int64_t workspace_bytes_ = 0;
 };
 
-// A convolution as cuDNN sees it: NHWC operands with padded channels, fp32 sums.
+// A convolution as cuDNN sees it: NHWC operands with padded channels, fp32 accumulation.
 class ConvolutionGraph {
  public:
   ConvolutionGraph(cudnnHandle_t handle, const ConvProblem& problem);
 
-  // cuDNN's proposals, best first as it thinks; those of the fallback list come last.
+  // cuDNN's candidates in the order of its heuristics, followed by those of the fallback list.
   struct Candidate {
     Descriptor config;
     EngineChoice choice;
@@ -52,7 +52,7 @@ class ConvolutionGraph {
   };
   std::vector<Candidate> candidates() const;
 
-  // Empty where this engine cannot compute it after all.
+  // Null if the engine cannot compute the convolution.
   std::unique_ptr<ConvolutionPlan> compile(const Candidate& candidate) const;
   std::unique_ptr<ConvolutionPlan> compile(const EngineChoice& choice) const;
 

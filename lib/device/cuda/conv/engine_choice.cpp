@@ -8,8 +8,8 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::size_t max_knobs = 64;
-constexpr std::int64_t knob_types = 1024;  // cuDNN has some forty
+constexpr std::size_t most_knobs = 64;
+constexpr std::int64_t knob_types = 1024;  // cuDNN has about forty
 
 bool take(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;

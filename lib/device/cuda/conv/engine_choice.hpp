@@ -1,4 +1,4 @@
-// What identifies one way to compute an operation graph: an engine of cuDNN and the values of its knobs.
+// Identifies one way to compute an operation graph: a cuDNN engine and the values of its knobs.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct EngineChoice {
   std::int64_t engine = 0;
   std::vector<Knob> knobs;
 
-  // For plans that travel between ranks and runs: "engine 31 knobs 2:1 5:3", or "engine 0" where there is no knob.
+  // For plans shared between ranks and runs: "engine 31 knobs 2:1 5:3", or "engine 0" without knobs.
   std::string text() const;
-  // Empty unless `text` is of that form, with numbers from 0 (a knob's value may be less) and at most 64 knobs.
+  // Empty unless `text` has that form, with numbers from 0 (knob values may be negative) and at most 64 knobs.
   static std::optional<EngineChoice> parse(std::string_view text);
 
   bool operator==(const EngineChoice&) const = default;

@@ -3,7 +3,7 @@
 
 namespace lockstep::cuda {
 
-// Not where kernels are started: nvcc does not take the library behind Error's texts.
+// Not in cuda_launch.cuh, because nvcc does not compile the library that formats Error's messages.
 void CudaLaunch::check() { check_cuda(cudaGetLastError(), "start a kernel"); }
 
 }  // namespace lockstep::cuda

@@ -1,4 +1,4 @@
-// How a loop's body runs on the GPU. For .cu files only.
+// Runs a loop body on the GPU. For .cu files only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 namespace lockstep::cuda {
 
 constexpr int block_size = 256;
-// The most that a grid may have in x is 2^31 - 1; beyond this many blocks a thread takes several indices.
+// A grid has at most 2^31 - 1 blocks in x. Beyond this number of blocks, a thread handles several indices.
 constexpr std::int64_t most_blocks = std::int64_t{1} << 30;
 
 template <typename Body>

@@ -14,7 +14,7 @@ struct DoNothing {
 cudaError_t find_kernel() {
   cudaFuncAttributes attributes{};
   const cudaError_t code = cudaFuncGetAttributes(&attributes, for_each<DoNothing>);
-  static_cast<void>(cudaGetLastError());  // the caller has the code; the next launch shall not find it
+  static_cast<void>(cudaGetLastError());  // the caller has the code; the next launch must not report it
   return code;
 }
 

@@ -5,7 +5,7 @@
 
 namespace lockstep::cuda {
 
-// Looks a kernel of ours up on the current GPU. Without it the first launch would tell, deep in a step.
+// Looks up an own kernel on the current GPU. Otherwise the first launch would fail, in the middle of a step.
 cudaError_t find_kernel();
 
 }  // namespace lockstep::cuda

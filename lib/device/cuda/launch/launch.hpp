@@ -1,6 +1,6 @@
-// Runs a loop's body for every index. A body is a trivially copyable functor, `void operator()(std::int64_t) const`
-// marked LOCKSTEP_HOST_DEVICE, that reads nothing which another index of the same launch writes. So the arithmetic that
-// a GPU runs is tested on the host.
+// Runs a loop body for every index. A body is a trivially copyable functor, `void operator()(std::int64_t) const` with
+// LOCKSTEP_HOST_DEVICE. It must not read what another index of the same launch writes. So tests can run a GPU's
+// arithmetic on the host.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ struct CUstream_st;  // what cudaStream_t points to
 
 namespace lockstep::cuda {
 
-// On the host, for tests: one index after another, last to first, which shows a body that needs what lower ones wrote.
+// On the host, for tests: one index after another, from last to first. So a body that needs what lower indices wrote
+// fails.
 class HostLaunch {
  public:
   template <typename Body>
@@ -20,7 +21,7 @@ class HostLaunch {
   }
 };
 
-// On the GPU, stream-ordered: one thread an index. Defined in cuda_launch.cuh, for .cu files.
+// On the GPU, stream-ordered: one thread per index. Defined in cuda_launch.cuh, for .cu files.
 class CudaLaunch {
  public:
   // The stream outlives this.
@@ -30,7 +31,7 @@ class CudaLaunch {
   void operator()(std::int64_t count, const Body& body) const;
 
  private:
-  static void check();  // throws Error if the last kernel could not be started
+  static void check();  // throws Error if the last launch failed
 
   CUstream_st* stream_;
 };

@@ -1,6 +1,7 @@
-// Between PyTorch's order of values and the layouts of a GPU, on the host. For the edges of a program, not for a step.
+// Converts on the host between PyTorch's order of values and the layouts of a GPU. For loading and saving, not for a
+// step.
 //
-// With C = `padded(c)`, the channels rounded up to whole vectors of eight:
+// With C = `padded(c)`, channels rounded up to whole vectors of eight:
 //   features, images  [n, h, w, c]     n, h, w, C        padding channels zero
 //   conv weight       [o, i, k, k]     O, k, k, I, fp32  padding zero (the KRSC of cuDNN)
 //   linear weight     [out, in]        as PyTorch
@@ -15,22 +16,22 @@
 
 namespace lockstep::cuda {
 
-constexpr std::int64_t vector_width = 8;  // channels that a thread takes: 16 bytes of half precision
+constexpr std::int64_t vector_width = 8;  // channels per thread: 16 bytes of half precision
 
 constexpr std::int64_t padded(std::int64_t channels) {
   return (channels + vector_width - 1) / vector_width * vector_width;
 }
 
-// Elements of storage, padding included.
+// Number of stored elements, padding included.
 std::int64_t storage_count(const Shape& shape, Layout layout);
 std::int64_t storage_count(ParameterKind kind, std::span<const std::int64_t> dims);
 
-// Between row-major fp32 values in the order of the logical shape and the bytes of a tensor of any layout and type,
-// here `staged` in host memory. Padding is written as zero.
+// Converts between row-major fp32 values in the order of the logical shape and a tensor of any layout and type, here
+// `staged` in host memory. Padding is set to zero.
 void pack_tensor(std::span<const float> values, const Tensor& staged);
 void unpack_tensor(const Tensor& staged, std::span<float> values);
 
-// Between PyTorch's order and the stored form of a parameter, in host memory. Padding is written as zero.
+// Converts between PyTorch's order and the stored form of a parameter, in host memory. Padding is set to zero.
 void pack_parameter(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
                     std::span<float> staged);
 void unpack_parameter(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> staged,

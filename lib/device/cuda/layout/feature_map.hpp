@@ -1,4 +1,4 @@
-// A feature map as kernels touch it: eight neighbouring channels of a pixel at a time, in fp32 registers.
+// A feature map as kernels access it: eight neighboring channels of a pixel at a time, in fp32 registers.
 #pragma once
 
 #include <cassert>
@@ -15,7 +15,7 @@ struct ChannelVector {
   float at[vector_width];
 };
 
-// 16 bytes, which a GPU moves by one instruction if they are aligned so.
+// 16 aligned bytes, which a GPU loads or stores by one instruction.
 struct [[gnu::may_alias]] alignas(16) FloatWords {
   float at[4];
 };
@@ -83,7 +83,7 @@ LOCKSTEP_HOST_DEVICE void store(const ChannelVector& values, std::byte* array, s
   }
 }
 
-// Channels [8 * group, 8 * group + 8) of an array of `channels` values, zero beyond its end.
+// Channels [8 * group, 8 * group + 8) of an array of `channels` values; zero past its end.
 LOCKSTEP_HOST_DEVICE inline ChannelVector load_channels(const float* values, std::int64_t group,
                                                         std::int64_t channels) {
   ChannelVector result;
@@ -99,14 +99,14 @@ struct Division {
   std::int64_t remainder;
 };
 
-// Of numbers not negative. Division in 64 bits takes a GPU several times as long as in 32.
+// For non-negative numbers. On a GPU, 64-bit division takes several times as long as 32-bit division.
 LOCKSTEP_HOST_DEVICE inline Division divide(std::int64_t value, std::int64_t divisor) {
   if ((value | divisor) >> 32 != 0) return {value / divisor, value % divisor};
   const std::uint32_t quotient = static_cast<std::uint32_t>(value) / static_cast<std::uint32_t>(divisor);
   return {static_cast<std::int64_t>(quotient), value - static_cast<std::int64_t>(quotient) * divisor};
 }
 
-// Where a vector lies.
+// The position of a vector.
 struct Place {
   std::int64_t image;
   std::int64_t row;
@@ -126,7 +126,7 @@ struct FeatureMap {
   }
 
   LOCKSTEP_HOST_DEVICE std::int64_t pixels() const { return height * width; }
-  LOCKSTEP_HOST_DEVICE std::int64_t rows() const { return images * height * width; }  // vectors of one group
+  LOCKSTEP_HOST_DEVICE std::int64_t rows() const { return images * height * width; }  // pixels of all images
   LOCKSTEP_HOST_DEVICE std::int64_t vectors() const { return images * height * width * groups; }
   LOCKSTEP_HOST_DEVICE std::int64_t vector_at(const Place& place) const {
     return ((place.image * height + place.row) * width + place.column) * groups + place.group;

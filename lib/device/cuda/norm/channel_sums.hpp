@@ -1,6 +1,8 @@
-// Sums over rows, per channel, without threads that wait for each other: each takes every count-th row, which leaves
-// `count` partial sums; launches that each make them sixteen times fewer follow, and the kernel that needs the totals
-// adds the last few. All extents are fixed by the shape, so the result has the same bits every time.
+// Per-channel sums over rows (pixels) without shared memory, atomics or waiting threads. Three stages:
+//   1. Each thread sums every count-th row of one channel group: [count][width] partial sums.
+//   2. Launches reduce them by a factor of 16 each, until at most 64 remain.
+//   3. The kernel that needs a total adds the remaining partial sums.
+// The shape alone fixes all extents, so the result has the same bits every time.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +14,16 @@
 namespace lockstep::cuda {
 
 constexpr std::int64_t threads_adding =
-    65536;  // a third of what an H100 keeps at once; each has several loads under way
-constexpr std::int64_t threads_walking = 262144;  // all of it
-constexpr std::int64_t least_rows_adding = 8;     // a thread, so that partial sums are few beside the rows
-constexpr std::int64_t max_partial_sums = 64;     // that one thread adds at the end
-constexpr std::int64_t lessening = 16;
+    65536;  // a third of the threads that an H100 keeps resident; each has several loads in flight
+constexpr std::int64_t threads_walking = 262144;  // all threads that an H100 keeps resident
+constexpr std::int64_t least_rows_adding = 8;     // per thread, so partial sums are few compared with the rows
+constexpr std::int64_t most_partial_sums = 64;    // that one thread adds at the end
+constexpr std::int64_t lessening = 16;            // reduction factor of a launch
 
-// Rows cut among threads: index = slice * groups + group, so that neighbours read neighbouring vectors.
+// How rows are split among threads: index = slice * groups + group, so neighboring threads read neighboring vectors.
 struct Slices {
-  std::int64_t rows;
-  std::int64_t groups;
+  std::int64_t rows;    // pixels of all images
+  std::int64_t groups;  // groups of eight channels
   std::int64_t count;
 
   LOCKSTEP_HOST_DEVICE std::int64_t threads() const { return count * groups; }
@@ -35,7 +37,7 @@ inline Slices slices_for_walk(std::int64_t rows, std::int64_t groups) {
   return {rows, groups, std::clamp<std::int64_t>(threads_walking / groups, 1, std::max<std::int64_t>(rows, 1))};
 }
 
-// [count][width] partial sums, fp32.
+// Partial sums [count][width], fp32.
 struct PartialSums {
   const float* data;
   std::int64_t width;
@@ -64,7 +66,7 @@ struct ReducePartials {
   }
 };
 
-// The memory of partial sums, and their way to at most max_partial_sums.
+// Memory for partial sums, and their reduction to at most most_partial_sums.
 class SumMemory {
  public:
   SumMemory(const CudaContext& context, std::int64_t count, std::int64_t width)
@@ -72,7 +74,7 @@ class SumMemory {
 
   float* data() const { return memory_.as<float>(); }
 
-  // Call once all have been written. The result lasts as long as this.
+  // Call once all partial sums are written. The result is valid while this object lives.
   template <typename Launch>
   PartialSums lessened(const Launch& launch) {
     while (count_ > max_partial_sums) {
@@ -97,7 +99,7 @@ LOCKSTEP_HOST_DEVICE inline void put(float* target, double value, Accumulate acc
   *target = accumulate == Accumulate::add ? *target + rounded : rounded;
 }
 
-// target[i] = scale * total of column first + i, or adds it.
+// target[i] (+)= scale * total of column first + i.
 struct FinishSums {
   PartialSums sums;
   std::int64_t first;

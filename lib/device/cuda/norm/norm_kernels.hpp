@@ -1,10 +1,10 @@
-// Batch norm with residual and activation. Forward reads x twice and backward reads x and dy twice, which is the least
-// that statistics of the whole batch allow; after a residual backward leaves dz, the gradient after the activation,
-// in d_residual and takes it from there. There forward writes the ReLU mask of the ReLU as bits, a
-// sixteenth of y in half precision.
+// Batch norm with residual and activation. Forward reads x twice, backward reads x and dy twice: the minimum for batch
+// statistics. After a residual, backward stores dz, which is dy with the ReLU mask applied, in d_residual and rereads
+// it from there. In that case forward also writes the ReLU mask as bits, a sixteenth of y's size in half precision.
 //
-// A thread has one group of eight channels and walks over rows (see channel_sums.hpp), so that it reads what belongs to
-// its channels once.
+// Each thread handles one group of eight channels and walks over rows (see channel_sums.hpp), so it loads the values of
+// its channels once. Forward: SumMoments, FinishMoments, Normalise. Backward: SumNormGradients, FinishNormGradients,
+// FindNormGradient. Formulas: Ioffe and Szegedy 2015.
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,8 @@
 
 namespace lockstep::cuda {
 
-// y = factor * x + offset, for eight channels; both are zero in padding channels. Forward and backward find the same
-// bits, so that backward can recompute which side of the ReLU a value was on.
+// y = factor * x + offset for eight channels; both are zero in padding channels. Forward and backward compute the same
+// bits, so backward can recompute the ReLU mask.
 struct NormLine {
   ChannelVector factor;
   ChannelVector offset;
@@ -22,14 +22,14 @@ struct NormLine {
   LOCKSTEP_HOST_DEVICE float operator()(int i, float x) const { return fmaf(x, factor.at[i], offset.at[i]); }
 };
 
-// What a line is made from.
+// The parameters from which a NormLine is computed.
 struct NormVectors {
   enum class Spread : std::uint8_t { inverse_deviation, variance };
 
   const float* scale;
   const float* shift;
   const float* mean;
-  const float* spread_values;
+  const float* spread_values;  // [channels]: variance or 1 / deviation, see `spread`
   Spread spread;
   float epsilon;
   std::int64_t channels;
@@ -50,7 +50,7 @@ struct NormVectors {
   }
 };
 
-// By the statistics of a batch, as forward keeps them.
+// From batch statistics, as forward saved them.
 inline NormVectors saved_vectors(const NormWeights& weights, const NormSaved& saved, std::int64_t channels) {
   return {.scale = weights.scale.as<float>(),
           .shift = weights.shift.as<float>(),
@@ -61,13 +61,13 @@ inline NormVectors saved_vectors(const NormWeights& weights, const NormSaved& sa
           .channels = channels};
 }
 
-// Partial sums of x - origin and of its square, per channel. The origin is a value of that channel: a mean far from
-// zero would cancel the variance.
+// Partial sums of x - origin and of its square, per channel. The origin is a value of the channel; otherwise a mean far
+// from zero would cancel the variance.
 template <DType dtype>
 struct SumMoments {
   Slices slices;
   const std::byte* x;
-  float* sums;  // [slice][2][channels, padded]
+  float* sums;  // [slice][2][padded channels]
 
   LOCKSTEP_HOST_DEVICE static std::int64_t origin_row(std::int64_t rows) { return rows / 2; }
 
@@ -90,7 +90,7 @@ struct SumMoments {
   }
 };
 
-// One thread a channel: the statistics, from sums of moments.
+// Statistics from the sums of moments. One thread per channel.
 template <DType dtype>
 struct FinishMoments {
   PartialSums sums;
@@ -112,7 +112,7 @@ struct FinishMoments {
     const double moved_mean = sums.total(channel) / count;
     const double squares = sums.total(slices.groups * vector_width + channel) / count;
     const double difference = squares - moved_mean * moved_mean;
-    const double variance = difference < 0 ? 0 : difference;  // NaN stays
+    const double variance = difference < 0 ? 0 : difference;  // NaN stays NaN
     const double unbiased = variance * count / (count > 1 ? count - 1 : 1);
     mean[channel] = static_cast<float>(origin + moved_mean);
     inverse_deviation[channel] = static_cast<float>(1 / sqrt(variance + static_cast<double>(epsilon)));
@@ -122,7 +122,7 @@ struct FinishMoments {
   }
 };
 
-// What a ReLU that gave these values let through: bit i for value i. NaN counts as let through.
+// The ReLU mask of these outputs: bit i for value i. NaN passes.
 LOCKSTEP_HOST_DEVICE inline std::uint8_t bits_above_zero(const ChannelVector& values) {
   unsigned bits = 0;
   for (int i = 0; i < vector_width; ++i) bits |= values.at[i] <= 0 ? 0U : 1U << i;
@@ -138,7 +138,7 @@ struct Normalize {
   const std::byte* residual;  // may be null
   Activation activation;
   std::byte* y;
-  std::uint8_t* let_through;  // a bit for each channel of a group, or null
+  std::uint8_t* let_through;  // ReLU mask: one bit per channel of a group; may be null
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
@@ -152,7 +152,7 @@ struct Normalize {
         for (int i = 0; i < vector_width; ++i) values.at[i] += other.at[i];
       }
       if (activation == Activation::relu) {
-        for (float& value : values.at) value = value < 0 ? 0 : value;  // NaN stays
+        for (float& value : values.at) value = value < 0 ? 0 : value;  // NaN stays NaN
       }
       if (let_through != nullptr) let_through[vector] = bits_above_zero(values);
       store<dtype>(values, y, vector);
@@ -160,24 +160,24 @@ struct Normalize {
   }
 };
 
-// How backward knows where the ReLU let through.
+// How backward gets the ReLU mask.
 enum class ReluMask : std::uint8_t {
-  open,       // there is none, or dz is at hand
-  from_x,     // by the line
-  from_bits,  // that forward wrote
+  open,       // no mask, or the input is dz already
+  from_x,     // recomputed by the NormLine
+  from_bits,  // read from the bits that forward wrote
 };
 
-// Partial sums of dz and of dz * (x - mean), per channel. Writes dz where `dz` is not null; it may be dy.
+// Partial sums of dz and of dz * (x - mean), per channel. Writes dz unless `dz` is null; it may be dy.
 template <DType dtype>
 struct SumNormGradients {
   Slices slices;
   NormVectors vectors;
   ReluMask relu_mask;
   const std::byte* x;
-  const std::uint8_t* let_through;  // read by ReluMask::from_bits
+  const std::uint8_t* let_through;  // for ReluMask::from_bits
   const std::byte* dy;
   std::byte* dz;
-  float* sums;  // [slice][2][channels, padded]
+  float* sums;  // [slice][2][padded channels]
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
@@ -207,15 +207,15 @@ struct SumNormGradients {
   }
 };
 
-// One thread a channel, padding included. With u = (x - mean) / deviation: d_shift = sum dz, d_scale = sum dz * u,
-// dx = scale / deviation * (dz - d_shift / count - u * d_scale / count)   (Ioffe and Szegedy 2015).
+// Finishes the sums; one thread per channel, padding included. With u = (x - mean) / deviation: d_shift = sum dz,
+// d_scale = sum dz * u, dx = scale / deviation * (dz - d_shift / count - u * d_scale / count).
 struct FinishNormGradients {
   PartialSums sums;
   std::int64_t rows;
   const float* inverse_deviation;
   std::int64_t channels;
-  float* mean_dz;   // [channels, padded]: d_shift / count
-  float* x_factor;  // [channels, padded]: what x - mean is multiplied by in the bracket
+  float* mean_dz;   // [padded channels]: d_shift / count
+  float* x_factor;  // [padded channels]: factor of x - mean in the parenthesis
   float* d_scale;
   float* d_shift;
   Accumulate accumulate;
@@ -237,7 +237,7 @@ struct FinishNormGradients {
   }
 };
 
-// dx, from dz or from dy after the ReLU mask. dx may be the array that dz is read from.
+// dx from dz, or from dy with the ReLU mask. dx may be the array that dz is read from.
 template <DType dtype>
 struct FindNormGradient {
   Slices slices;

@@ -1,5 +1,5 @@
-// Bias and activation, and their gradients. A thread has one group of eight channels and walks over rows; plain [n, c]
-// goes element by element.
+// Bias and activation, and their gradients. Each thread handles one group of eight channels and walks over rows; plain
+// [n, c] tensors are processed element by element.
 #pragma once
 
 #include "device/cuda/norm/channel_sums.hpp"
@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 
 LOCKSTEP_HOST_DEVICE inline float activate(Activation activation, float value) {
-  return activation == Activation::relu && value < 0 ? 0 : value;  // NaN stays
+  return activation == Activation::relu && value < 0 ? 0 : value;  // NaN stays NaN
 }
 LOCKSTEP_HOST_DEVICE inline float through(Activation activation, float y, float dy) {
   return activation == Activation::relu && y <= 0 ? 0 : dy;
@@ -35,15 +35,15 @@ struct AddBias {
   }
 };
 
-// Partial sums of dx = dy after the activation, which is written too; dx may be dy.
+// Partial sums of dx, which is dy with the ReLU mask applied and is written too. dx may be dy.
 template <DType dtype>
 struct SumBiasGradients {
   Slices slices;
-  const std::byte* y;  // read only after a ReLU
+  const std::byte* y;  // read only with a ReLU
   const std::byte* dy;
   Activation activation;
   std::byte* dx;
-  float* sums;  // [slice][channels, padded]
+  float* sums;  // [slice][padded channels]
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
@@ -76,7 +76,7 @@ struct AddPlainBias {
   }
 };
 
-// As SumBiasGradients; here a group is one channel.
+// Like SumBiasGradients, with one channel per group.
 struct SumPlainBiasGradients {
   Slices slices;
   const float* y;

@@ -1,4 +1,4 @@
-// Passes over flat arrays in a GPU's memory.
+// Passes over flat arrays in GPU memory.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ struct CUstream_st;  // what cudaStream_t points to
 
 namespace lockstep::cuda {
 
-// All outlive what is made.
+// The arguments outlive the result.
 std::unique_ptr<FlatPasses> make_flat_passes(const CudaContext& context, const NarrowCopies& copies,
                                              CUstream_st* stream);
 

@@ -1,5 +1,6 @@
-// Passes over the flat arrays of a model: parameters, gradients, statistics. All arrays begin at multiples of 16 bytes;
-// a thread has four elements, or what is left of four at the end.
+// Loop bodies for the flat arrays of a model: parameters, gradients, statistics. Arrays start at multiples of 16 bytes.
+// A thread handles four elements, or the rest at the end. Sums of squares have two stages: sum_lanes threads per piece
+// of a run, then AddGroups. The shape fixes all splits.
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,7 @@
 
 namespace lockstep::cuda {
 
-constexpr std::int64_t quad = 4;  // elements a thread
+constexpr std::int64_t quad = 4;  // elements per thread
 
 LOCKSTEP_HOST_DEVICE constexpr std::int64_t quads(std::int64_t count) { return (count + quad - 1) / quad; }
 
@@ -19,7 +20,7 @@ struct Float4 {
   float at[quad];
 };
 
-// Elements [4 * index, 4 * index + 4) of `count`; zero beyond the end.
+// Elements [4 * index, 4 * index + 4) of `count`; zero past the end.
 LOCKSTEP_HOST_DEVICE inline Float4 load_float4(const float* array, std::int64_t index, std::int64_t count) {
   Float4 values{};
   if ((index + 1) * quad <= count) {
@@ -50,7 +51,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint16_t narrow_to(DType dtype, float value) {
   return dtype == DType::f16 ? to_f16(value) : to_bf16(value);
 }
 
-// As four 16-bit elements, f16 or bf16; `array` may be null.
+// Stores four 16-bit elements, f16 or bf16. `array` may be null.
 LOCKSTEP_HOST_DEVICE inline void store_narrow(const Float4& values, DType dtype, std::uint16_t* array,
                                               std::int64_t index, std::int64_t count) {
   if (array == nullptr) return;
@@ -68,21 +69,21 @@ LOCKSTEP_HOST_DEVICE inline void store_narrow(const Float4& values, DType dtype,
   }
 }
 
-// A run as a GPU looks it up; runs lie one after another, begin at multiples of four, the first at 0.
+// A run in GPU memory. Runs are contiguous, start at multiples of four, and the first one starts at 0.
 struct PlacedRun {
   UpdateRun run;
-  std::int64_t first_piece;  // where its sums are taken: pieces of all runs are numbered through
+  std::int64_t first_piece;  // pieces are numbered across all runs
 };
 
-constexpr std::int64_t sum_lanes = 256;  // threads that sum a piece, each every sum_lanes-th four elements
-constexpr std::int64_t sum_quads = 32;   // of each of them at most
+constexpr std::int64_t sum_lanes = 256;  // threads per piece; each sums every sum_lanes-th group of four
+constexpr std::int64_t sum_quads = 32;   // groups of four per thread, at most
 constexpr std::int64_t piece_quads = sum_lanes * sum_quads;
 
 LOCKSTEP_HOST_DEVICE constexpr std::int64_t pieces_of(std::int64_t count) {
   return (quads(count) + piece_quads - 1) / piece_quads;
 }
 
-// The last entry of `count` for which begin(entry) is not above `place`; begin(0) is not.
+// The last of `count` entries with begin(entry) <= place. Requires begin(0) <= place.
 template <typename Begin>
 LOCKSTEP_HOST_DEVICE std::int64_t entry_at(std::int64_t place, std::int64_t count, const Begin& begin) {
   std::int64_t low = 0;  // the entry is in [low, high)
@@ -98,7 +99,7 @@ LOCKSTEP_HOST_DEVICE std::int64_t entry_at(std::int64_t place, std::int64_t coun
   return low;
 }
 
-// What a step says, in device memory.
+// A step's values in device memory.
 struct StepPlaces {
   const float* learning_rate;
   const float* gradient_scale;
@@ -108,7 +109,7 @@ struct StepPlaces {
   LOCKSTEP_HOST_DEVICE StepRates rates() const { return {*learning_rate, *gradient_scale, *applied_steps}; }
 };
 
-// Squares of the elements that a lane of a piece has; one thread a lane, sum_lanes to a piece.
+// Sums of squares: sum_lanes threads (lanes) per piece.
 struct SumSquares {
   const float* array;
   const PlacedRun* runs;
@@ -130,7 +131,7 @@ struct SumSquares {
   }
 };
 
-// to[i] = the sum of from[i * group] and what follows, up to the next; one thread a sum.
+// to[i] = sum of group i of `from`. One thread per sum.
 struct AddGroups {
   const double* from;
   std::int64_t count;
@@ -145,7 +146,7 @@ struct AddGroups {
   }
 };
 
-// The rates of a run, ahead of the update; one thread a run. Sums of pieces are null where the rule asks for none.
+// Computes the rates of a run before the update. One thread per run. Sums of pieces are null if the rule needs none.
 template <typename Rule>
 struct FindRates {
   Rule rule;
@@ -170,19 +171,19 @@ struct FindRates {
   }
 };
 
-// An optimizer's update; one thread four elements.
+// An optimizer's update. One thread per four elements.
 template <typename Rule>
 struct Update {
   Rule rule;
   const float* gradients;
   float* values;
   float* states[Rule::states];
-  std::uint16_t* narrow;  // the values in half precision, or null
+  std::uint16_t* narrow;  // half-precision copy of the values, or null
   DType narrow_dtype;
   std::int64_t count;
   const PlacedRun* runs;
   std::int64_t run_count;
-  const typename Rule::Rates* rates;  // of each run, unless they are copied
+  const typename Rule::Rates* rates;  // per run; unused if rates are copied
   StepPlaces step;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
@@ -213,7 +214,7 @@ struct Update {
   }
 };
 
-// Puts an entry of a table where a queued pass will read it. Run for one index.
+// Stores an entry of a table, for a later pass on the stream. Runs for one index.
 template <typename Value>
 struct StoreValue {
   Value value;
@@ -222,11 +223,11 @@ struct StoreValue {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const { *slot = value; }
 };
 
-// The decision on a step, and a copy of the metric slots it is_paused on. Run for one index.
+// The verdict on a step, and a copy of its metric slots. Runs for one index.
 struct JudgeStep {
   const float* metric_slots;
   std::int64_t metric_slot_count;
-  std::int64_t loss;  // its place in the metric slots, and that of the number of overflows
+  std::int64_t loss;  // index in the metric slots; likewise for the number of overflows
   std::int64_t overflow;
   float* record;
 
@@ -236,7 +237,7 @@ struct JudgeStep {
   }
 };
 
-// The scale that bounds the gradients' norm, from sums of their squares. Run for one index.
+// The scale that clips the gradient norm, from sums of squares. Runs for one index.
 struct ClipStep {
   const double* squares;
   std::int64_t count;
@@ -250,7 +251,7 @@ struct ClipStep {
   }
 };
 
-// The mean of weights over steps; one thread four elements.
+// EMA of the weights. One thread per four elements.
 struct UpdateEma {
   const float* values;
   EmaRule rule;
@@ -268,11 +269,11 @@ struct UpdateEma {
   }
 };
 
-// Both arrays' elements change places; one thread four.
+// Swaps the elements of two arrays. One thread per four.
 struct ExchangeValues {
   float* values;
   float* other;
-  std::uint16_t* narrow;  // the values in half precision, or null
+  std::uint16_t* narrow;  // half-precision copy of the values, or null
   DType narrow_dtype;
   std::int64_t count;
 
@@ -285,7 +286,7 @@ struct ExchangeValues {
   }
 };
 
-// One thread an element.
+// One thread per element.
 struct AverageInto {
   const float* batch;
   float momentum;
@@ -298,8 +299,8 @@ struct AverageInto {
   }
 };
 
-// values = sums in the device's precision, or += them: one thread eight elements, of which the last may lie in padding
-// of `sums` only.
+// values (+)= sums, which are in the device's precision. One thread per eight elements; the last ones may be padding of
+// `sums` only.
 template <DType dtype>
 struct WidenInto {
   const std::byte* sums;
@@ -319,7 +320,7 @@ struct WidenInto {
   }
 };
 
-// The same elements in half precision; one thread four.
+// Half-precision copy of the elements. One thread per four.
 struct Narrow {
   const float* values;
   DType dtype;
@@ -331,8 +332,7 @@ struct Narrow {
   }
 };
 
-// How many elements of a slice are not smaller in size than the limit, as NaNs. One thread a slice, of every slices-th
-// four elements.
+// Number of elements with |value| >= limit or NaN. One thread per slice, which takes every slices-th group of four.
 struct CountOutside {
   const float* values;
   std::int64_t count;
@@ -350,7 +350,7 @@ struct CountOutside {
   }
 };
 
-// sums = the fixed form of `values`, or sums += it. One thread an element.
+// sums (+)= fixed-point form of `values`. One thread per element.
 struct SumFixed {
   const float* values;
   FixedPoint form;

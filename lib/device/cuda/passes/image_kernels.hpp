@@ -1,13 +1,12 @@
-// From samples to what a first convolution reads. The arithmetic is that of dataset/loading/augment.hpp.
+// Builds a batch of input images from stored samples. The arithmetic is that of dataset/loading/augment.hpp.
 #pragma once
 
 #include "device/cuda/layout/feature_map.hpp"
 
 namespace lockstep::cuda {
 
-// A place of a batch: which sample stands there, and the window taken of it, as large as it is: it begins at (top,
-// left) and is mirrored or not. Rows [erased_top, erased_bottom) of columns [erased_left, erased_right) of the image
-// are zero.
+// Augmentation of one image in a batch: a window of sample `sample` that starts at (top, left), mirrored or not. Rows
+// [erased_top, erased_bottom) x columns [erased_left, erased_right) of the image are zero.
 struct SampleAugmentation {
   std::int32_t sample = -1;  // -1: none, the image is zero
   std::int32_t top = 0;
@@ -19,10 +18,10 @@ struct SampleAugmentation {
   std::int32_t erased_right = 0;
 };
 
-// Samples on the device.
+// Samples in device memory.
 //
 //   pixels     [samples, h, w, c]  uint8
-//   mean       [c]                 of pixel / 255, and its deviation
+//   mean       [c]                 of pixel / 255; likewise deviation
 //   labels     [samples]           i32
 struct SampleStore {
   const std::uint8_t* pixels;
@@ -31,12 +30,12 @@ struct SampleStore {
   const std::int32_t* labels;
 };
 
-// images = (pixel / 255 - mean) / deviation; outside the sample pixels are 0. One thread a vector of `images`.
+// images = (pixel / 255 - mean) / deviation. Pixels outside the sample are 0. One thread per vector of `images`.
 template <DType dtype>
 struct MakeImages {
   SampleStore samples;
   const SampleAugmentation* views;  // [n]
-  // Where images are mixed of two: the other one, and the share of the first. Else null.
+  // Mixup: the other sample of each image, and the first one's share. Null without mixup.
   const SampleAugmentation* others;
   const float* shares;
   FeatureMap images;
@@ -71,7 +70,7 @@ struct MakeImages {
   }
 };
 
-// labels[i] = the label of the sample at place i, -1 where there is none. One thread a place.
+// labels[i] = label of the sample of image i; -1 if there is none. One thread per image.
 struct GatherLabels {
   SampleStore samples;
   const SampleAugmentation* views;
@@ -83,7 +82,7 @@ struct GatherLabels {
   }
 };
 
-// Shares travel with each part, and are to lie where a batch has them. One thread a place.
+// Copies the shares of a micro-batch to their place in a batch. One thread per image.
 struct CopyShares {
   const float* from;
   float* to;

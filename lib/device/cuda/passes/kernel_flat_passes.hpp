@@ -1,4 +1,5 @@
-// How the passes over flat arrays are cut into loops. For the files that choose how loops run.
+// FlatPasses for GPUs: splits each pass into launches of the loop bodies in flat_kernels.hpp. `Launch` runs them on a
+// GPU or, for tests, on the host (launch/launch.hpp). Include only where a Launch is chosen.
 #pragma once
 
 #include <cassert>
@@ -13,7 +14,7 @@
 
 namespace lockstep::cuda {
 
-// Memory for so many of a type that is no tensor's.
+// Memory for `count` values of a type that tensors do not have.
 template <typename Entry>
 Tensor table(Arena& arena, std::int64_t entries) {
   return {arena.allocate(static_cast<std::int64_t>(sizeof(Entry)) * entries), Shape{entries}, DType::u8, Layout::plain};
@@ -24,7 +25,7 @@ Entry* entries_of(const Tensor& table) {
   return reinterpret_cast<Entry*>(table.data());
 }
 
-// Runs in a GPU's memory, and sums of squares over them.
+// Runs in GPU memory, and sums of squares over them.
 template <typename Launch>
 class PlacedRuns {
  public:
@@ -41,7 +42,7 @@ class PlacedRuns {
   std::int64_t count() const { return table_.shape().count(); }
   std::int64_t pieces() const { return pieces_; }
 
-  // [pieces()], of an array that the runs lie in.
+  // Sums of squares [pieces()] of an array that the runs divide.
   Tensor sums_of_pieces(const Tensor& array) const {
     const Tensor sums = table<double>(context_.arena, pieces_);
     const Tensor lanes = table<double>(context_.arena, pieces_ * sum_lanes);
@@ -63,7 +64,7 @@ inline StepPlaces places_in(const StepRecord& record) {
           record.at(step_applied_steps).as<float>(), record.at(step_verdict).as<float>()};
 }
 
-// `Launch` runs the loops: see launch.hpp.
+// `Launch` runs the loops, see launch.hpp.
 template <typename Launch, typename Rule>
 class KernelFlatUpdate final : public FlatUpdate {
  public:
@@ -132,7 +133,7 @@ class KernelClip final : public FlatUpdate {
         all_(context, launch, std::vector<UpdateRun>{{0, gradients.shape().count(), 0}}) {}
 
   void run(const StepRecord& record) override {
-    constexpr std::int64_t most = 64;  // that one thread adds
+    constexpr std::int64_t most = 64;  // values that one thread adds
     Tensor sums = all_.sums_of_pieces(gradients_);
     while (sums.shape().count() > most) {
       const std::int64_t count = sums.shape().count();
@@ -154,7 +155,7 @@ class KernelClip final : public FlatUpdate {
 template <typename Launch>
 class KernelFlatPasses final : public FlatPasses {
  public:
-  // `context` and `copies` outlive this, and the updates.
+  // `context` and `copies` outlive this and the updates.
   KernelFlatPasses(const CudaContext& context, const NarrowCopies& copies, const Launch& launch)
       : context_(context), copies_(copies), launch_(launch) {}
 
@@ -195,7 +196,7 @@ class KernelFlatPasses final : public FlatPasses {
                                                  record.at(step_verdict).template as<float>()});
   }
 
-  // So many threads count; each further launch makes their sums fewer.
+  // `threads` threads count; each further launch reduces the number of sums.
   void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
     constexpr std::int64_t threads = 4096;
     constexpr std::int64_t fewer = threads / lessening;

@@ -1,4 +1,4 @@
-// The arithmetic of a GPU that kernels of our own do: all of Ops but convolutions, linear layers and plans.
+// The part of Ops that own kernels compute on a GPU: all but convolutions, linear layers and plans.
 #pragma once
 
 #include "device/cuda/cuda_context.hpp"
@@ -7,7 +7,7 @@
 
 namespace lockstep::cuda {
 
-// `Launch` runs the kernels' loops: see launch.hpp. Members are defined in kernel_ops_definitions.hpp.
+// `Launch` runs the kernels' loops, see launch.hpp. Members are defined in kernel_ops_definitions.hpp.
 template <typename Launch>
 class KernelOps : public Ops {
  public:

@@ -1,4 +1,6 @@
-// How KernelOps cuts each operation into loops. For the files that instantiate it.
+// Definitions of KernelOps: each operation becomes a few launches of loop bodies (*_kernels.hpp). Passes over feature
+// maps use one thread per vector of eight channels; sums use Slices and SumMemory (norm/channel_sums.hpp). Include only
+// where KernelOps is instantiated.
 #pragma once
 
 #include <cassert>
@@ -122,7 +124,7 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
   });
 }
 
-// A byte for each group of channels of a pixel.
+// One byte per pixel and group of eight channels.
 template <typename Launch>
 std::int64_t KernelOps<Launch>::relu_mask_bytes(const Shape& y) const {
   static_assert(vector_width == 8);
@@ -172,7 +174,7 @@ void KernelOps<Launch>::bias_backward(const Tensor& y, const Tensor& dy, Activat
 
 template <typename Launch>
 void KernelOps<Launch>::max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) {
-  assert(pool.kernel * pool.kernel <= 256);  // places fit u8
+  assert(pool.kernel * pool.kernel <= 256);  // window positions fit in u8
   const FeatureMap to(y);
   with_dtype(x.dtype(), [&](auto dtype) {
     launch_(to.vectors(), MaxPool<dtype>{pool, FeatureMap(x), to, winner.data()});

@@ -1,5 +1,5 @@
-// Softmax cross-entropy: some threads a sample read its logits, one finds what the sample needs from what they found,
-// then a thread an element finds its gradient.
+// Softmax cross-entropy in three stages: several threads per sample read its logits (FindRowParts), one thread per
+// sample combines their results (FindSampleLoss), one thread per logit computes the gradient (LossGradient).
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-// Logits plain [n, classes], labels [n]; a label outside the classes, as -1, is not counted. `others` and `shares` are
-// those of Targets, or both null.
+// Logits plain [n, classes], labels [n]. A label outside the classes, such as -1, is not counted. `others` and `shares`
+// are those of Targets, or both null.
 struct LossOperands {
   const float* logits;
   const std::int32_t* labels;
@@ -29,7 +29,7 @@ struct LossOperands {
     if (shares == nullptr) return c == labels[sample] ? 1 : 0;
     return (c == labels[sample] ? shares[sample] : 0) + (c == others[sample] ? 1 - shares[sample] : 0);
   }
-  // How far the logits of both labels lie below the largest one, on average.
+  // Mean distance of the logits of both labels below the largest logit, weighted by their shares.
   LOCKSTEP_HOST_DEVICE float labels_below(std::int64_t sample, float largest) const {
     const float* row = logits + sample * classes;
     const float below = largest - row[labels[sample]];
@@ -38,21 +38,21 @@ struct LossOperands {
   }
 };
 
-// What a thread finds in its share of a row, classes lane, lane + lanes, ...: exponentials are taken from the largest
-// logit, so that nothing overflows.
+// Result of one thread over classes lane, lane + lanes, ... Exponentials are relative to the largest logit, so nothing
+// overflows.
 struct RowPart {
   float largest;
-  float best;          // its class, the lowest of equal ones
+  float best;          // class of the largest logit; ties: the lowest
   float exponentials;  // sum of exp(logit - largest)
-  float below;         // how far the logits lie below the largest, together
+  float below;         // sum of largest - logit
 };
 
-// Neighbouring threads read neighbouring logits.
-constexpr std::int64_t max_lanes = 32;
+// Neighboring threads read neighboring logits.
+constexpr std::int64_t most_lanes = 32;
 
 inline std::int64_t loss_lanes(std::int64_t classes) { return classes < max_lanes ? classes : max_lanes; }
 
-// One thread a lane of a row.
+// One thread per lane of a row.
 struct FindRowParts {
   LossOperands operands;
   std::int64_t lanes;
@@ -76,13 +76,12 @@ struct FindRowParts {
   }
 };
 
-// One thread a sample: log of the sum of exponentials, and (loss, 1 if the largest logit is the label's) to be added
-// up.
+// One thread per sample: the log-sum-exp, the loss, and 1 if the largest logit is the label's.
 struct FindSampleLoss {
   LossOperands operands;
   std::int64_t lanes;
   const RowPart* parts;
-  float* log_sums;  // [n][2]: largest logit, and the logarithm beyond it
+  float* log_sums;  // [n][2]: largest logit, and log of the sum of exponentials relative to it
   float* sums;      // [n][2]
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t sample) const {
@@ -110,14 +109,14 @@ struct FindSampleLoss {
     const float beyond = logf(exponentials);
     log_sums[2 * sample] = largest;
     log_sums[2 * sample + 1] = beyond;
-    // - sum of target * log softmax; the targets add to 1.
+    // -(sum of target * log softmax); the targets add up to 1.
     sums[2 * sample] = beyond + (1 - operands.smoothing) * operands.labels_below(sample, largest) +
                        operands.smoothing / static_cast<float>(operands.classes) * below;
     sums[2 * sample + 1] = best == static_cast<float>(operands.major_label(sample)) ? 1 : 0;
   }
 };
 
-// One thread a logit.
+// One thread per logit.
 struct LossGradient {
   LossOperands operands;
   const float* loss_scale;  // null: 1

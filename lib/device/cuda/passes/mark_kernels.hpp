@@ -1,4 +1,4 @@
-// Marks of how far a device has come, written by its own queue.
+// Kernels that mark the progress of a device's all-reduces from its own stream, see device/sum_marks.hpp.
 #pragma once
 
 #include "device/host_device.hpp"
@@ -8,11 +8,11 @@ namespace lockstep::cuda {
 
 enum class SumEdge : std::uint8_t { begins, has_ended };
 
-// One thread. Counts in memory of the device, because a captured step repeats what it was given, and nothing has to be
-// fetched from the host's.
+// One thread. Counts in device memory, because a replayed graph repeats its arguments, and reading host memory would be
+// slow.
 struct MarkSum {
-  SumMarks* kept;  // in the device's memory
-  SumMarks* told;  // in the host's
+  SumMarks* kept;  // in device memory
+  SumMarks* told;  // in host memory
   SumEdge edge;
   std::uint64_t bucket;
 

@@ -1,4 +1,4 @@
-// Starts the kernel that writes a mark.
+// Launches the kernel that writes a mark.
 #pragma once
 
 #include "device/cuda/launch/launch.hpp"

@@ -1,4 +1,5 @@
-// Pooling: one thread a vector of the result. Gradients are gathered, not scattered, so that no two threads meet.
+// Pooling. One thread per vector of the result. Gradients are gathered, not scattered, so no two threads write the same
+// element.
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,7 @@
 
 namespace lockstep::cuda {
 
-// The places in their windows of eight channels, one byte each.
+// Window positions of the maxima of eight channels, one byte each.
 struct ChannelPlaces {
   int at[vector_width];
 };
@@ -29,7 +30,7 @@ LOCKSTEP_HOST_DEVICE inline void store_places(const ChannelPlaces& places, std::
   reinterpret_cast<ByteWords*>(array)[vector] = words;
 }
 
-// One thread a vector of y.
+// One thread per vector of y.
 template <DType dtype>
 struct MaxPool {
   Pool2d pool;
@@ -56,7 +57,7 @@ struct MaxPool {
     store_places(places, winner, index);
   }
 
-  // The first of equal values wins; NaN wins over all.
+  // The first of equal values wins. NaN wins over all.
   LOCKSTEP_HOST_DEVICE static void take_larger(const ChannelVector& values, int place, ChannelVector& best,
                                                ChannelPlaces& places) {
     for (int i = 0; i < vector_width; ++i) {
@@ -67,7 +68,7 @@ struct MaxPool {
   }
 };
 
-// One thread a vector of dx: adds what every window over this pixel gives to it.
+// One thread per vector of dx: sums the gradients of all windows that cover this pixel.
 template <DType dtype>
 struct MaxPoolGradient {
   Pool2d pool;
@@ -92,9 +93,10 @@ struct MaxPoolGradient {
     store<dtype>(sum, dx.data, index);
   }
 
-  // Windows w cover [w * stride - padding, w * stride - padding + kernel).
+  // Window w covers [w * stride - padding, w * stride - padding + kernel).
   LOCKSTEP_HOST_DEVICE std::int64_t first_window(std::int64_t position) const {
-    const std::int64_t beyond = position + pool.padding - pool.kernel;  // the last that ends before, rounded down
+    const std::int64_t beyond =
+        position + pool.padding - pool.kernel;  // beyond / stride: the last window that ends before
     return beyond < 0 ? 0 : beyond / pool.stride + 1;
   }
   LOCKSTEP_HOST_DEVICE std::int64_t last_window(std::int64_t position, std::int64_t windows) const {
@@ -103,8 +105,8 @@ struct MaxPoolGradient {
   }
 };
 
-// One thread a vector of `to`. Of a plane in which `from` has every from_stride-th pixel, zeros between them, `to` gets
-// every to_stride-th: forward and backward are one.
+// One thread per vector of `to`. `from` holds every from_stride-th pixel of a plane that is zero elsewhere; `to` gets
+// every to_stride-th pixel of the blurred plane. Forward and backward use the same kernel.
 template <DType dtype>
 struct Blur {
   std::int64_t from_stride;
@@ -129,14 +131,14 @@ struct Blur {
     store<dtype>(sum, to.data, index);
   }
 
-  // Which row or column of `from` a position in the plane is; below 0: none.
+  // The row or column of `from` at a position of the plane; below 0: none.
   LOCKSTEP_HOST_DEVICE std::int64_t given(std::int64_t position, std::int64_t size) const {
     if (position < 0 || position % from_stride != 0 || position / from_stride >= size) return -1;
     return position / from_stride;
   }
 };
 
-// One thread a vector of channels: y [n, c], plain.
+// One thread per group of channels. y is plain [n, c].
 template <DType dtype>
 struct MeanPool {
   FeatureMap x;
@@ -157,7 +159,7 @@ struct MeanPool {
   }
 };
 
-// One thread a vector of dx.
+// One thread per vector of dx.
 template <DType dtype>
 struct MeanPoolGradient {
   const float* dy;

@@ -1,11 +1,11 @@
-// What moves feature maps about without computing: one thread a vector of the map that is written.
+// Kernels that move feature maps without arithmetic. One thread per vector of the map that is written.
 #pragma once
 
 #include "device/cuda/layout/feature_map.hpp"
 
 namespace lockstep::cuda {
 
-// y plain [n, c*h*w] in PyTorch's order (channel, row, column). One thread a vector of x.
+// y is plain [n, c*h*w] in PyTorch's order (channel, row, column). One thread per vector of x.
 template <DType dtype>
 struct Flatten {
   FeatureMap x;
@@ -39,8 +39,7 @@ struct Unflatten {
   }
 };
 
-// Every stride-th pixel of x; channels that x has not are zero.
-// Every row of pixels from right to left. One thread a vector of y.
+// Mirrors every row of pixels. One thread per vector of y.
 template <DType dtype>
 struct Mirror {
   FeatureMap x;
@@ -53,6 +52,7 @@ struct Mirror {
   }
 };
 
+// Every stride-th pixel of x. Channels that x does not have are zero. One thread per vector of y.
 template <DType dtype>
 struct Subsample {
   std::int64_t stride;
@@ -69,7 +69,7 @@ struct Subsample {
   }
 };
 
-// The gradient of channels that x has not is dropped, also where they share a vector with some that it has.
+// Gradients of channels that x does not have are dropped, even in a vector shared with existing channels.
 template <DType dtype>
 struct SubsampleGradient {
   std::int64_t stride;
@@ -89,7 +89,7 @@ struct SubsampleGradient {
   }
 };
 
-// sum += other, arrays of one length.
+// sum += other; arrays of equal length.
 template <DType dtype>
 struct AddInto {
   const std::byte* other;

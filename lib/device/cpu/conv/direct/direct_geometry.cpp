@@ -1,3 +1,4 @@
+// Algorithm and terms: direct_geometry.hpp.
 #include "device/cpu/conv/direct/direct_geometry.hpp"
 
 #include <algorithm>

@@ -1,4 +1,8 @@
-// Which pixels a convolution's sums meet, and how they are cut into pieces of work: by the shape alone.
+// The geometry of direct convolutions: which source pixels a result reads, and how work is split, by shape alone.
+//
+// Rows and columns follow one rule, an Axis. A phase is the set of result rows that meet the same kernel rows (taps).
+// Row a of a phase reads, under each tap, source row source + a * advance + tap.offset. Forward has one phase.
+// Backward-data has one per remainder of the row number by the stride.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +22,19 @@ struct Band {
   bool is_as_large_as(const Band& other) const { return images == other.images && rows == other.rows; }
 };
 
-// Cuts pictures of rows x columns into bands of about `pixels` pixels; every first row is a multiple of `row_multiple`.
-// All are as large as the first, or as the last.
+// Splits maps of rows x columns pixels into bands of about `pixels` pixels. The first row of a band is a multiple of
+// `row_multiple`. Every band is as large as the first or the last one.
 std::vector<Band> cut_bands(std::int64_t images, std::int64_t rows, std::int64_t columns, std::int64_t pixels,
                             std::int64_t row_multiple);
 
-// A row (or column) of the kernel and how far from a pixel's own source row it reads.
+// A row (or column) of the kernel, and its offset from the pixel's own source row.
 struct Tap {
   std::int64_t kernel;
   std::int64_t offset;
 };
 
-// Rows (or columns) of the result that meet the same rows of the kernel: first, first + spacing, ... Row number a of
-// them reads source rows source + a * advance + tap.offset.
+// The rows (or columns) of the result that meet the same kernel rows: first, first + spacing, ... Row number a of them
+// reads source rows source + a * advance + tap.offset.
 struct AxisPhase {
   std::int64_t first;
   std::int64_t source;
@@ -38,22 +42,22 @@ struct AxisPhase {
 };
 
 struct Axis {
-  std::int64_t spacing;
-  std::int64_t advance;
-  std::int64_t step;  // between source rows that count: others are left out when it is packed
+  std::int64_t spacing;  // between result rows of a phase
+  std::int64_t advance;  // between their source rows
+  std::int64_t step;     // between source rows that are read; the others are not packed
   std::vector<AxisPhase> phases;
 
-  // Rows of a phase among the first `rows`.
+  // Number of rows of a phase among the first `rows` rows.
   std::int64_t count(const AxisPhase& phase, std::int64_t rows) const {
     return rows <= phase.first ? 0 : (rows - phase.first + spacing - 1) / spacing;
   }
 };
 
 Axis forward_axis(const Conv2d& conv);        // of y, reading x
-Axis packed_axis(Axis axis);                  // when the source is packed without the rows that no one reads
-Axis backward_data_axis(const Conv2d& conv);  // of dx, reading dy: a phase for each remainder by the stride
+Axis packed_axis(Axis axis);                  // of a packed source, without the rows that nothing reads
+Axis backward_data_axis(const Conv2d& conv);  // of dx, reading dy: one phase per remainder by the stride
 
-// Source rows that the first `rows` rows of a result read.
+// The source rows that the first `rows` rows of a result read.
 struct Span {
   std::int64_t first;  // may be negative
   std::int64_t count;
@@ -64,15 +68,15 @@ Span source_span(const Axis& axis, std::int64_t rows);
 PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows, const Span& columns,
                       const Steps& step);
 
-// Distances, in elements, between neighbours of an operand.
+// Distances between neighbors of an operand, in elements or words.
 struct PixelStrides {
   std::int64_t image, block, row, column;
 
   std::int64_t pixel(std::int64_t at_row, std::int64_t at_column) const { return at_row * row + at_column * column; }
 };
 
-// [image][block][row][column][unit], blocks an odd number of cache lines apart: so the same pixel of many blocks does
-// not crowd a few sets of the L1 cache.
+// [image][block][row][column][unit] with blocks an odd number of cache lines apart, so the same pixel of many blocks
+// does not compete for a few sets of the L1 cache.
 constexpr PixelStrides spread_strides(std::int64_t blocks, std::int64_t rows, std::int64_t columns, std::int64_t unit) {
   const std::int64_t block = (ceil_div(rows * columns * unit, 16) | 1) * 16;
   return {blocks * block, block, columns * unit, unit};
@@ -83,12 +87,12 @@ constexpr PixelStrides dense_strides(std::int64_t blocks, std::int64_t rows, std
   return {blocks * rows * columns * unit, rows * columns * unit, columns * unit, unit};
 }
 
-// Where stored weights lie (cpu_context.hpp): each of out_blocks, in_blocks, k, k is a matrix of `rows` x B.
+// Layout of stored weights (cpu_context.hpp): [out_blocks][in_blocks][k][k], each a matrix of `rows` x B.
 struct WeightPlaces {
   WeightPlaces(const Conv2d& conv, int block_lanes);
 
   std::int64_t lanes;
-  std::int64_t rows;  // input channels of a block: B, or all of a picture's
+  std::int64_t rows;  // input channels per block: B, or all channels of an image
   std::int64_t out_blocks, in_blocks;
   std::int64_t window;  // k * k
 

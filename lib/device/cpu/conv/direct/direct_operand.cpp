@@ -1,3 +1,4 @@
+// Packed layouts: direct_operand.hpp.
 #include "device/cpu/conv/direct/direct_operand.hpp"
 
 #include <algorithm>

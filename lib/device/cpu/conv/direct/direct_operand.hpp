@@ -1,5 +1,5 @@
-// How direct kernels read a feature map or images: in place where they can, else from a packed copy of a band, in fp32
-// or in pairs of bf16, with the padding around it and, for features, a norm applied.
+// How direct kernels read a feature map or images: in place if possible, otherwise from a packed copy of a band. The
+// copy is fp32 or pairs of bf16, and includes the padding. Packing features also applies a deferred norm.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@ namespace lockstep::cpu {
 
 struct OperandBand;
 
-// What a word of 32 bits holds of an operand.
+// The content of a 32-bit word of an operand.
 enum class Word { f32, channel_pair };
 
-// Packed images have their channels next to each other: [image][row][column][channel].
+// Packed images have contiguous channels: [image][row][column][channel].
 struct Operand {
   Layout layout;
   DType dtype;
   std::int64_t channels, height, width;
   std::int64_t lanes;
   Word word = Word::f32;
-  std::int64_t unit_blocks = 1;  // whose channels of a pixel lie next to each other in a packed band
+  std::int64_t unit_blocks = 1;  // channel blocks of a pixel that are contiguous in a packed band
 
   std::int64_t block_channels() const { return layout == Layout::images ? channels : lanes; }
   std::int64_t blocks() const { return ceil_div(channels, block_channels()); }
@@ -31,10 +31,10 @@ struct Operand {
     return std::min(channels - block * block_channels(), block_channels());
   }
   std::int64_t words_of(std::int64_t values) const { return word == Word::f32 ? values : ceil_div(values, 2); }
-  std::int64_t block_words() const { return words_of(block_channels()); }  // of a pixel in a block
-  std::int64_t unit_words() const { return unit_blocks * block_words(); }  // of a pixel in a unit
+  std::int64_t block_words() const { return words_of(block_channels()); }  // per pixel and block
+  std::int64_t unit_words() const { return unit_blocks * block_words(); }  // per pixel and unit
   std::int64_t units() const { return blocks() / unit_blocks; }
-  std::int64_t words_in(std::int64_t unit) const {  // that exist
+  std::int64_t words_in(std::int64_t unit) const {  // without padding channels
     return words_of(std::min(channels - unit * unit_blocks * block_channels(), unit_blocks * block_channels()));
   }
   std::int64_t plane() const { return height * width * (layout == Layout::images ? 1 : lanes); }
@@ -44,7 +44,7 @@ struct Operand {
     return layout == Layout::features && (dtype == DType::f32) == (word == Word::f32) && unit_blocks == 1;
   }
   PixelStrides strides() const { return dense_strides(blocks(), height, width, block_words()); }  // in place, in words
-  // Where a band begins, of an operand that is readable in place.
+  // The start of a band, for operands that are readable in place.
   const float* values_at(const std::byte* data, const OperandBand& band) const;
 };
 
@@ -59,11 +59,11 @@ struct OperandBand {
   }
 };
 
-// Whether a problem is computed from pairs of bf16: of features; images are fp32.
+// Whether products are of bf16 pairs. Only for features; images are fp32.
 bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target);
-// Whether these are multiplied in tiles.
+// Whether these pairs are multiplied in AMX tiles.
 bool multiplies_tiles(const ConvProblem& problem, const KernelTarget& target);
-std::string direct_name(const ConvProblem& problem, const KernelTarget& target);  // as ConvKernel::name()
+std::string direct_name(const ConvProblem& problem, const KernelTarget& target);  // for ConvKernel::name()
 
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes);   // x, dx
 Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, dy
@@ -71,28 +71,28 @@ Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, d
 // What a band of results, `width` pixels wide, reads of `blocks` blocks.
 OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, const Operand& operand,
                         std::int64_t first_block, std::int64_t blocks);
-// The rows of a map of features that a band of results reads, without padding. None of images.
+// The rows of a feature map that a band of results reads, without padding. Empty for images.
 PixelRows rows_of(const Operand& operand, const std::byte* data, const OperandBand& band);
-// Whether all that results read lies within the operand: no padding.
+// Whether no result reads padding.
 bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand);
 
-// `norm` may be null; images have none.
+// Copies a band to `packed`. `norm` may be null, and must be for images.
 void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
           const InputNorm* norm, float* packed);
 
-// A band of features in bf16 for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B], or by
-// channels: [image][block][tap][B][row][pair]. Each column of the kernel, a tap, has copies of the columns that it
-// meets, as pairs that begin at odd columns are no others' pairs.
+// A band of bf16 features for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B], or by channels:
+// [image][block][tap][B][row][pair]. A tap is a column of the kernel. Each tap has its own copy of the columns that it
+// meets, because pairs that start at odd columns differ from those that start at even ones.
 struct ColumnPairs {
   enum class Order { by_pixels, by_channels };
 
-  std::int64_t columns;  // that a tap meets
+  std::int64_t columns;  // columns that a tap meets
   std::int64_t step;     // from one of them to the next
   std::int64_t taps;
   Order order;
 
   std::int64_t in_row() const { return ceil_div(columns, 2); }
-  // Of a tap in `block`.
+  // Strides of taps: `block` is the distance between consecutive taps.
   PixelStrides strides(const OperandBand& band, std::int64_t lanes) const {
     if (order == Order::by_pixels) return spread_strides(band.blocks * taps, band.window.rows, in_row(), lanes);
     const std::int64_t tap = lanes * channel_stride(band);
@@ -103,7 +103,7 @@ struct ColumnPairs {
   }
 };
 
-// Of `band` the rows count, and the first column, which is that of the first tap.
+// Copies a band in pairs of columns. Uses the rows of `band`, and its first column as that of the first tap.
 void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
                 const ColumnPairs& pairs, const InputNorm* norm, float* packed);
 

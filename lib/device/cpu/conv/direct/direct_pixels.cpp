@@ -1,3 +1,4 @@
+// Direct forward and backward-data. Algorithm and data layout: direct_pixels.hpp and pixel_tables.hpp.
 #include "device/cpu/conv/direct/direct_pixels.hpp"
 
 #include <algorithm>
@@ -12,12 +13,12 @@ namespace lockstep::cpu {
 namespace {
 
 constexpr std::int64_t items_wanted = 32;     // enough for the threads of a rank
-constexpr std::int64_t blocks_in_place = 12;  // more would crowd the same sets of the L1 cache: planes are even
-constexpr std::int64_t max_pixels = 256;
-constexpr std::int64_t least_pixels = 64;         // of a band: fewer would not pay for fetching the weights
-constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays in the L2 cache
-// Weights that are read together: half of the L1 cache, whose rest is for the pixels that pass by. Tiles read them from
-// the L2 cache as fast.
+constexpr std::int64_t blocks_in_place = 12;  // more would crowd a few L1 sets: planes in place are not spread
+constexpr std::int64_t most_pixels = 256;
+constexpr std::int64_t least_pixels = 64;         // per band: fewer do not pay for loading the weights
+constexpr std::int64_t packed_values = 64 << 10;  // per band, so it stays in the L2 cache
+// Weights that are read together: half of the L1 cache, the rest is for pixels. AMX tiles read them from the L2 cache
+// equally fast.
 constexpr std::int64_t stage_bytes = 20 << 10;
 constexpr std::int64_t tile_stage_bytes = 512 << 10;
 
@@ -33,12 +34,12 @@ PixelGeometry geometry_of(const ConvProblem& problem, const KernelTarget& target
 Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
   Operand source = is_forward(problem) ? input_operand(problem, lanes) : output_operand(problem, lanes);
   if (multiplies_pairs(problem, target)) source.word = Word::channel_pair;
-  // The words of a tile's row.
+  // Two blocks fill one row of an AMX tile.
   if (multiplies_tiles(problem, target) && source.blocks() % 2 == 0) source.unit_blocks = 2;
   return source;
 }
 
-// Per phase a band has between the least and the most pixels: as many as keep its source in the L2 cache.
+// Pixels per band and phase: within the limits, as many as keep the band's source in the L2 cache.
 std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
   const std::int64_t values = source.units() * source.unit_words();
   const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, max_pixels);
@@ -51,16 +52,16 @@ struct DirectPixels::Job {
   const ConvCall& call;
   const float* weights;  // in the order of the tables
   std::byte* scratch;
-  bool packs;  // the source is read packed
+  bool packs;  // the source is packed first
   const Tables& tables;
 };
 
 struct DirectPixels::Group {
   int thread;
   std::int64_t band;
-  std::int64_t number;  // of the band's groups
+  std::int64_t number;  // of the group, within the band
   std::int64_t first_block;
-  int vectors;
+  int vectors;  // channel blocks of the group
 };
 
 DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& target)
@@ -119,7 +120,8 @@ void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
                                                 floats_at(scratch, prepared_at_));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
-  std::vector<std::int64_t> packed_band(static_cast<std::size_t>(target_.threads), -1);  // that a thread has
+  // The band that each thread has packed.
+  std::vector<std::int64_t> packed_band(static_cast<std::size_t>(target_.threads), -1);
   parallel_pieces(target_.threads, std::ssize(bands_) * ranges_, [&](int thread, std::int64_t item) {
     const std::int64_t band = item / ranges_;
     if (packs && std::exchange(packed_band[static_cast<std::size_t>(thread)], band) != band) {
@@ -152,7 +154,7 @@ OperandBand DirectPixels::result_of(const Group& group) const {
   return {band.first_image, band.images, group.first_block, group.vectors, window};
 }
 
-// The group's ReLU mask, its share of the next band's source, and the result of the next group.
+// Prefetches the group's ReLU mask operands, its share of the next band's source, and the next group's result.
 Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::vector<PhaseTables>& tables) const {
   const bool is_last = group.number + 1 == groups_;
   const bool has_next_band = group.band + 1 < std::ssize(bands_);
@@ -218,7 +220,7 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
   }
 }
 
-// Pixels that no tap reaches: with a stride beyond the kernel.
+// Clears pixels that no tap reaches, if the stride exceeds the kernel.
 void DirectPixels::clear(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const std::int64_t pixels = band.rows * result_.width;
@@ -232,7 +234,7 @@ void DirectPixels::clear(const Job& job, const Group& group) const {
   }
 }
 
-// What is there already, in fp32, to be added to.
+// Loads the stored result in fp32 as the initial value of the sums.
 void DirectPixels::fetch(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const PlaneWindow whole = window_of(band.rows, result_.width, {0, band.rows}, {0, result_.width}, {1, 1});
@@ -247,7 +249,7 @@ void DirectPixels::fetch(const Job& job, const Group& group) const {
   }
 }
 
-// Takes a group's values to where they are stored, with sums of them on the way, while they are in a cache.
+// Stores a group's values and sums them while they are in the cache.
 void DirectPixels::finish(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);

@@ -1,22 +1,23 @@
-// Direct convolution whose sums are pixels: forward, and backward-data, which is a forward convolution of dy for each
-// remainder of a pixel's row and column by the stride, with the weights transposed.
+// Direct forward convolution, and backward-data, which is a forward convolution of dy with transposed weights: one for
+// each remainder of a pixel's row and column by the stride (a phase).
 //
-// The result is cut into bands, some rows of one picture or some whole pictures, and its channel blocks into groups, as
-// many as a tile has vectors. A band of the source is copied into the L2 cache with the padding around it, which is
-// where a norm or bf16 is taken off; where there is none of these it is read in place.
+// The result is split into bands: some rows of one image, or some whole images. Its channel blocks are split into
+// groups of as many blocks as a register tile has vectors. A band of the source is packed into the L2 cache with its
+// padding; packing also applies a deferred norm and converts bf16. If none of these is needed, the source is read in
+// place.
 //
-//    source: a channel block              packed band             result: a band of it is rows of tiles,
-//    +-----------------+                  0 0 0 0 0 0 0 0         vectors are a group of its blocks
+//    source: a channel block              packed band             result: a band of it gives the rows of tiles,
+//    +-----------------+                  0 0 0 0 0 0 0 0         a group of its blocks gives the vectors
 //    | . . . . . . .   |                  0 a b c d e f 0         +-----------------+
 //    | a b c d e f .   |  what the band   0 g h i j k l 0  sums   | A B C D E F .   |
 //    | g h i j k l .   |  reads: its own  0 m n o p q r 0  -----> | G H I J K L .   |
 //    | m n o p q r .   |  pixels, and     0 0 0 0 0 0 0 0         | . . . . . . .   |
 //    +-----------------+  taps around     a tap is an offset      +-----------------+
 //
-// For tiles of pairs of bf16 a packed band has two blocks of channels next to each other, which fill a tile's row.
+// For AMX, a packed band of bf16 pairs has two channel blocks next to each other, which fill one row of a tile.
 //
-// A pixel's terms are the channels of each source block under each tap: pixel_tables.hpp lists where they lie. An item
-// of work is a range of groups in a band; no sum is shared between items, but sums for a norm, which have their piece.
+// The terms of a pixel are the channels of each source block under each tap; pixel_tables.hpp lists their offsets. One
+// item of work is a range of groups in a band. Items share no sums; norm sums are kept per band.
 #pragma once
 
 #include <vector>
@@ -38,9 +39,9 @@ class DirectPixels final : public ConvKernel {
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:
-  struct Job;                                            // what a call computes from and into
+  struct Job;                                            // operands and scratch memory of one call
   struct Group;                                          // some blocks of the result in one band
-  using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first, as the last
+  using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first or the last
 
   void make_tables();
   void place_scratch();
@@ -66,25 +67,25 @@ class DirectPixels final : public ConvKernel {
   ConvProblem problem_;
   KernelTarget target_;
   const ProductLoops& loops_;
-  Operand source_;
-  Operand result_;
-  PixelWeights weights_;
-  PixelGeometry geometry_;
-  Axis packed_axis_;
-  std::vector<Band> bands_;
-  std::int64_t groups_;  // that the blocks of the result are cut into: what a tile takes at once
-  PieceSums band_sums_;
-  std::int64_t ranges_;             // that the groups are cut into, each an item of work with a band
-  std::int64_t packed_floats_ = 0;  // of the largest band's source
-  std::int64_t values_floats_ = 0;  // of a group in the largest band, if results are rounded when they are complete
-  Tables in_place_;                 // empty where the source can only be read packed
+  Operand source_;                  // what is read: x, or dy in backward-data
+  Operand result_;                  // what is written: y, or dx in backward-data
+  PixelWeights weights_;            // the weights in the order of the tables
+  PixelGeometry geometry_;          // of the source in place
+  Axis packed_axis_;                // of a packed source
+  std::vector<Band> bands_;         // of the result
+  std::int64_t groups_;             // number of groups of result blocks; a tile computes one at a time
+  PieceSums band_sums_;             // norm sums [result block][band][2][B]
+  std::int64_t ranges_;             // number of ranges of groups; a range in a band is an item of work
+  std::int64_t packed_floats_ = 0;  // of the largest band's packed source
+  std::int64_t values_floats_ = 0;  // of a group in the largest band, if results are rounded; else 0
+  Tables in_place_;                 // empty if the source must be packed
   Tables packed_;
-  bool has_untouched_pixels_ = false;
+  bool has_untouched_pixels_ = false;  // backward-data: no tap reaches some pixels
   ScratchLayout plan_;
-  std::int64_t prepared_at_ = 0;   // where weights,
-  std::int64_t band_sums_at_ = 0;  // sums of bands,
-  ScratchPlaces packed_at_{};      // and, of each thread, packed pixels
-  ScratchPlaces values_at_{};      // and values that are still to be rounded lie in scratch memory
+  std::int64_t prepared_at_ = 0;   // place of the prepared weights
+  std::int64_t band_sums_at_ = 0;  // place of band_sums_
+  ScratchPlaces packed_at_{};      // per thread: packed source [image][unit][row][column][words]
+  ScratchPlaces values_at_{};      // per thread: fp32 results before rounding [block][image][row][column][B]
 };
 
 }  // namespace lockstep::cpu

@@ -1,3 +1,4 @@
+// Direct backward-weight. Algorithm and data layout: direct_weights.hpp.
 #include "device/cpu/conv/direct/direct_weights.hpp"
 
 #include <algorithm>
@@ -11,18 +12,18 @@ namespace lockstep::cpu {
 namespace {
 
 constexpr std::int64_t items_wanted = 32;         // enough for the threads of a rank
-constexpr std::int64_t rows_wanted = 128;         // of sums over a band: fewer would not pay for packing it
-constexpr std::int64_t max_out_channels = 512;    // of an item: of more, a band and its sums would crowd the L2 cache
-constexpr std::int64_t dy_bytes = 20 << 10;       // of a band, for a tile's vectors: stays in the L1 cache
-constexpr std::int64_t tile_dy_bytes = 32 << 10;  // as processors with AMX have one of 48 KB
+constexpr std::int64_t rows_wanted = 128;         // sums per range: fewer do not pay for packing a band
+constexpr std::int64_t most_out_channels = 512;   // per item: more sums and dy would exceed the L2 cache
+constexpr std::int64_t dy_bytes = 20 << 10;       // per band, for a tile's vectors: stays in the L1 cache
+constexpr std::int64_t tile_dy_bytes = 32 << 10;  // processors with AMX have an L1 cache of 48 KB
 
-// Ranges of blocks that are nearly equal, of at least one.
+// Blocks per range: nearly equal ranges of at least one block.
 std::int64_t blocks_of_range(std::int64_t blocks, std::int64_t rows_of_block) {
   const std::int64_t most = ceil_div(rows_wanted, rows_of_block);
   return ceil_div(blocks, ceil_div(blocks, most));
 }
 
-// Of the wanted number, the largest part that cuts the blocks into ranges of one size.
+// The largest number of equal ranges up to `wanted` that divides the blocks.
 std::int64_t equal_ranges(std::int64_t blocks, std::int64_t wanted) {
   std::int64_t ranges = std::clamp<std::int64_t>(wanted, 1, blocks);
   while (blocks % ranges != 0) --ranges;
@@ -35,7 +36,7 @@ std::int64_t band_pixels(const ConvProblem& problem, const KernelTarget& target,
   return bytes / (loops.max_vectors * loops.lanes * size_of(term));
 }
 
-// A tile's rows are channels, and in a row are terms, which rows of pixels interrupt where others lie between them.
+// By channels, the rows of an AMX tile are channels and the terms lie in a row. This needs rows of pixels without gaps.
 ColumnPairs::Order order_of_x(const ConvProblem& problem, const KernelTarget& target) {
   const bool rows_follow = packed_axis(forward_axis(problem.conv)).advance == 1;
   const bool is_by_channels = multiplies_tiles(problem, target) && rows_follow;
@@ -46,18 +47,18 @@ ColumnPairs::Order order_of_x(const ConvProblem& problem, const KernelTarget& ta
 
 struct DirectWeights::Job {
   const ConvCall& call;
-  const std::byte* dy;  // after the gradient of its norm, if that is deferred
+  const std::byte* dy;  // after the deferred batch-norm backward, if there is one
   std::byte* scratch;
-  bool sums_in_place;  // in dweight
-  bool packs;          // x is read packed
+  bool sums_in_place;  // sums are stored in dweight directly
+  bool packs;          // x is packed first
   const std::vector<WeightTables>& tables;
 };
 
 struct DirectWeights::Range {
   int thread;
   std::int64_t piece;
-  std::int64_t index;
-  std::int64_t out;  // which range of output blocks
+  std::int64_t index;  // of input blocks
+  std::int64_t out;    // range of output blocks
 };
 
 DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& target)
@@ -147,7 +148,7 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
     for (std::int64_t row = 0; row < band.rows; ++row) {
       const std::int64_t left = image * x.image + row * advance * x.row;
       const std::int64_t right = image * dy.image + row * dy.row;
-      // Without a gap on the left, rows follow each other.
+      // If x has no gap between rows, they form one segment.
       if (row > 0 && advance * x.row == steps * tables.left_step) {
         tables.segments.back().steps += steps;
       } else {
@@ -170,7 +171,7 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
     });
   }
   parallel_pieces(target_.threads, pieces_ * out_ranges_ * ranges_, [&](int thread, std::int64_t item) {
-    const std::int64_t of_all_rows = item / ranges_;  // neighbours read the same pixels of dy
+    const std::int64_t of_all_rows = item / ranges_;  // neighboring items read the same pixels of dy
     compute_range(job, {thread, of_all_rows / out_ranges_, item % ranges_, of_all_rows % out_ranges_});
   });
   if (!sums_in_place) add_pieces(job);
@@ -190,11 +191,11 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
   }
 }
 
-// Whether dy is found band by band, as it is read. Several ranges of input blocks read the same bands: for them it is
-// found before.
+// Whether dy is computed band by band, as it is read. If several ranges of input blocks read the same bands, a separate
+// pass computes it first.
 bool DirectWeights::finds_dy(const Job& job) const { return job.call.dy_norm != nullptr && ranges_ == 1; }
 
-// By the gradient of its norm.
+// Applies the deferred batch-norm backward.
 void DirectWeights::find_dy(const Job& job, const OperandBand& dy) const {
   const DeferredNormGradient& norm = *job.call.dy_norm;
   const PixelRows rows = rows_of(dy_, norm.dx, dy);
@@ -225,7 +226,7 @@ void DirectWeights::pack_dy(const Job& job, int thread, const OperandBand& dy) c
   }
 }
 
-// What the range reads of the band after this one.
+// Prefetches what the range reads of the next band.
 Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t fetches) const {
   Prefetch prefetch;
   if (band + 1 < cut(std::ssize(bands_), pieces_, range.piece + 1)) {
@@ -277,7 +278,7 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   clear_padding(sums, range);
 }
 
-// Of input channels that do not exist.
+// Clears the gradients of input channels that do not exist.
 void DirectWeights::clear_padding(float* sums, const Range& range) const {
   const std::int64_t last_block = x_.blocks() - 1;
   const std::int64_t channels = x_.channels_in(last_block);

@@ -1,13 +1,13 @@
-// Direct convolution whose sums are weights: backward-weight. Pixels are summed in bands, bands in pieces that are cut
-// by the shape, pieces in their order.
+// Direct backward-weight. Sums over pixels are computed by the tiles of product_loops.hpp. Pixels are summed band by
+// band, bands in pieces, and the pieces in order. All splits depend on the shape alone.
 //
 //    rows of a tile                terms: the pixels of a band              vectors of a tile
 //    input channel c under tap t   left:  x at pixel + t, channel c         blocks of output channels
 //    weights [block][tap][c]       right: dy at the pixel, B channels       weights [out block]
 //
-// An item of work is a range of input blocks and one of output blocks in a piece of the bands: it has sums of its own,
-// so a piece's are those of all weights. dy's band for a tile stays in the L1 cache, while the rows under all taps pass
-// by it.
+// One item of work is a range of input blocks and a range of output blocks in one piece of the bands. Its sums are part
+// of the piece's own copy of all weights. dy's band for a tile stays in the L1 cache while the rows of all taps pass
+// by.
 #pragma once
 
 #include <vector>
@@ -18,12 +18,12 @@
 
 namespace lockstep::cpu {
 
-// Which terms the sums of some input blocks' weights have in a band.
+// The terms and places of the sums of some input blocks' weights, for one band.
 struct WeightTables {
-  std::int64_t left_step;                  // in x, from pixel to pixel of dy
-  std::vector<std::int64_t> left_offsets;  // in x, of each input channel under each tap
-  std::vector<std::int64_t> out_offsets;   // in the weights of an output block
-  std::vector<ProductSegment> segments;    // rows of pixels
+  std::int64_t left_step;                  // in words of x, from one term to the next
+  std::vector<std::int64_t> left_offsets;  // in words of x, for each input channel under each tap
+  std::vector<std::int64_t> out_offsets;   // in floats, in the weights of one output block
+  std::vector<ProductSegment> segments;    // one per run of contiguous pixels
 };
 
 class DirectWeights final : public ConvKernel {
@@ -35,16 +35,16 @@ class DirectWeights final : public ConvKernel {
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:
-  struct Job;    // what a call computes from and into
-  struct Range;  // some input and output blocks in a piece of the bands
+  struct Job;    // operands and scratch memory of one call
+  struct Range;  // input and output blocks of an item of work
 
   void make_tables();
   WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, std::int64_t advance) const;
   std::int64_t blocks_of(std::int64_t range) const;
   OperandBand x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const;
   OperandBand dy_of(const Band& band, std::int64_t out_range) const;
-  PixelStrides x_strides(const OperandBand& x) const;  // packed
-  PixelStrides dy_strides(const Band& band) const;     // in place or packed
+  PixelStrides x_strides(const OperandBand& x) const;  // of packed x
+  PixelStrides dy_strides(const Band& band) const;     // of dy, in place or packed
   bool finds_dy(const Job& job) const;
   void find_dy(const Job& job, const OperandBand& dy) const;
   void pack_x(const Job& job, int thread, const OperandBand& x) const;
@@ -61,26 +61,26 @@ class DirectWeights final : public ConvKernel {
   ConvProblem problem_;
   KernelTarget target_;
   const ProductLoops& loops_;
-  WeightPlaces weights_;
-  Operand x_;
-  Operand dy_;
-  bool pairs_;  // terms are pairs of columns in bf16
-  ColumnPairs x_pairs_, dy_pairs_;
-  Axis axis_;
-  Axis packed_axis_;
-  std::vector<Band> bands_;
-  std::int64_t range_blocks_;  // input blocks of an item of work
-  std::int64_t ranges_;
-  std::int64_t out_ranges_;  // that the output blocks are cut into, all alike
-  std::int64_t pieces_;      // of the bands
-  // For bands as large as the first and as the last; of each, for the first range and for the last.
-  std::vector<WeightTables> in_place_;  // empty where x can only be read packed
+  WeightPlaces weights_;            // layout of the stored weights and of each piece's sums
+  Operand x_;                       // as stored
+  Operand dy_;                      // as stored
+  bool pairs_;                      // terms are pairs of columns in bf16
+  ColumnPairs x_pairs_, dy_pairs_;  // packed layouts, if terms are pairs
+  Axis axis_;                       // rows or columns of x that y's rows or columns read
+  Axis packed_axis_;                // the same in packed x, without rows that nothing reads
+  std::vector<Band> bands_;         // of dy
+  std::int64_t range_blocks_;       // input blocks per range
+  std::int64_t ranges_;             // number of ranges of input blocks
+  std::int64_t out_ranges_;         // number of equal ranges of output blocks
+  std::int64_t pieces_;             // number of pieces of the bands
+  // Tables for bands as large as the first or the last one; of each, for the first and the last range.
+  std::vector<WeightTables> in_place_;  // empty if x must be packed
   std::vector<WeightTables> packed_;
-  std::int64_t x_floats_ = 0;   // packed, of the largest band
-  std::int64_t dy_floats_ = 0;  // where dy can only be read packed
+  std::int64_t x_floats_ = 0;   // of packed x, in the largest band
+  std::int64_t dy_floats_ = 0;  // of packed dy; 0 if it is read in place
   ScratchLayout plan_;
-  ScratchPlaces sums_at_{};         // of each piece
-  ScratchPlaces x_at_{}, dy_at_{};  // packed, of each thread
+  ScratchPlaces sums_at_{};         // per piece: [out block][in block][tap][input channel][B]
+  ScratchPlaces x_at_{}, dy_at_{};  // per thread: packed x and dy
 };
 
 }  // namespace lockstep::cpu

@@ -1,3 +1,4 @@
+// Layout of the lists: pixel_tables.hpp.
 #include "device/cpu/conv/direct/pixel_tables.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ void add_segments(const PixelGeometry& geometry, const PhasePair& pair, const Op
     for (const Tap& row : pair.rows.taps) {
       for (const Tap& column : pair.columns.taps) {
         const std::int64_t left = unit * source.block + source.pixel(row.offset, column.offset);
-        // The channels of an image's neighbouring columns lie next to each other, and so do their weights.
+        // Neighboring columns of an image have contiguous channels and contiguous weights.
         if (operand.layout == Layout::images && &column != pair.columns.taps.data()) {
           tables.segments.back().steps += operand.channels;
         } else {
@@ -109,7 +110,7 @@ const float* PixelWeights::prepare(const float* stored, const std::vector<PhaseT
   return prepared;
 }
 
-// Where the weights of a source block under a tap lie among those of a block of the result.
+// The offset of a source block's weights under a tap, within the weights of a result block.
 std::int64_t PixelWeights::place_of(std::int64_t block, std::int64_t tap, std::int64_t tap_count) const {
   return ((block / unit_blocks_ * tap_count + tap) * unit_blocks_ + block % unit_blocks_) * matrix_words_;
 }
@@ -131,7 +132,7 @@ void PixelWeights::pair(const float* stored, float* paired) const {
 void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const {
   const Axis axis = backward_data_axis(conv_);
   parallel_for(target_.threads, places_.in_blocks, [&](std::int64_t in) {
-    alignas(64) std::array<float, max_lanes * max_lanes> matrix{};  // on the way to pairs
+    alignas(64) std::array<float, most_lanes * most_lanes> matrix{};  // before it is converted to pairs
     const float* const first = stored + in * places_.window * places_.matrix();
     auto phase = phases.begin();
     for (const AxisPhase& rows : axis.phases) {

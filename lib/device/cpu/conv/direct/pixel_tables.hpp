@@ -1,18 +1,17 @@
-// Lists of offsets from which product loops compute the pixels of a band, built once for a shape, and the weights in
+// Offset lists that tell the product loop how to compute the pixels of a band, built once per shape, and the weights in
 // the order of these lists.
 //
-// A pixel p reads, for each source block b (of a packed band: unit of blocks) and each tap (i, j), the channels at
+// A pixel p reads, for each source block b (in a packed band: unit of blocks) and each tap (i, j), the channels at
 // left[p] + segment(b, i, j):
 //
 //    left_offsets  of pixels    p0  p1  p2 ...       in the source, from the first row and column that the band reads
 //    out_offsets   of pixels    p0  p1  p2 ...       in the result, from the band's first pixel
-//    segments      of terms     b0: (0,0) (0,1) ... (2,2)   b1: (0,0) ...     from the pixel on, `steps` channels each
+//    segments      of terms     b0: (0,0) (0,1) ... (2,2)   b1: (0,0) ...     from the pixel on, `steps` words each
 //                               |---- stage 0 ----|---- stage 1 ----|         whose weights stay in a cache
-//    weights       [result block][segment][channel][B]       one after the other, as segments meet them
+//    weights       [result block][segment][channel][B]       contiguous, in the order of the segments
 //
-// In backward-data with a stride, pixels whose rows and columns leave different remainders meet different taps: each
-// pair of remainders is a phase with lists of its own. Images, whose channels lie next to each other, have one segment
-// for a row of the kernel.
+// In backward-data with a stride, pixels with different remainders of row and column meet different taps. Each pair of
+// remainders is a phase with its own lists. In images, channels are contiguous, so a kernel row is one segment.
 #pragma once
 
 #include <cstdint>
@@ -23,41 +22,42 @@
 
 namespace lockstep::cpu {
 
-// What the sums of a convolution are over.
+// What the sums of a pixel are over.
 struct PixelGeometry {
-  Axis axis;                   // of rows and columns alike
-  std::int64_t width;          // of the result
-  std::int64_t weight_matrix;  // words of a source block's weights under one tap
-  std::int64_t result_blocks;
-  std::int64_t max_blocks;   // of the source to be read together,
-  std::int64_t stage_bytes;  // of the weights
+  Axis axis;                   // for rows and columns alike
+  std::int64_t width;          // of the result, in pixels
+  std::int64_t weight_matrix;  // words of one source block's weights under one tap
+  std::int64_t result_blocks;  // channel blocks of the result
+  std::int64_t most_blocks;    // source blocks that are read together at most
+  std::int64_t stage_bytes;    // bytes of weights per stage
 };
 
-// The pixels that meet the same taps.
+// Lists for the pixels that meet the same taps.
 struct PhaseTables {
-  std::vector<std::int64_t> left_offsets;  // of each pixel, from the first source row and column that the band reads
-  std::vector<std::int64_t> out_offsets;   // of each pixel, from the band's first
-  std::vector<ProductSegment> segments;    // a source block under a tap each; weights lie in the same order
-  std::vector<std::int64_t> stage_ends;    // segments whose weights are read together end before these
-  std::int64_t right;                      // where the weights of the phase begin,
-  std::int64_t right_stride;               // and from one block of the result to the next
+  std::vector<std::int64_t> left_offsets;  // in words, per pixel, from the band's first source row and column
+  std::vector<std::int64_t> out_offsets;   // in floats, per pixel, from the band's first one
+  std::vector<ProductSegment> segments;    // one per source block and tap, in the order of the weights
+  std::vector<std::int64_t> stage_ends;    // ends of the ranges of segments whose weights are read together
+  std::int64_t right;                      // offset of the phase's weights, in words
+  std::int64_t right_stride;               // words between result blocks in the weights
 };
 
-// `source`: strides in place or in a packed band. `result`: strides of the result. `vectors`: blocks of it at once.
-// Phases in the order (of rows, of columns).
+// `source`: strides in place or in a packed band. `result`: strides of the result. `vectors`: result blocks per tile.
+// Phases are ordered by (row remainder, column remainder).
 std::vector<PhaseTables> make_band_tables(const PixelGeometry& geometry, const Band& band, const Operand& operand,
                                           const PixelStrides& source, const PixelStrides& result, int vectors);
 
-// The weights of a direct convolution in the order in which its pixels meet them.
+// The weights of a direct convolution, in the order in which its pixels meet them.
 class PixelWeights {
  public:
-  // `source` is what the pixels' sums read.
+  // `source` is the operand that the pixels' sums read.
   PixelWeights(const ConvProblem& problem, const KernelTarget& target, const Operand& source);
 
-  std::int64_t matrix_words() const { return matrix_words_; }  // of a source block's weights under one tap
-  std::int64_t prepared_words() const;                         // 0: as they are stored they serve
+  std::int64_t matrix_words() const { return matrix_words_; }  // of one source block's weights under one tap
+  std::int64_t prepared_words() const;                         // 0: the stored weights are used as they are
 
-  // Stored weights or `prepared` ones, for `phases`: transposed in backward-data, of the word that `source` has.
+  // Returns the stored weights, or `prepared` in the order of `phases`: transposed in backward-data, in pairs if
+  // `source` has pairs.
   const float* prepare(const float* stored, const std::vector<PhaseTables>& phases, float* prepared) const;
 
  private:
@@ -69,9 +69,9 @@ class PixelWeights {
   const ProductLoops& loops_;
   WeightPlaces places_;
   Conv2d conv_;
-  bool transposes_, pairs_;
-  std::int64_t matrix_words_;
-  std::int64_t unit_blocks_;  // of the source
+  bool transposes_, pairs_;    // backward-data; bf16 pairs
+  std::int64_t matrix_words_;  // words of one source block's weights under one tap
+  std::int64_t unit_blocks_;   // blocks per unit of the source
 };
 
 }  // namespace lockstep::cpu

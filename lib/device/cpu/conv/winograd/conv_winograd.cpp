@@ -1,5 +1,5 @@
-// Whether Winograd is taken and which way it goes: fixed functions of the shape, from measurements on Zen 3 with AVX2
-// and SSE2. All are flat optima: cuts half or twice as large cost a few per cent.
+// Decides whether Winograd is used, and how its work is split. All decisions are fixed functions of the shape, measured
+// on a Zen 3 with AVX2 and SSE2. The optima are flat: twice or half the size costs a few percent.
 #include <algorithm>
 
 #include "device/cpu/conv/winograd/winograd_kernels.hpp"
@@ -8,22 +8,23 @@
 namespace lockstep::cpu {
 namespace {
 
-// Of all weights once they are transformed, which sums of their gradients take as well.
+// Bytes of all transformed weights (U); the sums of their gradients (D) take as much.
 std::int64_t transformed_bytes(const WinogradShape& shape) {
   return shape.loops->points * shape.in_blocks * shape.out_blocks * shape.lanes() * shape.lanes() * size_of(DType::f32);
 }
 
-// Blocks of at least `least` and at most `most` channels, half of all if it lies between them.
+// Half of all blocks, but at least `least` and at most `most` channels.
 std::int64_t half_of_blocks(std::int64_t blocks, std::int64_t least, std::int64_t most, std::int64_t lanes) {
   return std::clamp(blocks / 2, least / lanes, most / lanes);
 }
 
 std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
-  constexpr std::int64_t max_weight_bytes = std::int64_t{16} << 20;  // that stay in a last-level cache with the tiles
+  constexpr std::int64_t most_weight_bytes = std::int64_t{16} << 20;  // fit a last-level cache together with the tiles
   constexpr std::int64_t least_pieces = 4;
   const std::int64_t lanes = shape.lanes();
   const std::int64_t tiles = shape.tiles();
-  // Whole rows of registers; enough pieces for threads; the 81 points of stride 2 in the L2 cache.
+  // Fills whole register tiles, leaves enough pieces for the threads, and keeps the 81 points of stride 2 in the L2
+  // cache.
   const std::int64_t at_once = shape.problem.conv.stride == 1 && tiles >= 32 * 24 ? 24 : 12;
   if (transformed_bytes(shape) <= max_weight_bytes && tiles >= least_pieces * at_once) {
     return make_winograd_by_tiles(shape, at_once);
@@ -33,12 +34,12 @@ std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
 
 std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
   const std::int64_t tiles = shape.tiles();
-  const std::int64_t sum_bytes = transformed_bytes(shape);      // of a piece
-  constexpr std::int64_t small_sums = std::int64_t{160} << 10;  // 32 channels to 32
+  const std::int64_t sum_bytes = transformed_bytes(shape);      // of one piece
+  constexpr std::int64_t small_sums = std::int64_t{160} << 10;  // 32 x 32 channels
   if (sum_bytes <= small_sums) return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
-  // 64 channels to 64, where the L2 cache holds them: processors with AVX-512 have 1 MB and more. Pieces are large, or
-  // adding them up would take too long, and enough for some threads.
-  constexpr std::int64_t max_sums = std::int64_t{640} << 10;
+  // 64 x 64 channels, if the L2 cache holds them: processors with AVX-512 have 1 MB and more. Pieces are large enough
+  // to keep adding them up cheap, and numerous enough for several threads.
+  constexpr std::int64_t most_sums = std::int64_t{640} << 10;
   constexpr std::int64_t least_tiles = 512;
   if (shape.lanes() == 16 && sum_bytes <= max_sums && tiles >= least_tiles) {
     return make_winograd_gradient_by_pieces(shape,
@@ -48,7 +49,7 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
   return make_winograd_gradient_by_weights(shape, {.tiles = 64, .in_blocks = in_blocks});
 }
 
-// Weights of fewer input channels are stored without blocks of them.
+// Weights of fewer input channels are not stored in blocks.
 bool computes(const ConvProblem& problem) {
   const Conv2d& conv = problem.conv;
   const bool has_form = conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1;
@@ -61,15 +62,17 @@ bool winograd_pays(const ConvProblem& problem) {
   if (!computes(problem)) return false;
   const Conv2d& conv = problem.conv;
   const bool is_strided = conv.stride == 2;
-  // What is cut into tiles is what a pass writes. Of stride 2 it is y in either case: dx has four times its pixels.
+  // Tiles cover what a pass writes. At stride 2 they cover y in both directions, because dx has four times its pixels.
   const bool writes_x = problem.direction == Direction::backward_data && !is_strided;
   const std::int64_t height = writes_x ? problem.h : conv.out_size(problem.h);
   const std::int64_t width = writes_x ? problem.w : conv.out_size(problem.w);
   constexpr std::int64_t side = 4;
   const std::int64_t tiles = ceil_div(height, side) * ceil_div(width, side);
-  // Of a tile's 16, on average: it takes 36 products, or 81, where direct takes 9 a pixel; and it is transformed.
+  // Average output pixels of a tile's 16. A tile takes 36 (stride 2: 81) products and the transforms; direct takes 9
+  // per pixel.
   const std::int64_t least_pixels = is_strided ? 12 : 6;
-  // Or transforming the weights takes longer than they save; and the tiles, where few channels share their points.
+  // With fewer tiles, transforming the weights costs more than it saves. With fewer channels, transforming the tiles
+  // does.
   const std::int64_t least_tiles = is_strided ? 32 : 6;
   const std::int64_t least_channels = is_strided ? 32 : 1;
   return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles &&

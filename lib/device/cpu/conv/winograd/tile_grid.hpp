@@ -1,17 +1,17 @@
-// How Winograd's tiles lie on feature maps.
+// How Winograd's tiles cover a feature map.
 #pragma once
 
 #include <cstdint>
 
 namespace lockstep::cpu {
 
-// Tiles are numbered by image, row and column.
+// Tiles are numbered in the order image, row, column.
 struct TileGrid {
-  std::int64_t height, width;  // of the map that is read or written
-  std::int64_t down, across;   // tiles of an image
-  std::int64_t padding;        // a window begins so many pixels above and to the left of its tile's outputs
-  std::int64_t image_stride;   // elements
-  std::int64_t step;           // pixels from a tile to the next
+  std::int64_t height, width;  // of the map that is read or written, in pixels
+  std::int64_t down, across;   // tiles per image: rows and columns of tiles
+  std::int64_t padding;        // pixels by which a window starts above and left of its tile
+  std::int64_t image_stride;   // elements between images
+  std::int64_t step;           // pixels between consecutive tiles
 };
 
 struct TileRange {

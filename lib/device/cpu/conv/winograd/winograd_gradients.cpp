@@ -1,4 +1,12 @@
-// backward_weight: what sums over tiles.
+// Winograd backward-weight. Algorithm and layouts of V, Y and D: winograd_loops.hpp. A term of a sum is a tile, or a
+// pair of tiles in bf16.
+//
+// By pieces: each piece of the tiles has its own D of all weights. A thread transforms `at_once_` tiles at a time and
+// adds their products to the piece's D. At the end, the pieces' sums are added in order and transformed to weight
+// gradients.
+//
+// By weights: all threads transform `cut_.tiles` tiles to a shared V and Y. Then each thread computes units of D: one
+// panel of output blocks by `cut_.in_blocks` input blocks. If the tiles take several rounds, D stays between rounds.
 #include <algorithm>
 
 #include "device/cpu/conv/winograd/winograd_kernels.hpp"
@@ -82,7 +90,8 @@ class WinogradGradientByPieces final : public ConvKernel {
     }
   }
 
-  // One point's sums of all pieces, in their order, in the place of the first: run by run, as memory is read fastest.
+  // Adds one point's sums of all pieces, in order, to those of the first. Goes piece by piece, so memory is read in
+  // sequence.
   void add_pieces(float* d, std::int64_t point) const {
     float* const total = d + point * d_stride_;
     const std::int64_t count = shape_.in_blocks * shape_.out_blocks * lanes_ * lanes_;
@@ -102,14 +111,14 @@ class WinogradGradientByPieces final : public ConvKernel {
   }
 
   WinogradShape shape_;
-  std::int64_t lanes_, points_;
-  std::int64_t piece_tiles_, at_once_, pieces_;
-  std::vector<Panel> panels_;
-  std::int64_t block_stride_;  // of transformed tiles
-  std::int64_t v_stride_, y_stride_, d_stride_;
+  std::int64_t lanes_, points_;                  // channels per block (B); points per tile
+  std::int64_t piece_tiles_, at_once_, pieces_;  // tiles per piece; tiles transformed together; number of pieces
+  std::vector<Panel> panels_;                    // of output channel blocks
+  std::int64_t block_stride_;                    // words per channel block of V and Y: [term][B]
+  std::int64_t v_stride_, y_stride_, d_stride_;  // words between consecutive points of V, Y, D
   ScratchLayout plan_;
-  ScratchPlaces v_{}, y_{};  // by thread
-  std::int64_t d_;           // [pieces][points]
+  ScratchPlaces v_{}, y_{};  // per thread: V [point][input block][term][B], Y [point][panel][term][panel's channels]
+  std::int64_t d_;           // place of D [piece][point][panel][input channel][panel's channels]
 };
 
 class WinogradGradientByWeights final : public ConvKernel {
@@ -146,13 +155,13 @@ class WinogradGradientByWeights final : public ConvKernel {
 
  private:
   std::int64_t units() const { return static_cast<std::int64_t>(panels_.size()) * groups_; }
-  // Where tiles come in several parts, sums wait for the next one.
+  // If tiles are processed in several rounds, each unit's sums are kept between them.
   bool keeps_sums() const { return cut_.tiles < shape_.tiles(); }
 
   void transform(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
     float* v = floats_at(scratch, v_);
     float* y = floats_at(scratch, y_);
-    constexpr std::int64_t tiles_each = 16;  // whole terms
+    constexpr std::int64_t tiles_each = 16;  // even, so pairs of tiles stay together
     const std::int64_t parts = ceil_div(range.count, tiles_each);
     const auto part_of = [&](std::int64_t at) {
       const std::int64_t skipped = at % parts * tiles_each;
@@ -177,7 +186,7 @@ class WinogradGradientByWeights final : public ConvKernel {
     });
   }
 
-  // A unit's share of a range.
+  // A unit's share of prefetching a range.
   TileRange part_of(const TileRange& range, std::int64_t unit) const {
     const std::int64_t skipped = cut(range.count, units(), unit);
     return {range.first + skipped, cut(range.count, units(), unit + 1) - skipped};
@@ -215,13 +224,15 @@ class WinogradGradientByWeights final : public ConvKernel {
   }
 
   WinogradShape shape_;
-  std::int64_t lanes_, points_;
-  WeightCut cut_;
-  std::vector<Panel> panels_;
-  std::int64_t groups_;
-  std::int64_t block_stride_;  // of transformed tiles
-  std::int64_t v_stride_, y_stride_, d_stride_;
+  std::int64_t lanes_, points_;                  // channels per block (B); points per tile
+  WeightCut cut_;                                // tiles per round; input blocks per unit
+  std::vector<Panel> panels_;                    // of output channel blocks
+  std::int64_t groups_;                          // of cut_.in_blocks input blocks
+  std::int64_t block_stride_;                    // words per channel block of V and Y: [term][B]
+  std::int64_t v_stride_, y_stride_, d_stride_;  // words between consecutive points of V, Y, D
   ScratchLayout plan_;
+  // Places of V [point][input block][term][B], Y [point][panel][term][panel's channels] and D [unit or thread][point]
+  // [input channel of the unit][panel's channels].
   std::int64_t v_, y_, d_;
 };
 

@@ -1,3 +1,4 @@
+// Shapes, prefetching and names that the Winograd kernels share. Algorithm and data layouts: winograd_loops.hpp.
 #include "device/cpu/conv/winograd/winograd_kernels.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t side = 4;  // outputs of a tile, in either dimension
+constexpr std::int64_t side = 4;  // height and width of a tile of outputs (of dy at stride 2)
 
 WinogradForm form_of(const ConvProblem& problem) {
   if (problem.conv.stride == 1) return WinogradForm::stride1;
@@ -24,10 +25,10 @@ const WinogradForms& forms_for(const ConvProblem& problem, const KernelTarget& t
 struct BlockedMap {
   const std::byte* data;
   std::int64_t blocks;
-  std::int64_t pixel_bytes;  // of a block
+  std::int64_t pixel_bytes;  // of one pixel of a block
 };
 
-// Each row of tiles that the range meets, as a whole: a part of the first image, whole ones, a part of the last.
+// Adds each row of tiles that the range touches: part of the first image, whole images, and part of the last.
 void add_tiles(Prefetch& prefetch, const BlockedMap& map, const TileGrid& grid, const TileRange& range) {
   const std::int64_t image_tiles = grid.down * grid.across;
   const std::int64_t row_bytes = grid.width * map.pixel_bytes;

@@ -1,12 +1,13 @@
-// Winograd's algorithm for 3x3 convolutions, for one thread, once per instruction set, as tables of functions.
+// Winograd's algorithm for 3x3 convolutions (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks").
+// These tables of functions exist once per instruction set and run on one thread.
 //
-// F(4x4, 3x3), of stride 1: a tile of 4x4 outputs reads a window of 6x6 pixels. Both are transformed to 36 values,
-// called points, and at each point the convolution is a product over channels:
+// F(4x4, 3x3), stride 1: a tile of 4x4 outputs reads a window of 6x6 pixels. Windows and weights are transformed to 36
+// values, called points. At each point the convolution is a matrix product over channels:
 //
 //   y = At [sum over input channels of (G w Gt) * (Bt x B)] A
 //   dweight = Gt [sum over tiles of (Bt x B) * (A dy At)] G
 //
-//     x: windows of neighbours            V: a matrix a point                 M                   y: tiles
+//     x: windows of neighbors             V: one matrix per point             M                   y: tiles
 //     overlap by two pixels                                                                       do not overlap
 //    +-----------+---+                    point 0   tiles x in      * U    tiles x out            +-------+-------+
 //    | 6 x 6     |   |  transform_windows point 1   tiles x in      * U    tiles x out  transform | 4 x 4 | 4 x 4 |
@@ -14,19 +15,21 @@
 //    |       |   |   |                    point 35  tiles x in      * U    tiles x out  _outputs  +-------+-------+
 //    +-------+---+---+                              U: in x out, the weights at that point
 //
-// Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
-// backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_transforms.inl.
+// Stride 2 works the same with 81 points instead of direct convolution's 144 products. A tile of 4x4 outputs reads 9x9
+// pixels; in backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_transforms.inl.
 //
-// Transformed maps    V  [point][channel block][tile][B]          M, of outputs, alike
-// Transformed weights U  [point][panel][input channel][panel's channels]
-// Gradients, of tiles    [point][panel][tile][panel's channels]   D, of weights: [point][panel][input channel][...]
+// V, transformed maps:        [point][channel block][tile][B]
+// M, transformed outputs:     [point][channel block][tile][B]
+// U, transformed weights:     [point][panel][input channel][panel's channels]
+// Y, transformed dy:          [point][panel][tile][panel's channels]                  backward-weight
+// D, gradients of U:          [point][panel][input channel][panel's channels]         backward-weight
 //
-// A panel is as many blocks of output channels as a micro-kernel holds. Points lie a little more than a power of two
-// apart, or all of a tile would fall into one set of the cache.
+// A panel is the number of output channel blocks that one micro-kernel computes. Points are a little more than a power
+// of two apart. Otherwise all points of a tile would map to one cache set.
 //
-// Operands of products are fp32, or in bf16 and in pairs: then two neighbours of what is summed over, input channels in
-// a pass and tiles in a gradient, make a word of 32 bits. V of a pass has [B / 2] words for a tile, U rows of pairs of
-// input channels, and a gradient's V and Y have rows of pairs of tiles. M and D are fp32 always. Strides are in words.
+// Operands of products are fp32 or pairs of bf16. A pair is a 32-bit word of two neighbors in the summed dimension.
+// Forward and backward-data sum over input channels: V has [B / 2] words per tile, U has rows of channel pairs.
+// Backward-weight sums over tiles: V and Y have rows of tile pairs. M and D are always fp32. Strides are in words.
 #pragma once
 
 #include <algorithm>
@@ -42,47 +45,47 @@ namespace lockstep::cpu {
 
 enum class WinogradForm : std::uint8_t { stride1, stride2, stride2_backward_data };
 
-constexpr std::int64_t taps = 9;  // weights of an input and an output channel
+constexpr std::int64_t taps = 9;  // of one input and one output channel
 
-// Blocks of the panel that begins where `left` blocks are left; `widest` is 2 or 3. Four are two and two, not three and
-// one: a panel of one block is the slowest.
+// Channel blocks of the next panel if `left` blocks remain; `widest` is 2 or 3. Four blocks become two and two instead
+// of three and one, because a panel of one block is the slowest.
 constexpr std::int64_t panel_width(std::int64_t left, std::int64_t widest) {
   return widest == 3 && left == 4 ? 2 : std::min(left, widest);
 }
 constexpr std::int64_t product_panel = 2;
 constexpr std::int64_t gradient_panel = 3;
 
-// One channel block of transformed tiles, or one input channel's row of transformed weights; words.
+// One channel block of transformed tiles, or the rows of one block of transformed weights, at every point. In words.
 struct PointVectors {
   float* data;
-  std::int64_t point_stride;
-  std::int64_t vector_stride;  // between tiles, or rows, or pairs of them
+  std::int64_t point_stride;   // between consecutive points
+  std::int64_t vector_stride;  // between consecutive tiles, rows, or pairs of them
 };
 
-// Where an output transform adds sums over pixels, B each; null where nobody asks.
+// Where an output transform adds its sums over pixels, B values each. Null: no sums.
 struct BlockSums {
   double* first = nullptr;
   double* second = nullptr;
 };
 
-// What becomes of one channel block of outputs on its way to memory. Elements like those of y, at the same places.
+// How one channel block of outputs is stored. Pointers refer to elements laid out like y's.
 struct BlockOutput {
-  BlockSums sums;                                 // of y and y * y; behind a norm of dz and dz * (x - mean)
-  Accumulate accumulate = Accumulate::overwrite;  // to what is there, before a ReLU mask
-  const void* norm_x = nullptr;  // behind a norm: what it read; dz = y where the ReLU mask lets it through
-  const void* mask_y = nullptr;  // of ReluMask::from_y
+  BlockSums sums;                                 // of y and y * y; with a previous norm, of dz and dz * (x - mean)
+  Accumulate accumulate = Accumulate::overwrite;  // add: to what is stored, before the ReLU mask
+  const void* norm_x = nullptr;                   // previous norm's input; non-null: dz = masked y is stored
+  const void* mask_y = nullptr;                   // for ReluMask::from_y
   const float* norm_rows = nullptr;
   ReluMask relu_mask = ReluMask::open;
 };
 
-// The norm whose gradient is deferred in one channel block of dy: see DeferredNormGradient. No rows: none.
+// Deferred batch-norm backward of one channel block of dy, see DeferredNormGradient. Null rows: none.
 struct BlockGradient {
   const float* rows = nullptr;
   const void* x = nullptr;
   void* dx = nullptr;
 };
 
-// m = v * u at every point, or m += v * u, for `tiles` tiles, `in_blocks` blocks of input and `out_blocks` of output.
+// m (+)= v * u at every point. v is V, u is U, m is M; sizes are in tiles and in channel blocks.
 struct TileProduct {
   std::int64_t points;
   const float* v;
@@ -93,11 +96,11 @@ struct TileProduct {
   std::int64_t m_point_stride, m_block_stride;
   std::int64_t tiles, in_blocks, out_blocks;
   Accumulate accumulate;
-  Prefetch* prefetch = nullptr;  // what is asked for meanwhile
+  Prefetch* prefetch = nullptr;  // issued during the products
 };
 
-// d = transposed v * y at every point, or d += it. A panel of y begins `y_block_stride` after each block before it, a
-// panel of d `d_block_stride`.
+// d (+)= transposed(v) * y at every point. v is V, y is Y, d is D. A panel of w blocks takes w * y_block_stride words
+// of y and w * d_block_stride words of d.
 struct GradientProduct {
   std::int64_t points;
   const float* v;
@@ -108,33 +111,34 @@ struct GradientProduct {
   std::int64_t d_point_stride, d_block_stride;
   std::int64_t tiles, in_blocks, out_blocks;
   Accumulate accumulate;
-  Prefetch* prefetch = nullptr;  // what is asked for meanwhile
+  Prefetch* prefetch = nullptr;  // issued during the products
 };
 
-// Which weights a pass multiplies by: as they are stored, or turned by half a turn with inputs and outputs exchanged.
+// stored: weights as they are. turned: rotated by 180 degrees, with input and output channels exchanged, for
+// backward-data.
 enum class WeightOrder : std::uint8_t { stored, turned };
 
-// `void*` are elements of the table's storage type: the first image's plane of one channel block.
+// `void*` points to elements of the table's storage type, at one channel block's plane of the first image.
 struct WinogradLoops {
   std::int64_t lanes;
-  std::int64_t points;
-  std::int64_t word_values;  // that a word of an operand holds: 1 or 2
-  std::int64_t tile_size;    // pixels that are written, in either dimension
-  const int* product_rows;   // of a micro-kernel, by the blocks of its panel
-  const int* gradient_rows;  // likewise, of gradients
+  std::int64_t points;       // per tile: 36 or 81
+  std::int64_t word_values;  // values per operand word: 1 (fp32) or 2 (bf16 pair)
+  std::int64_t tile_size;    // height and width of an output tile, in pixels
+  const int* product_rows;   // tiles per micro-kernel call, indexed by the panel's blocks
+  const int* gradient_rows;  // input channels per call for gradients, likewise
 
   void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                             const PointVectors& v);
-  // As terms of a gradient: in pairs, tiles count from the range's first one.
+  // As operands of backward-weight. Pairs of tiles are counted from the first tile of the range.
   void (*transform_window_terms)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                                  const PointVectors& v);
   void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
                              const PointVectors& y);
   void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
                             const BlockOutput& output);
-  // One block of weights, [3][3][B][B], to B rows, or B / 2 of pairs.
+  // Transforms one block of weights, [3][3][B][B], to B rows, or to B / 2 rows of pairs.
   void (*transform_weights)(const float* weights, WeightOrder order, const PointVectors& u);
-  // B rows to one block of weights.
+  // Transforms B rows of D to the gradient of one block of weights.
   void (*finish_gradient)(const PointVectors& d, float* dweights, Accumulate accumulate);
   void (*multiply)(const TileProduct& product);
   void (*multiply_gradient)(const GradientProduct& product);
@@ -148,7 +152,7 @@ struct WinogradForms {
   WinogradLoops stride1, stride2, stride2_backward_data;
 };
 struct WinogradTables : ByStorage<WinogradForms> {
-  WinogradForms bf16_pairs;  // of features in bf16, with products of pairs where the set multiplies those
+  WinogradForms bf16_pairs;  // bf16 features, pair products if the set has them
 };
 
 }  // namespace lockstep::cpu

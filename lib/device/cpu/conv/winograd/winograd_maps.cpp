@@ -1,4 +1,11 @@
-// Forward and backward_data: what writes maps.
+// Winograd forward and backward-data. Algorithm and layouts of U, V and M: winograd_loops.hpp.
+//
+// By tiles: transforms all weights to U once. Then each thread takes pieces of `at_once_` tiles through all steps:
+// windows to V, M = V * U, M to outputs. V and M of a piece stay in the thread's cache. Norm sums are kept per piece.
+//
+// By outputs, if U is too large for the cache: all threads transform `cut_.tiles` tiles to a shared V. Then each thread
+// computes groups of `cut_.out_blocks` output blocks. It transforms weights of `cut_.in_blocks` input blocks at a time,
+// just before it multiplies them into M. Norm sums belong to one group, so they are added in place.
 #include <algorithm>
 
 #include "device/cpu/conv/winograd/winograd_kernels.hpp"
@@ -42,7 +49,7 @@ class WinogradByTiles final : public ConvKernel {
 
  private:
   void transform_weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block, float* u) const {
-    const std::int64_t first = out_block / product_panel * product_panel;  // of its panel
+    const std::int64_t first = out_block / product_panel * product_panel;  // first block of its panel
     const std::int64_t width = panel_width(pass_.out_blocks - first, product_panel);
     float* to = u + (first * pass_.in_blocks + in_block * width) * words_ * lanes_ + (out_block - first) * lanes_;
     pass_.loops->transform_weights(pass_.weights(stored, in_block, out_block), pass_.order,
@@ -84,16 +91,16 @@ class WinogradByTiles final : public ConvKernel {
     }
   }
 
-  WinogradPass pass_;
-  std::int64_t lanes_, points_;
-  std::int64_t at_once_, pieces_;  // tiles of a piece
-  std::int64_t words_;             // of a channel block
-  std::int64_t u_stride_, v_stride_, m_stride_;
-  PieceSums piece_sums_;
+  WinogradPass pass_;                            // the maps, and how tiles cover them
+  std::int64_t lanes_, points_;                  // channels per block (B); points per tile
+  std::int64_t at_once_, pieces_;                // tiles per piece; number of pieces
+  std::int64_t words_;                           // per tile and channel block: B, or B / 2 in pairs
+  std::int64_t u_stride_, v_stride_, m_stride_;  // words between consecutive points of U, V, M
+  PieceSums piece_sums_;                         // norm sums [output block][piece][2][B]
   ScratchLayout plan_;
-  std::int64_t u_;
-  ScratchPlaces v_{}, m_{};  // by thread
-  std::int64_t sums_;
+  std::int64_t u_;           // place of U [point][panel][input channel][panel's channels], shared
+  ScratchPlaces v_{}, m_{};  // per thread: V [point][input block][tile][words_], M [point][output block][tile][B]
+  std::int64_t sums_;        // place of piece_sums_
 };
 
 class WinogradByOutputs final : public ConvKernel {
@@ -150,7 +157,7 @@ class WinogradByOutputs final : public ConvKernel {
     });
   }
 
-  // All output of the group of channel blocks that begins at `first`.
+  // Computes all outputs of the group of channel blocks that starts at `first`.
   void run_group(const ConvCall& call, const TileRange& range, std::int64_t first, const float* v, float* u,
                  float* m) const {
     const std::int64_t out_blocks = std::min(cut_.out_blocks, pass_.out_blocks - first);
@@ -190,15 +197,15 @@ class WinogradByOutputs final : public ConvKernel {
     }
   }
 
-  WinogradPass pass_;
-  std::int64_t lanes_, points_;
-  OutputCut cut_;
-  std::int64_t groups_;
-  std::int64_t words_;  // of a channel block
-  std::int64_t u_stride_, v_stride_, m_stride_;
+  WinogradPass pass_;                            // the maps, and how tiles cover them
+  std::int64_t lanes_, points_;                  // channels per block (B); points per tile
+  OutputCut cut_;                                // tiles and channel blocks that are processed together
+  std::int64_t groups_;                          // number of groups of output blocks
+  std::int64_t words_;                           // per tile and channel block: B, or B / 2 in pairs
+  std::int64_t u_stride_, v_stride_, m_stride_;  // words between consecutive points of U, V, M
   ScratchLayout plan_;
-  std::int64_t v_;
-  ScratchPlaces u_{}, m_{};  // by thread
+  std::int64_t v_;           // place of V [point][input block][tile][words_], shared
+  ScratchPlaces u_{}, m_{};  // per thread: U of a group and some input blocks; M [point][group's block][tile][B]
 };
 
 }  // namespace

@@ -1,19 +1,19 @@
-// Products of transformed tiles, and the tables of all Winograd loops. Included inside a namespace per instruction set,
-// after winograd_tiles.inl, with the register tiles of that set: product_rows[w] and gradient_rows[w] rows for a panel w
-// blocks wide.
+// Matrix products of Winograd at each point, and the tables of all Winograd functions. A micro-kernel keeps
+// product_rows[w] tiles (backward-weight: gradient_rows[w] input channels) x w channel blocks of sums in registers.
+// Layouts: winograd_loops.hpp. Included in a namespace per instruction set, after winograd_tiles.inl.
 
 namespace {
 
-// A vector that the set has, of which a block takes one or two: wider ones the compiler keeps in memory.
+// A hardware vector. A block takes one or two. The compiler would keep wider vectors in memory.
 using Register = float __attribute__((vector_size(register_lanes * 4)));
 constexpr int registers_per_block = static_cast<int>(lanes / register_lanes);
 
-// What a micro-kernel adds its products to: `rows` by `width` blocks in registers.
+// The sums of a micro-kernel: `rows` x `width` blocks in registers.
 template <int rows, int width>
 struct Sums {
   static constexpr int parts = width * registers_per_block;
 
-  // Rows lie `row_stride` apart, the blocks of a row `block_stride`.
+  // Rows are `row_stride` apart, the blocks of a row `block_stride`.
   Sums(Accumulate accumulate, const float* from, std::int64_t row_stride, std::int64_t block_stride) {
     const bool fresh = accumulate == Accumulate::overwrite;
 #pragma GCC unroll 32
@@ -24,7 +24,7 @@ struct Sums {
       }
     }
   }
-  // factors[row * stride] times a row of `width` blocks, for every row; all of them words.
+  // Adds factors[row * stride] times a row of `width` blocks to every row of sums. Operands are words.
   template <typename Word>
   void add(const float* factors, std::int64_t stride, const float* blocks) {
     Register vector[parts];
@@ -54,7 +54,7 @@ struct Sums {
   Register value[rows][parts];
 };
 
-// `rows` tiles by one panel, over all input channels.
+// `rows` tiles x one panel, summed over all input channels.
 template <typename Word, int rows, int width>
 [[gnu::noinline]] void multiply_rows(const float* v, std::int64_t v_block_stride, std::int64_t in_blocks,
                                      const float* u, float* m, std::int64_t m_block_stride, Accumulate accumulate) {
@@ -70,7 +70,7 @@ template <typename Word, int rows, int width>
   sums.put(m, lanes, m_block_stride);
 }
 
-// All tiles from `tile` on, by half as many at once where they do not go round.
+// All tiles from `tile` on. The remainder is computed with half as many rows at a time.
 template <typename Word, int rows, int width>
 inline void multiply_panel(const float* v, const float* u, float* m, const TileProduct& product, std::int64_t tile) {
   for (; tile + rows <= product.tiles; tile += rows) {
@@ -101,7 +101,7 @@ void multiply(const TileProduct& product) {
   }
 }
 
-// `rows` input channels by one panel, over all tiles, or pairs of them.
+// `rows` input channels x one panel, summed over all tiles or pairs of tiles.
 template <typename Word, int rows, int width>
 [[gnu::noinline]] void multiply_gradient_rows(const float* v, const float* y, std::int64_t tiles, float* d,
                                               Accumulate accumulate) {

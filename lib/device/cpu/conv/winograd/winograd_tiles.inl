@@ -1,12 +1,14 @@
-// Feature maps and weights to points and back. Included inside a namespace per instruction set, after
+// Winograd's transforms of whole ranges of tiles: pixels to V and Y, M to outputs, weights to U and D to weight
+// gradients. Transforms also apply deferred norms, ReLU masks and norm sums. Transforms of one tile are in
+// winograd_transforms.inl, layouts in winograd_loops.hpp. Included in a namespace per instruction set, after
 // winograd_transforms.inl and words.inl.
 
 namespace {
 
-// How the points of consecutive vectors are kept. Each is called with a vector's number and compute(put), which puts
-// all its points, in the vectors' order; in the end with their number.
+// Writers of transformed vectors. operator() takes a vector's number and compute(put), which puts all its points.
+// Vectors come in order; end() gets their number.
 //
-// In words of their own: floats, or pairs of neighbouring channels.
+// Each vector by itself: floats, or pairs of neighboring channels.
 template <typename Element>
 struct EachByItself {
   explicit EachByItself(const PointVectors& vectors) : to(vectors) {}
@@ -22,7 +24,7 @@ struct EachByItself {
   const PointVectors& to;
 };
 
-// Two vectors at once, as pairs: what products sum over. The last one's partner may be zero.
+// Two consecutive vectors as pairs, for sums over tiles or input channels. The last one's partner may be zero.
 template <int points>
 struct InPairs {
   explicit InPairs(const PointVectors& vectors) : to(vectors) {}
@@ -53,7 +55,7 @@ using AsFactors = EachByItself<std::conditional_t<Word::values == 1, F32, Bf16>>
 template <typename Word, int points>
 using AsTerms = std::conditional_t<Word::values == 1, EachByItself<F32>, InPairs<points>>;
 
-// Walks over the tiles of a range.
+// Iterates over the tiles of a range.
 struct TileWalk {
   TileWalk(const TileGrid& tile_grid, std::int64_t tile)
       : grid(tile_grid),
@@ -73,7 +75,7 @@ struct TileWalk {
   std::int64_t image, row, column;
 };
 
-// The part of a line of `size` pixels that lies on the map, where the line begins at pixel `begin`.
+// The part [first, last) of a line of `size` pixels that lies inside the map. The line starts at pixel `begin`.
 struct Inside {
   Inside(std::int64_t begin, std::int64_t map_size, std::int64_t size)
       : first(static_cast<int>(begin < 0 ? -begin : 0)),
@@ -90,7 +92,7 @@ struct NoNorm {
   Floats operator()(Floats x, int /*row*/) const { return x; }
 };
 
-// Padding reads as zero and takes no offset, so that it stays zero after the norm.
+// Padding reads as zero and gets no offset, so it stays zero after the norm.
 template <Activation activation>
 struct Norm {
   Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.rows + norm_factor * lanes)) {
@@ -109,7 +111,7 @@ struct Norm {
 template <typename Storage>
 constexpr Storage no_pixels[largest_window * lanes] = {};
 
-// The square of Transform::from pixels that begins at (top, left), zero beyond the map.
+// Transforms the square of Transform::from pixels at (top, left). Pixels outside the map are zero.
 template <typename Transform, typename Storage, typename MakeNorm, typename Put>
 inline void transform_square(const TileGrid& grid, const Storage* plane, std::int64_t top, std::int64_t left,
                              MakeNorm make_norm, Put put) {
@@ -158,7 +160,8 @@ void transform_windows(const TileGrid& grid, TileRange range, const void* x, con
   }
 }
 
-// dz to points by way of its norm's gradient, which is left in dx: tiles do not overlap, and have no padding.
+// Applies the deferred batch-norm backward to dz, stores the result in dx and transforms it. Tiles do not overlap and
+// have no padding.
 template <typename Transform, typename Storage, typename Keep>
 void transform_pending_gradient(const TileGrid& grid, TileRange range, const Storage* dz, const BlockGradient& pending,
                                 const PointVectors& y) {
@@ -201,7 +204,7 @@ void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, c
   }
 }
 
-// Two sums over pixels: of a tile and a run of tiles in fp32, beyond in double.
+// Two sums over pixels, in fp32 for a run of tiles and in double beyond.
 class TileSums {
  public:
   explicit TileSums(const BlockSums& sums) : sums_(sums) {}
@@ -233,8 +236,8 @@ class TileSums {
   std::int64_t tiles_ = 0;
 };
 
-// What becomes of outputs: each is called with a vector and its place, in elements from the first image on, and returns
-// what is stored there.
+// What is done to outputs before they are stored. operator() takes a vector and its place, in elements from the first
+// image on, and returns what is stored.
 struct AsComputed {
   Floats operator()(Floats y, std::int64_t /*place*/) const { return y; }
   void end_tile() {}
@@ -257,7 +260,7 @@ struct WithMoments : TileSums {
   }
 };
 
-// Behind a norm and its activation. `Before`: AsComputed or Added.
+// With a previous norm: masks the gradient and sums it. `Before`: AsComputed or Added.
 template <typename Storage, ReluMask relu_mask, typename Before>
 struct MaskedGradient : TileSums {
   MaskedGradient(const BlockOutput& output, Before what_is_there)
@@ -349,7 +352,7 @@ void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors
   }
 }
 
-// Weights to points, and their gradients back.
+// Weights to U, and D to the gradients of weights.
 template <typename Transform, typename Keep>
 void transform_weights(const float* weights, WeightOrder order, const PointVectors& u) {
   constexpr std::int64_t block = lanes * lanes;

@@ -1,8 +1,8 @@
-// The one-dimensional transforms between pixels, or weights, and points, and how they are applied to two dimensions.
-// Included inside a namespace per instruction set, after vectors.inl.
+// The one-dimensional Winograd transforms, and their application to two dimensions. Notation: winograd_loops.hpp.
+// Included in a namespace per instruction set, after vectors.inl.
 //
-// Stride 1 is F(4, 3). Points 0, +-11/16, +-3/2 and infinity (Toom-Cook): with the usual 0, +-1, +-2 and infinity the error is twice as
-// large. All products of these two are exact in fp32.
+// Stride 1 is F(4, 3): 4 outputs of 3 weights by 6 points, derived by Toom-Cook interpolation at 0, +-11/16, +-3/2 and
+// infinity. The usual 0, +-1, +-2 and infinity double the error. All products of 11/16 and 3/2 here are exact in fp32.
 
 namespace {
 
@@ -13,16 +13,16 @@ constexpr float far2 = far * far;
 constexpr float both2 = near2 * far2;
 constexpr float sum2 = near2 + far2;
 
-// What the weights are divided by at 0, +-near and +-far.
+// Scale factors of the weights at 0, +-near and +-far.
 constexpr float at_zero = 1 / both2;
 constexpr float at_near = 1 / (2 * near2 * (near2 - far2));
 constexpr float at_far = 1 / (2 * far2 * (far2 - near2));
 
-// Bt: a window's 6 values to 6 points.
+// Bt: 6 values of a window to 6 points.
 struct WindowTransform {
   static constexpr int from = 6;
   static constexpr int to = 6;
-  static constexpr int step = 4;  // pixels from a tile's values to the next one's
+  static constexpr int step = 4;  // pixels between windows of consecutive tiles
   static void apply(const Floats (&x)[6], Floats (&t)[6]) {
     const Floats near_even = x[4] - far2 * x[2];
     const Floats near_odd = x[3] - far2 * x[1];
@@ -113,12 +113,12 @@ struct Stride1 {
   using WeightGradient = WeightGradientTransform;
 };
 
-// How far loops over columns and rows are unrolled. With 16 registers they stay loops: unrolled, the compiler runs out of
-// registers and moves twice as much. With the 32 of AVX-512 a prototype's kernels gained 12 to 14 % on a Zen 5.
+// Unroll factor of loops over columns and rows. With 16 registers, unrolled code runs out of registers and moves twice
+// as much data. With the 32 registers of AVX-512, prototype kernels gained 12 to 14 % on a Zen 5.
 constexpr int lines_unrolled = lanes == 16 ? 9 : 1;
 
-// Both dimensions of n x n values to all points; value(row, column) reads one of columns [first, last), the others are
-// zero; put(point, value) takes a point.
+// Transforms n x n values to all points. value(row, column) reads columns [first, last); the others are zero.
+// put(point, value) stores one point.
 template <typename Transform, typename Value, typename Put>
 inline void to_points(int first, int last, Value value, Put put) {
   constexpr int from = Transform::from;
@@ -145,7 +145,7 @@ inline void to_points(int first, int last, Value value, Put put) {
   }
 }
 
-// All points to n x n values, of which take_row(row, values) gets one row at a time; vector(point) reads one.
+// Transforms all points to n x n values. vector(point) reads one point; take_row(row, values) gets one row at a time.
 template <typename Transform, typename Vector, typename TakeRow>
 inline void from_points(Vector vector, TakeRow take_row) {
   constexpr int count = Transform::from;
@@ -171,15 +171,15 @@ inline void from_points(Vector vector, TakeRow take_row) {
 
 // The one-dimensional transforms of stride 2.
 //
-// Of the pixels that a row of outputs reads, every second one meets only the weight in the middle, and the others the
-// two outer weights, as in a convolution of stride 1:
+// Every second pixel that a row of outputs reads meets only the middle weight. The other pixels meet the two outer
+// weights, as in a convolution with stride 1:
 //
-//   y[i] = w[1] * x[2i + 1] + (w[0] * x[2i] + w[2] * x[2i + 2])        x from a tile's first pixel on
+//   y[i] = w[1] * x[2i + 1] + (w[0] * x[2i] + w[2] * x[2i + 2])        x counted from the tile's first pixel
 //
-// Four outputs take four products for the former and, by F(4, 2), five for the latter: 9 points a dimension.
-// Backward-data is the same seen from dx: every second pixel of it has one weight, the others two.
+// Four outputs take four products for the former and, by F(4, 2), five for the latter: 9 points per dimension.
+// Backward-data mirrors this: every second pixel of dx has one weight, the others have two.
 
-// F(4, 2) by the points 0, 1, -1, 2 and infinity: fp32's error is a tenth of F(4, 3)'s.
+// F(4, 2) at the points 0, 1, -1, 2 and infinity. Its fp32 error is a tenth of F(4, 3)'s.
 inline void two_weights_window(const Floats (&x)[5], Floats* t) {
   t[0] = (x[3] - 2 * x[2]) + (2 * x[0] - x[1]);
   t[1] = (x[3] - x[2]) - 2 * x[1];
@@ -208,7 +208,7 @@ struct WindowTransform2 {
   }
 };
 
-// dy as outputs: the gradients of 4 of them to 9 points.
+// dy as outputs: gradients of 4 outputs to 9 points.
 struct GradientTransform2 {
   static constexpr int from = 4;
   static constexpr int to = 9;
@@ -270,7 +270,7 @@ struct Stride2 {
   using WeightGradient = WeightGradientTransform2;
 };
 
-// dy as what backward-data reads: 5 pixels for 8 of dx.
+// dy as the input of backward-data: 5 pixels for 8 of dx.
 struct BackwardWindowTransform2 {
   static constexpr int from = 5;
   static constexpr int to = 9;
