@@ -14,7 +14,7 @@
 namespace lockstep {
 
 // Whether the learning rate of a run depends on the norms of its weights and gradients. Only LARS uses it.
-enum class Adaption : std::uint8_t { none, by_norms };
+enum class Adaptation : std::uint8_t { none, by_norms };
 
 // Elements [first, first + count) with the same update; a whole parameter if the rate adapts.
 struct UpdateRun {

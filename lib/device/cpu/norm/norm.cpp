@@ -56,7 +56,7 @@ Tensor table_memory(const CpuContext& context, const FeatureMap& map, const Tens
 }
 
 // A pass over a feature map: y = activation(factor * x + offset (+ residual)).
-class Normalise {
+class Normalize {
  public:
   Normalize(const VectorLoops& loops, const NormTable& table, const Tensor& x, const Tensor& residual,
             Activation activation, const Tensor& y)

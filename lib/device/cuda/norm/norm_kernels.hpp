@@ -3,7 +3,7 @@
 // it from there. In that case forward also writes the ReLU mask as bits, a sixteenth of y's size in half precision.
 //
 // Each thread handles one group of eight channels and walks over rows (see channel_sums.hpp), so it loads the values of
-// its channels once. Forward: SumMoments, FinishMoments, Normalise. Backward: SumNormGradients, FinishNormGradients,
+// its channels once. Forward: SumMoments, FinishMoments, Normalize. Backward: SumNormGradients, FinishNormGradients,
 // FindNormGradient. Formulas: Ioffe and Szegedy 2015.
 #pragma once
 
