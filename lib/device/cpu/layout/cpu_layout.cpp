@@ -12,7 +12,7 @@ namespace {
 template <typename Visit>
 void for_each_weight(std::span<const std::int64_t> dims, int lanes, Visit visit) {
   const std::int64_t in = dims[1];
-  const bool is_first = in <= most_image_channels;
+  const bool is_first = in <= max_image_channels;
   const std::int64_t rows = is_first ? in : lanes;  // input channels per block
   const std::int64_t in_blocks = (in + rows - 1) / rows;
   const std::int64_t window = dims[2] * dims[3];

@@ -11,7 +11,7 @@
 namespace lockstep::cpu {
 
 // Maximum number of input channels that a first convolution keeps unblocked: those of images.
-constexpr std::int64_t most_image_channels = 3;
+constexpr std::int64_t max_image_channels = 3;
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 constexpr std::int64_t whole_blocks(std::int64_t channels, std::int64_t lanes) {

@@ -45,7 +45,7 @@ inline void add_tile_product() {
 
 // Contiguous terms of one segment in a tile: `count` terms from the tile's term `first` on.
 struct TermRun {
-  std::int64_t left;  // of the first term, from a row's offset
+  std::int64_t left;   // of the first term, from a row's offset
   const float* right;  // of the first term, for vector 0
   std::int64_t first, count;
 
@@ -139,8 +139,8 @@ inline Floats load_some(Floats others, std::uint16_t words, const float* first) 
 
 struct TileRows {
   std::int64_t first, count;
-  std::int64_t spacing;  // words between the tile's rows in the left operand; 0: they must be copied
-  std::int64_t out_spacing;  // likewise in the result; 0: rows are not a whole tile there
+  std::int64_t spacing;        // words between the tile's rows in the left operand; 0: they must be copied
+  std::int64_t out_spacing;    // likewise in the result; 0: rows are not a whole tile there
   std::int64_t at[tile_side];  // row of the tile, for each of them
 };
 
@@ -372,9 +372,9 @@ class TileProducts {
 
 template <int vectors>
 void multiply_in_tiles(const Products& call) {
-  constexpr std::int64_t most_terms = 32 / vectors;  // tiles
-  alignas(64) float copies[most_terms * vectors * tile_words];
-  TermTile terms[most_terms];
+  constexpr std::int64_t max_terms = 32 / vectors;  // tiles
+  alignas(64) float copies[max_terms * vectors * tile_words];
+  TermTile terms[max_terms];
   TermTiles stream(call);
   Accumulate accumulate = call.accumulate;
   do {

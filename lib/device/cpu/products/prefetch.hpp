@@ -55,7 +55,7 @@ class Prefetch {
   void begin_run();
   void end_run();
 
-  std::array<PixelRows, most_rows> rows_;
+  std::array<PixelRows, max_rows> rows_;
   std::size_t count_ = 0;               // of rows_
   std::size_t at_ = 0;                  // current entry of rows_
   std::int64_t image_ = 0, block_ = 0;  // current image and block in it

@@ -71,7 +71,7 @@ struct PlaneWindow {
 
 struct ProductLoops {
   std::int64_t lanes;
-  int most_vectors;           // per tile
+  int max_vectors;            // per tile
   const int* tile_rows;       // rows of a tile, indexed by its vectors; fp32
   const int* pair_tile_rows;  // likewise, for pairs
   // Steps of a tile between prefetches. More lines at once would wait for each other, and products for them.

@@ -17,7 +17,7 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int most_measured = 8;  // the heuristics' order is good; later candidates are rarely the fastest
+constexpr int max_measured = 8;  // the heuristics' order is good; later candidates are rarely the fastest
 constexpr int timed_runs = 3;
 constexpr std::int64_t max_workspace_bytes = std::int64_t{1} << 30;
 
@@ -114,7 +114,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
   // Timings differ between runs; the order of cuDNN's candidates does not.
-  const int most = context_.determinism == Determinism::deterministic ? 1 : most_measured;
+  const int most = context_.determinism == Determinism::deterministic ? 1 : max_measured;
   for (const ConvolutionGraph::Candidate& candidate : graph.candidates()) {
     if (measured == most) break;
     if (!allows(problem.precision, candidate.notes)) continue;

@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::size_t most_knobs = 64;
+constexpr std::size_t max_knobs = 64;
 constexpr std::int64_t knob_types = 1024;  // cuDNN has about forty
 
 bool take(std::string_view& text, std::string_view word) {

@@ -17,7 +17,7 @@ constexpr std::int64_t threads_adding =
     65536;  // a third of the threads that an H100 keeps resident; each has several loads in flight
 constexpr std::int64_t threads_walking = 262144;  // all threads that an H100 keeps resident
 constexpr std::int64_t least_rows_adding = 8;     // per thread, so partial sums are few compared with the rows
-constexpr std::int64_t most_partial_sums = 64;    // that one thread adds at the end
+constexpr std::int64_t max_partial_sums = 64;     // that one thread adds at the end
 constexpr std::int64_t lessening = 16;            // reduction factor of a launch
 
 // How rows are split among threads: index = slice * groups + group, so neighboring threads read neighboring vectors.
@@ -66,7 +66,7 @@ struct ReducePartials {
   }
 };
 
-// Memory for partial sums, and their reduction to at most most_partial_sums.
+// Memory for partial sums, and their reduction to at most max_partial_sums.
 class SumMemory {
  public:
   SumMemory(const CudaContext& context, std::int64_t count, std::int64_t width)

@@ -48,7 +48,7 @@ struct RowPart {
 };
 
 // Neighboring threads read neighboring logits.
-constexpr std::int64_t most_lanes = 32;
+constexpr std::int64_t max_lanes = 32;
 
 inline std::int64_t loss_lanes(std::int64_t classes) { return classes < max_lanes ? classes : max_lanes; }
 

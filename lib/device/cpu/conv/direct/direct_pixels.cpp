@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t items_wanted = 32;     // enough for the threads of a rank
 constexpr std::int64_t blocks_in_place = 12;  // more would crowd a few L1 sets: planes in place are not spread
-constexpr std::int64_t most_pixels = 256;
+constexpr std::int64_t max_pixels = 256;
 constexpr std::int64_t least_pixels = 64;         // per band: fewer do not pay for loading the weights
 constexpr std::int64_t packed_values = 64 << 10;  // per band, so it stays in the L2 cache
 // Weights that are read together: half of the L1 cache, the rest is for pixels. AMX tiles read them from the L2 cache

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t items_wanted = 32;         // enough for the threads of a rank
 constexpr std::int64_t rows_wanted = 128;         // sums per range: fewer do not pay for packing a band
-constexpr std::int64_t most_out_channels = 512;   // per item: more sums and dy would exceed the L2 cache
+constexpr std::int64_t max_out_channels = 512;    // per item: more sums and dy would exceed the L2 cache
 constexpr std::int64_t dy_bytes = 20 << 10;       // per band, for a tile's vectors: stays in the L1 cache
 constexpr std::int64_t tile_dy_bytes = 32 << 10;  // processors with AMX have an L1 cache of 48 KB
 

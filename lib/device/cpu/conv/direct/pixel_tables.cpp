@@ -132,7 +132,7 @@ void PixelWeights::pair(const float* stored, float* paired) const {
 void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const {
   const Axis axis = backward_data_axis(conv_);
   parallel_for(target_.threads, places_.in_blocks, [&](std::int64_t in) {
-    alignas(64) std::array<float, most_lanes * most_lanes> matrix{};  // before it is converted to pairs
+    alignas(64) std::array<float, max_lanes * max_lanes> matrix{};  // before it is converted to pairs
     const float* const first = stored + in * places_.window * places_.matrix();
     auto phase = phases.begin();
     for (const AxisPhase& rows : axis.phases) {

@@ -28,7 +28,7 @@ struct PixelGeometry {
   std::int64_t width;          // of the result, in pixels
   std::int64_t weight_matrix;  // words of one source block's weights under one tap
   std::int64_t result_blocks;  // channel blocks of the result
-  std::int64_t most_blocks;    // source blocks that are read together at most
+  std::int64_t max_blocks;     // source blocks that are read together at most
   std::int64_t stage_bytes;    // bytes of weights per stage
 };
 

@@ -19,7 +19,7 @@ std::int64_t half_of_blocks(std::int64_t blocks, std::int64_t least, std::int64_
 }
 
 std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
-  constexpr std::int64_t most_weight_bytes = std::int64_t{16} << 20;  // fit a last-level cache together with the tiles
+  constexpr std::int64_t max_weight_bytes = std::int64_t{16} << 20;  // fit a last-level cache together with the tiles
   constexpr std::int64_t least_pieces = 4;
   const std::int64_t lanes = shape.lanes();
   const std::int64_t tiles = shape.tiles();
@@ -39,7 +39,7 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
   if (sum_bytes <= small_sums) return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
   // 64 x 64 channels, if the L2 cache holds them: processors with AVX-512 have 1 MB and more. Pieces are large enough
   // to keep adding them up cheap, and numerous enough for several threads.
-  constexpr std::int64_t most_sums = std::int64_t{640} << 10;
+  constexpr std::int64_t max_sums = std::int64_t{640} << 10;
   constexpr std::int64_t least_tiles = 512;
   if (shape.lanes() == 16 && sum_bytes <= max_sums && tiles >= least_tiles) {
     return make_winograd_gradient_by_pieces(shape,
