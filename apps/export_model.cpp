@@ -65,7 +65,7 @@ std::string onnx_image(const ModelFile& file) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Model model(*device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
   // Checks that these are the model's weights.
-  model.store.allocate(device->make_lasting(model.store.gradient_buffer_count(), DType::f32));
+  model.store.allocate(device->make_persistent(model.store.gradient_buffer_count(), DType::f32));
   model.store.assign(file.entries);
   return onnx_model(*model.network, file);
 }

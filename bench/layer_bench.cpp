@@ -182,7 +182,7 @@ class Bench {
       : device_(cpu::open_cpu_device({.threads = threads, .precision = precision})), store_(*device_) {
     layer_ = bench.make({*device_, store_, statistics_});
     if (!store_.parameters().empty()) {
-      store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+      store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
       initialize(store_, 0);
     }
     reads_images_ = bench.layout == Layout::images;

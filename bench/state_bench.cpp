@@ -32,7 +32,7 @@ class Trained {
       : device_(cpu::open_cpu_device({.threads = threads})),
         model_(*device_, {"resnet18", {224, 224, 3}, 1000}),
         record_(*device_, ParameterStore::metric_slot_count) {
-    model_.store.allocate(device_->make_lasting(model_.store.gradient_buffer_count(), DType::f32));
+    model_.store.allocate(device_->make_persistent(model_.store.gradient_buffer_count(), DType::f32));
     initialize(model_.store, 0);
     optimizer_ = make_optimizer(model_.store, options);
     device_->flat().set(record_.at(step_learning_rate), 1e-3F);

@@ -40,7 +40,7 @@ class CudaStagedAllReducer final : public AllReducer {
     assert(!on_device_);
     on_host_ = host_->allocate(count, dtype);
     pinned_ = std::make_unique<PinnedRange>(on_host_);
-    on_device_ = device_.make_lasting(count, dtype);
+    on_device_ = device_.make_persistent(count, dtype);
     return on_device_;
   }
 

@@ -112,8 +112,8 @@ class NcclAllReducer final : public AllReducer {
 
   Tensor allocate(std::int64_t count, DType dtype) override {
     assert(!values_ && (dtype == DType::f32 || wire_ == DType::f32));
-    values_ = device_.make_lasting(count, dtype);
-    if (wire_ == DType::bf16) rounded_ = device_.make_lasting(count, wire_);
+    values_ = device_.make_persistent(count, dtype);
+    if (wire_ == DType::bf16) rounded_ = device_.make_persistent(count, wire_);
     return values_;
   }
 

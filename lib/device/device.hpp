@@ -60,7 +60,7 @@ class Device {
   // Contents are undefined, but padding channels of `features` are zero once an op has written the tensor.
   virtual Tensor make(const Shape& shape, DType dtype, Layout layout) = 0;
   // A plain, one-dimensional, zeroed array that lives as long as the device, such as a parameter.
-  virtual Tensor make_lasting(std::int64_t count, DType dtype) = 0;
+  virtual Tensor make_persistent(std::int64_t count, DType dtype) = 0;
 
   // Copies between a tensor of any layout and row-major fp32 values in the order of the logical shape. Blocking.
   virtual void read(const Tensor& tensor, std::span<float> values) = 0;

@@ -76,7 +76,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
 
 // For |value| < 2^63. x86 processors before AVX-512 convert one value at a time; compilers vectorize these additions
 // and shifts.
-LOCKSTEP_HOST_DEVICE inline std::int64_t nearest_whole(double value) {
+LOCKSTEP_HOST_DEVICE inline std::int64_t round_to_int64(double value) {
 #ifdef __CUDA_ARCH__
   return __double2ll_rn(value);
 #else
@@ -93,7 +93,7 @@ LOCKSTEP_HOST_DEVICE inline std::int64_t nearest_whole(double value) {
 }
 
 // A clock of the processor that runs this. A GPU's clock starts at an arbitrary time.
-LOCKSTEP_HOST_DEVICE inline std::uint64_t own_clock_ns() {
+LOCKSTEP_HOST_DEVICE inline std::uint64_t clock_ns() {
 #ifdef __CUDA_ARCH__
   std::uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -105,7 +105,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint64_t own_clock_ns() {
 }
 
 // Release store to host memory. A reader that acquires `value` sees all earlier stores of this thread.
-LOCKSTEP_HOST_DEVICE inline void tell_host(std::uint64_t& place, std::uint64_t value) {
+LOCKSTEP_HOST_DEVICE inline void store_release(std::uint64_t& place, std::uint64_t value) {
 #ifdef __CUDA_ARCH__
   asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(&place), "l"(value) : "memory");
 #else

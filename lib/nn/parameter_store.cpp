@@ -192,8 +192,8 @@ std::int64_t ParameterStore::gradient_buffer_count() const {
 void ParameterStore::allocate(const Tensor& reduced) {
   assert(reduced.shape() == Shape{gradient_buffer_count()} && !gradient_buffer_);
   gradient_buffer_ = reduced;
-  values_ = device_.make_lasting(gradient_count(), DType::f32);
-  running_ = device_.make_lasting(statistics_count(), DType::f32);
+  values_ = device_.make_persistent(gradient_count(), DType::f32);
+  running_ = device_.make_persistent(statistics_count(), DType::f32);
 
   std::int64_t offset = 0;
   for (Parameter& parameter : std::views::reverse(parameters_)) {

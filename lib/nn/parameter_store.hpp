@@ -85,7 +85,7 @@ class ParameterStore {
   // Elements of the flat gradient buffer; final once every layer is built.
   std::int64_t gradient_buffer_count() const;
   // Lays out all arrays. `reduced` holds gradient_buffer_count() zeros (from AllReducer::allocate, or
-  // Device::make_lasting). Afterwards parameters are zero and running statistics have their initial values; see
+  // Device::make_persistent). Afterwards parameters are zero and running statistics have their initial values; see
   // initialize().
   void allocate(const Tensor& reduced);
 

@@ -9,8 +9,8 @@ namespace lockstep {
 Ema::Ema(ParameterStore& store, const EmaRule& rule)
     : store_(store),
       rule_(rule),
-      values_(store.device().make_lasting(store.gradient_count(), DType::f32)),
-      running_(store.device().make_lasting(store.statistics_count(), DType::f32)) {}
+      values_(store.device().make_persistent(store.gradient_count(), DType::f32)),
+      running_(store.device().make_persistent(store.statistics_count(), DType::f32)) {}
 
 void Ema::begin() {
   for (const auto& [from, into] : {std::pair(store_.values(), values_), std::pair(store_.running(), running_)}) {

@@ -25,7 +25,7 @@ class FlatOptimizer final : public Optimizer {
     if (clip_norm) clip_ = store.device().flat().make_clip(store.gradients(), *clip_norm);
     std::vector<Tensor> arrays;
     for (std::string& name : plan.states) {
-      arrays.push_back(store.device().make_lasting(store.gradient_count(), DType::f32));
+      arrays.push_back(store.device().make_persistent(store.gradient_count(), DType::f32));
       state_.push_back({std::move(name), arrays.back()});
     }
     update_ = store.device().flat().make_update(plan.rule, plan.runs, {store.gradients(), store.values(), arrays});

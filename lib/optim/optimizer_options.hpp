@@ -25,7 +25,7 @@ struct LarsOptions {
   float momentum = 0.9F;
   Momentum kind = Momentum::classic;
   float weight_decay = 5e-5F;
-  float trust = 0.001F;
+  float trust_coefficient = 0.001F;
 };
 
 // State arrays: "first_moment" and "second_moment".

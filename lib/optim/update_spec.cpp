@@ -36,7 +36,7 @@ UpdateSpec plan_of(const ParameterStore& store, const SgdOptions& options) {
 }
 
 UpdateSpec plan_of(const ParameterStore& store, const LarsOptions& options) {
-  return {LarsRule{options.momentum, options.kind, options.trust},
+  return {LarsRule{options.momentum, options.kind, options.trust_coefficient},
           update_runs(store, options.weight_decay, DecayScope::weights_only, Adaptation::by_norms),
           {"scaled_velocity"}};
 }

@@ -177,7 +177,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   world.barrier();
 
   Model model(session.device(), plan.model);
-  model.store.allocate(session.device().make_lasting(model.store.gradient_buffer_count(), DType::f32));
+  model.store.allocate(session.device().make_persistent(model.store.gradient_buffer_count(), DType::f32));
   initialize(model.store, 0);
   RankFacts own;
   own.rank = world.rank();

@@ -37,7 +37,7 @@ std::vector<Field> optimizer_fields() {
                    of(&Recipe::optimizer, &OptimizerChoice::decay_scope), DecayScope::weights_only, DecayScope::all),
               "optimizer", {"sgd", "adamw"}),
       read_by(one_value({"trust", group, "FACTOR", "LARS: trust coefficient"},
-                        of(&Recipe::optimizer, &OptimizerChoice::trust),
+                        of(&Recipe::optimizer, &OptimizerChoice::trust_coefficient),
                         NumberForm<float>{{0, static_cast<float>(largest), LeastIs::excluded}}),
               "optimizer", {"lars"}),
       read_by(one_value({"beta1", group, "SHARE", "AdamW: decay rate of the first moment"},

@@ -140,7 +140,7 @@ std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epo
 OptimizerOptions optimizer_options(const OptimizerChoice& plan) {
   switch (plan.kind) {
     case OptimizerKind::lars:
-      return LarsOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.trust};
+      return LarsOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.trust_coefficient};
     case OptimizerKind::adamw:
       return AdamWOptions{plan.beta1, plan.beta2, plan.epsilon, plan.weight_decay, plan.decay_scope};
     case OptimizerKind::sgd:

@@ -73,7 +73,7 @@ struct OptimizerChoice {
   Momentum momentum_kind = Momentum::classic;
   float weight_decay = 5e-4F;
   DecayScope decay_scope = DecayScope::all;
-  float trust = 0.001F;
+  float trust_coefficient = 0.001F;
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float epsilon = 1e-8F;

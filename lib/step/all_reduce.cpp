@@ -96,7 +96,7 @@ void AllReduce::complete(const Bucket& full) {
   if (overflow_limit_ > 0) {
     // The slot is in the last bucket, which is completed last.
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
-    flat_.count_outside(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
+    flat_.count_overflows(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
   }
   if (!reproducible_) return;
   flat_.sum_fixed(full.values, reproducible_->form, full.sums,
@@ -137,7 +137,7 @@ std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore
   const DType summed = is_reproducible ? DType::i64 : DType::f32;
   auto reducer = session.backend->make_reducer(options.reducer, session.world, count * size_of(summed), options.wire);
   const Tensor sums = reducer->allocate(count, summed);
-  store.allocate(is_reproducible ? device.make_lasting(count, DType::f32) : sums);
+  store.allocate(is_reproducible ? device.make_persistent(count, DType::f32) : sums);
   const std::int64_t bucket_bytes = options.bucket_bytes > 0
                                         ? options.bucket_bytes
                                         : choose_bucket_bytes(measure_reduction(*reducer, session.world, device, sums));

@@ -29,8 +29,8 @@ TEST(CheckCudaTest, errors_carry_the_code_a_job_script_goes_by) {
   EXPECT_EQ(failure_of(cudaErrorUnknown), Failure::bad_node);
   EXPECT_EQ(failure_of(static_cast<cudaError_t>(226)), Failure::bad_node);  // cudaErrorContained
   EXPECT_EQ(failure_of(cudaErrorInvalidValue), Failure::other);
-  EXPECT_TRUE(spoils_context(cudaErrorIllegalAddress));
-  EXPECT_FALSE(spoils_context(cudaErrorMemoryAllocation));
+  EXPECT_TRUE(is_sticky(cudaErrorIllegalAddress));
+  EXPECT_FALSE(is_sticky(cudaErrorMemoryAllocation));
 }
 
 TEST(CheckCudaTest, a_failure_says_what_could_not_be_done_and_what_to_try) {

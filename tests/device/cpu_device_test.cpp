@@ -161,7 +161,7 @@ TEST_P(CpuDeviceTest, rounds_to_bf16_to_the_nearest_even_and_keeps_nan) {
 
 TEST_P(CpuDeviceTest, a_lasting_array_is_zero_and_counts_towards_the_peak) {
   device_->make(Shape{1000}, DType::f32, Layout::plain).as<float>()[0] = 1;
-  const Tensor lasting = device_->make_lasting(1000, DType::f32);
+  const Tensor lasting = device_->make_persistent(1000, DType::f32);
   EXPECT_EQ(contents(lasting), Values(1000));
   EXPECT_GE(device_->peak_bytes(), 4000);
 }
@@ -170,7 +170,7 @@ TEST_P(CpuDeviceTest, parameters_come_back_as_they_were_stored) {
   const std::vector<std::int64_t> dims{20, 6, 3, 3};
   const Values values = weights(20 * 6 * 9, 1);
   const std::vector<float> expected(values.begin(), values.end());
-  const Tensor stored = device_->make_lasting(device_->stored_count(ParameterKind::conv_weight, dims), DType::f32);
+  const Tensor stored = device_->make_persistent(device_->stored_count(ParameterKind::conv_weight, dims), DType::f32);
   device_->store(ParameterKind::conv_weight, dims, expected, stored);
   std::vector<float> actual(expected.size());
   device_->load(ParameterKind::conv_weight, dims, stored, actual);

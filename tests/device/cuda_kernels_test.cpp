@@ -60,10 +60,10 @@ TEST_F(CudaKernelsTest, every_vector_has_one_place) {
 TEST_F(CudaKernelsTest, slices_cover_every_row_once_and_leave_no_thread_idle) {
   for (const std::int64_t rows : {1, 7, 8, 9, 49, 98, 12544, 524288, 3211264}) {
     for (const std::int64_t groups : {1, 2, 3, 8, 256, 100000}) {
-      for (const Slices& slices : {slices_for_sums(rows, groups), slices_for_walk(rows, groups)}) {
+      for (const Slices& slices : {slices_for_sums(rows, groups), slices_for_elementwise(rows, groups)}) {
         ASSERT_GE(slices.count, 1);
         ASSERT_LE(slices.count, rows);
-        ASSERT_LE(slices.threads(), std::max(threads_walking, groups));
+        ASSERT_LE(slices.threads(), std::max(elementwise_threads, groups));
         // As kernels walk: slice, slice + count, ...
         std::int64_t covered = 0;
         for (std::int64_t slice = 0; slice < slices.count; ++slice) {
@@ -84,7 +84,7 @@ TEST_F(CudaKernelsTest, partial_sums_lose_nothing_on_their_way) {
       for (std::int64_t i = 0; i < count * width; ++i) sums.data()[i] = static_cast<float>(i % 13 - 5);
       std::vector<double> expected(static_cast<std::size_t>(width));
       for (std::int64_t i = 0; i < count * width; ++i) expected[static_cast<std::size_t>(i % width)] += i % 13 - 5;
-      const PartialSums fewer = sums.lessened(launch_);
+      const PartialSums fewer = sums.reduced(launch_);
       EXPECT_LE(fewer.count, max_partial_sums);
       for (std::int64_t column = 0; column < width; ++column) {
         EXPECT_EQ(fewer.total(column), expected[static_cast<std::size_t>(column)]) << count << " x " << width;
@@ -109,8 +109,8 @@ TEST_F(CudaKernelsTest, widens_into_an_array_whose_end_is_no_whole_vector) {
 
 TEST_F(CudaKernelsTest, a_relu_mask_passes_positive_values_and_nan) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(bits_above_zero({{1, 0, -0.0F, 1e-30F, -1, nan, 2, 0}}), 0b0110'1001);
-  EXPECT_EQ(bits_above_zero({{0, 0, 0, 0, 0, 0, 0, 3}}), 0b1000'0000);
+  EXPECT_EQ(relu_mask_byte({{1, 0, -0.0F, 1e-30F, -1, nan, 2, 0}}), 0b0110'1001);
+  EXPECT_EQ(relu_mask_byte({{0, 0, 0, 0, 0, 0, 0, 3}}), 0b1000'0000);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class DeferredNormTest : public OpsTest {
   }
   Tensor weight(const Conv2d& conv, const Values& contents) {
     const std::vector<std::int64_t> dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
-    const Tensor stored = device_->make_lasting(device_->stored_count(ParameterKind::conv_weight, dims), DType::f32);
+    const Tensor stored = device_->make_persistent(device_->stored_count(ParameterKind::conv_weight, dims), DType::f32);
     device_->store(ParameterKind::conv_weight, dims, std::vector<float>(contents.begin(), contents.end()), stored);
     return stored;
   }

@@ -13,7 +13,7 @@ TEST(BandTest, bands_hold_every_row_once_and_have_at_most_two_sizes) {
     for (const std::int64_t rows : {1, 7, 33})
       for (const std::int64_t pixels : {1, 30, 256})
         for (const std::int64_t multiple : {1, 2, 3}) {
-          const std::vector<Band> bands = cut_bands(images, rows, 5, pixels, multiple);
+          const std::vector<Band> bands = make_bands(images, rows, 5, pixels, multiple);
           std::set<std::pair<std::int64_t, std::int64_t>> seen;
           for (const Band& band : bands) {
             EXPECT_EQ(band.first_row % multiple, 0);
@@ -29,9 +29,9 @@ TEST(BandTest, bands_hold_every_row_once_and_have_at_most_two_sizes) {
 }
 
 TEST(BandTest, bands_are_as_large_as_asked_where_rows_allow_it) {
-  EXPECT_EQ(cut_bands(64, 4, 4, 256, 1).size(), 4U);
-  EXPECT_EQ(cut_bands(1, 56, 56, 256, 1).front().rows, 5);  // 3136 pixels in 13 bands
-  EXPECT_EQ(cut_bands(1, 28, 28, 256, 1).front().rows, 7);  // even: not 9, 9, 9 and 1
+  EXPECT_EQ(make_bands(64, 4, 4, 256, 1).size(), 4U);
+  EXPECT_EQ(make_bands(1, 56, 56, 256, 1).front().rows, 5);  // 3136 pixels in 13 bands
+  EXPECT_EQ(make_bands(1, 28, 28, 256, 1).front().rows, 7);  // even: not 9, 9, 9 and 1
 }
 
 // (row of the result, row of the kernel, row of the source) of every product.

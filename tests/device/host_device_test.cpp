@@ -86,12 +86,12 @@ TEST(NearestWholeTest, rounds_as_the_library_does_over_its_whole_range) {
     for (const double fraction : {1.0, 1.25, 1.5, 1.75, 1 + 0x1p-24, 2 - 0x1p-23, 1.0000305175, 1.9999847412}) {
       for (const double sign : {-1.0, 1.0}) {
         const double value = sign * std::ldexp(fraction, exponent);
-        ASSERT_EQ(nearest_whole(value), std::llrint(value)) << value;
+        ASSERT_EQ(round_to_int64(value), std::llrint(value)) << value;
       }
     }
   }
   for (const double value : {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0x1p31 + 0.5, 0x1p31 - 0.5, -0x1p31 - 0.5, 0x1p51}) {
-    EXPECT_EQ(nearest_whole(value), std::llrint(value)) << value;
+    EXPECT_EQ(round_to_int64(value), std::llrint(value)) << value;
   }
 }
 

@@ -178,7 +178,7 @@ TEST_F(PredictTest, another_programs_weights_predict_with_what_a_data_set_says) 
 TEST_F(PredictTest, torchvisions_weights_predict_with_names_of_classes_alone) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Model net(*device, {"resnet18", {224, 224, 3}, 2});
-  net.store.allocate(device->make_lasting(net.store.gradient_buffer_count(), DType::f32));
+  net.store.allocate(device->make_persistent(net.store.gradient_buffer_count(), DType::f32));
   initialize(net.store, 3);
   const fs::path weights = folder_->path() / "resnet18.safetensors";
   const fs::path ours = folder_->path() / "resnet18.h5";

@@ -20,7 +20,7 @@ constexpr std::int64_t pictures = 2;
 // A model with weights and statistics that are not those that it begins with.
 struct Trained {
   explicit Trained(const ModelOptions& options) : model(*device, options) {
-    model.store.allocate(device->make_lasting(model.store.gradient_buffer_count(), DType::f32));
+    model.store.allocate(device->make_persistent(model.store.gradient_buffer_count(), DType::f32));
     initialize(model.store, 3);
     file = {options.name, {}, options.sample, {}, {}, model.store.entries()};
     std::uint64_t stream = 0;
@@ -43,19 +43,19 @@ struct Trained {
   // Of pixels / 255, [n, c, h, w].
   std::vector<float> logits(const OnnxArray& images) {
     const std::int64_t channels = images.dims[1], plane = images.dims[2] * images.dims[3];
-    std::vector<float> normalised;
+    std::vector<float> normalized;
     for (std::int64_t n = 0; n < images.dims[0]; ++n) {
       for (std::int64_t pixel = 0; pixel < plane; ++pixel) {
         for (std::int64_t c = 0; c < channels; ++c) {
           const float value = images.values[static_cast<std::size_t>((n * channels + c) * plane + pixel)];
           const auto channel = static_cast<std::size_t>(c);
-          normalised.push_back((value - file.mean[channel]) / file.deviation[channel]);
+          normalized.push_back((value - file.mean[channel]) / file.deviation[channel]);
         }
       }
     }
     const Tensor x =
         device->make({images.dims[0], images.dims[2], images.dims[3], channels}, device->image_dtype(), Layout::images);
-    device->write(normalised, x);
+    device->write(normalized, x);
     const Tensor y = model.network->forward(x, Mode::evaluate);
     std::vector<float> read(static_cast<std::size_t>(y.shape().count()));
     device->read(y, read);

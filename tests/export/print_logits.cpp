@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const PicturePreparation preparation(file, std::atoll(argv[2]));
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Model model(*device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
-  model.store.allocate(device->make_lasting(model.store.gradient_buffer_count(), DType::f32));
+  model.store.allocate(device->make_persistent(model.store.gradient_buffer_count(), DType::f32));
   model.store.assign(file.entries);
   const Shape shape{1, file.shape.height, file.shape.width, file.shape.channels};
   std::vector<float> image(static_cast<std::size_t>(shape.count()));

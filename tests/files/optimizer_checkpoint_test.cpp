@@ -18,8 +18,8 @@ class Moments final : public Optimizer {
  public:
   explicit Moments(ParameterStore& store)
       : store_(store),
-        mean_(store.device().make_lasting(store.gradient_count(), DType::f32)),
-        square_(store.device().make_lasting(store.gradient_count(), DType::f32)) {}
+        mean_(store.device().make_persistent(store.gradient_count(), DType::f32)),
+        square_(store.device().make_persistent(store.gradient_count(), DType::f32)) {}
 
   void step(const StepRecord& record) override {
     const float rate = *record.at(step_learning_rate).as<float>();
@@ -48,7 +48,7 @@ class OptimizerCheckpointTest : public testing::Test {
     Trained() {
       store.add("conv.weight", {3, 2, 1, 1}, ParameterKind::conv_weight, ParameterRole::weight, {});
       store.add("fc.bias", {4}, ParameterKind::channel_vector, ParameterRole::bias, {});
-      store.allocate(device->make_lasting(store.gradient_buffer_count(), DType::f32));
+      store.allocate(device->make_persistent(store.gradient_buffer_count(), DType::f32));
       store.assign_to(store.gradients(),
                       std::vector<ParameterStore::Entry>{{"conv.weight", {3, 2, 1, 1}, {1, 2, 3, 4, 5, 6}},
                                                          {"fc.bias", {4}, {-1, -2, -3, -4}}});

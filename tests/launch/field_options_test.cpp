@@ -155,7 +155,7 @@ TEST_F(OptionsTest, options_of_lars_reach_it) {
   const auto lars = std::get<LarsOptions>(optimizer_options(recipe_.optimizer));
   EXPECT_EQ(lars.momentum, 0.8F);
   EXPECT_EQ(lars.kind, Momentum::nesterov);
-  EXPECT_EQ(lars.trust, 0.02F);
+  EXPECT_EQ(lars.trust_coefficient, 0.02F);
   EXPECT_EQ(lars.weight_decay, 0.01F);
 }
 

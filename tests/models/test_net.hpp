@@ -53,7 +53,7 @@ struct TestNet {
       : TestNet(options, open_test_device(precision)) {}
   TestNet(const ModelOptions& options, std::shared_ptr<Device> on) : device(std::move(on)), store(*device) {
     model = make_model(options, {*device, store, statistics});
-    store.allocate(device->make_lasting(store.gradient_buffer_count(), DType::f32));
+    store.allocate(device->make_persistent(store.gradient_buffer_count(), DType::f32));
   }
 
   // Forward, loss and backward of one part. Returns the logits.

@@ -37,7 +37,7 @@ class LayerHarness {
   LayerHarness(std::shared_ptr<Device> device, const Make& make, const Shape& x_shape, Layout x_layout)
       : device_(std::move(device)), store_(*device_), x_shape_(x_shape), x_layout_(x_layout) {
     layer_ = make({*device_, store_, statistics_});
-    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+    store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     x_values_ = random_values(x_shape.count(), 1);
     std::uint64_t seed = 2;
     for (const Parameter& parameter : store_.parameters()) {

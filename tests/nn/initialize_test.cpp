@@ -16,7 +16,7 @@ std::vector<float> initial(const std::string& name, std::int64_t count, const In
   ParameterStore store(*device);
   store.add("before", {3}, ParameterKind::channel_vector, ParameterRole::bias, constant(0.0F));
   store.add(name, {count}, ParameterKind::channel_vector, ParameterRole::bias, initial);
-  store.allocate(device->make_lasting(store.gradient_buffer_count(), DType::f32));
+  store.allocate(device->make_persistent(store.gradient_buffer_count(), DType::f32));
   initialize(store, seed);
   std::vector<float> values(static_cast<std::size_t>(count));
   const Parameter& parameter = store.parameters()[1];

@@ -47,7 +47,7 @@ class OneLayer {
  public:
   OneLayer(std::shared_ptr<Device> device, const LayerCase& layer)
       : device_(std::move(device)), store_(*device_), layer_(layer.make({*device_, store_, statistics_})) {
-    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+    store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     std::uint64_t seed = 1;
     for (const Parameter& parameter : store_.parameters()) {
       std::vector<float> values = exact_values(parameter.count(), ++seed);

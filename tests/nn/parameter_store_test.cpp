@@ -22,7 +22,7 @@ class ParameterStoreTest : public ::testing::Test {
     store_.add("conv.weight", {3, 2, 1, 1}, ParameterKind::conv_weight, ParameterRole::weight, uniform_fan_in(2));
     store_.add("conv.bias", {3}, ParameterKind::channel_vector, ParameterRole::bias, constant(0.5F));
     store_.add_statistic("norm.running_mean", 3, 2.0F);
-    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+    store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
   }
 
   static std::vector<Entry> entries() {
@@ -167,7 +167,7 @@ TEST_F(ParameterStoreTest, the_hash_is_that_of_names_dims_and_values) {
 }
 
 TEST_F(ParameterStoreTest, an_optimizers_array_has_a_value_for_each_of_every_parameter_and_none_for_statistics) {
-  const Tensor velocity = device_->make_lasting(store_.gradient_count(), DType::f32);
+  const Tensor velocity = device_->make_persistent(store_.gradient_count(), DType::f32);
   std::vector<Entry> given = entries();
   given.pop_back();
   store_.assign_to(velocity, given);

@@ -15,7 +15,7 @@ class EmaTest : public FlatTest {
   EmaTest() {
     store_.add("fc.weight", {3, 2}, ParameterKind::linear_weight, ParameterRole::weight, {Initial::Kind::constant, 0});
     store_.add_statistic("bn.running_mean", 3, 0.0F);
-    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+    store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     set(8, 4);
   }
 

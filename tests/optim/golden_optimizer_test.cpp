@@ -26,7 +26,7 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
     add("bn.bias", {6}, ParameterKind::channel_vector, ParameterRole::norm_shift);
     add("fc.weight", {7, 6}, ParameterKind::linear_weight, ParameterRole::weight);
     add("fc.bias", {7}, ParameterKind::channel_vector, ParameterRole::bias);
-    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+    store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     store_.assign_to(store_.values(), counter_entries(0, 1));
   }
 

@@ -29,7 +29,7 @@ class OptimizerTest : public testing::Test {
     store_.add_statistic("bn.running_var", 3, 1.0F);
     add("fc.weight", {4, 3}, ParameterKind::linear_weight, ParameterRole::weight);
     add("fc.bias", {4}, ParameterKind::channel_vector, ParameterRole::bias);
-    store_.allocate(device_->make_lasting(store_.gradient_buffer_count(), DType::f32));
+    store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     for (const Parameter& parameter : store_.parameters()) {
       const std::vector<float> ones(static_cast<std::size_t>(parameter.count()), 1.0F);
       const std::vector<float> twos(static_cast<std::size_t>(parameter.count()), 2.0F);

@@ -21,7 +21,7 @@ class SpoilingReducer final : public AllReducer {
  public:
   SpoilingReducer(Device& device, std::optional<std::size_t> spoiled) : device_(device), spoiled_(spoiled) {}
 
-  Tensor allocate(std::int64_t values, DType dtype) override { return device_.make_lasting(values, dtype); }
+  Tensor allocate(std::int64_t values, DType dtype) override { return device_.make_persistent(values, dtype); }
   void start_sum(const Tensor& values) override {
     std::vector<float> sums(static_cast<std::size_t>(count));
     device_.read(values, sums);

@@ -86,7 +86,7 @@ TEST(RecipesTest, ffcvs_images_grow_from_160_to_192_and_are_tested_in_256_pixels
 TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
   const Recipe recipe = settings_of("rn50-mlperf").recipe;
   const auto lars = std::get<LarsOptions>(optimizer_options(recipe.optimizer));
-  EXPECT_EQ(lars.trust, 0.001F);
+  EXPECT_EQ(lars.trust_coefficient, 0.001F);
   EXPECT_EQ(lars.weight_decay, 5e-5F);
   const LrSchedule schedule = make_schedule(recipe.learning_rate, 3200, schedule_steps(recipe, 400), 400);
   EXPECT_DOUBLE_EQ(schedule.at(2 * 400), 11);

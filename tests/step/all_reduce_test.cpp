@@ -166,7 +166,7 @@ TEST_F(AllReduceTest, counts_gradients_that_overflow_and_not_what_lies_behind_th
 TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they_cannot_hold) {
   const ParameterStore& store = model_.store;
   const std::int64_t count = store.gradient_buffer_count();
-  const Tensor sums = device_->make_lasting(count, DType::i64);
+  const Tensor sums = device_->make_persistent(count, DType::i64);
   const FixedPoint form = fixed_point_for(2);
   const RecordingReducer& reducer = *owned_;
   AllReduce exchange(store, std::move(owned_), 64 << 10, ReproducibleSums{sums, form});

@@ -42,7 +42,7 @@ TEST(BucketSize, latency_and_bandwidth_are_told_apart) {
   const Communicator world(MPI_COMM_WORLD);
   SlowReducer reducer({2e-3, 4e9});
   const ReductionCost speed =
-      measure_reduction(reducer, world, *device, device->make_lasting(5 * mebibyte, DType::f32));
+      measure_reduction(reducer, world, *device, device->make_persistent(5 * mebibyte, DType::f32));
   EXPECT_NEAR(speed.latency_seconds, 2e-3, 1e-3);
   EXPECT_NEAR(speed.bytes_per_second, 4e9, 2e9);
 }

@@ -86,7 +86,7 @@ TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_shar
   ParameterStore store(*device);
   const StatisticsShare statistics{.group = &group};
   ConvNormAct unit({*device, store, statistics}, "conv", "norm", {3, 6, 3, 1, 1}, {}, Activation::relu);
-  store.allocate(device->make_lasting(store.gradient_buffer_count(), DType::f32));
+  store.allocate(device->make_persistent(store.gradient_buffer_count(), DType::f32));
   const Tensor image = make_images(*device, {1, 1, 1, 3}, std::vector<float>{1, 2, 3});
   const std::string message = message_of(Failure::usage, [&] { unit.forward(image, Mode::train); });
   EXPECT_THAT(message,

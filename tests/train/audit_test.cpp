@@ -45,7 +45,9 @@ TEST(Audit, where_no_weights_are_those_of_most_all_are_named) {
 // Real ranks with a real model.
 class AuditOfRanksTest : public testing::Test {
  protected:
-  AuditOfRanksTest() { model_.store.allocate(device_->make_lasting(model_.store.gradient_buffer_count(), DType::f32)); }
+  AuditOfRanksTest() {
+    model_.store.allocate(device_->make_persistent(model_.store.gradient_buffer_count(), DType::f32));
+  }
 
   std::string said() {
     try {

@@ -24,7 +24,7 @@ class EvaluationTest : public testing::Test {
     backend_ = open_backend({.name = "cpu", .threads = 1});
     Device& device = backend_->device();
     model_ = std::make_unique<Model>(device, ModelOptions{"resnet20", {8, 8, 3}, 10});
-    model_->store.allocate(device.make_lasting(model_->store.gradient_buffer_count(), DType::f32));
+    model_->store.allocate(device.make_persistent(model_->store.gradient_buffer_count(), DType::f32));
     initialize(model_->store, 5);
   }
   ~EvaluationTest() override {

@@ -27,7 +27,7 @@ class InitialWeightsTest : public testing::Test {
 
   std::unique_ptr<Model> make(std::int64_t classes, std::uint64_t seed) {
     auto model = std::make_unique<Model>(*device_, ModelOptions{"lenet", {32, 32, 3}, classes});
-    model->store.allocate(device_->make_lasting(model->store.gradient_buffer_count(), DType::f32));
+    model->store.allocate(device_->make_persistent(model->store.gradient_buffer_count(), DType::f32));
     initialize(model->store, seed);
     return model;
   }
@@ -133,9 +133,9 @@ TEST_F(InitialWeightsTest, names_that_fit_stay_and_two_prefixes_are_refused) {
 TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
   const auto refusal = [&](const ModelOptions& of, const ModelOptions& to) {
     Model given(*device_, of);
-    given.store.allocate(device_->make_lasting(given.store.gradient_buffer_count(), DType::f32));
+    given.store.allocate(device_->make_persistent(given.store.gradient_buffer_count(), DType::f32));
     Model model(*device_, to);
-    model.store.allocate(device_->make_lasting(model.store.gradient_buffer_count(), DType::f32));
+    model.store.allocate(device_->make_persistent(model.store.gradient_buffer_count(), DType::f32));
     return message_of(Failure::usage,
                       [&] { assign_pretrained("w.h5", behind("module.", given.store.entries()), model); });
   };
@@ -153,7 +153,7 @@ TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
 TEST_F(InitialWeightsTest, weights_for_images_of_another_size_are_told_as_such) {
   const auto resnet = [&](std::int64_t side) {
     auto model = std::make_unique<Model>(*device_, ModelOptions{"resnet18", {side, side, 3}, 10, 16});
-    model->store.allocate(device_->make_lasting(model->store.gradient_buffer_count(), DType::f32));
+    model->store.allocate(device_->make_persistent(model->store.gradient_buffer_count(), DType::f32));
     return model;
   };
   const auto large = resnet(224);

@@ -86,7 +86,7 @@ Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {
   return {arena_.allocate(bytes), shape, dtype, layout};
 }
 
-Tensor CpuDevice::make_lasting(std::int64_t count, DType dtype) {
+Tensor CpuDevice::make_persistent(std::int64_t count, DType dtype) {
   Tensor tensor = make(Shape{count}, dtype, Layout::plain);
   // On all threads: most of the time is spent on pages that the system clears when they are first touched.
   parallel_parts(context_.threads, tensor.bytes(), [&](std::int64_t first, std::int64_t last) {

@@ -28,7 +28,7 @@ class CpuDevice final : public Device {
   bool has_direct_convolutions() const override { return context_.convolutions == Convolutions::direct; }
 
   Tensor make(const Shape& shape, DType dtype, Layout layout) override;
-  Tensor make_lasting(std::int64_t count, DType dtype) override;
+  Tensor make_persistent(std::int64_t count, DType dtype) override;
   void read(const Tensor& tensor, std::span<float> values) override;
   void write(std::span<const float> values, const Tensor& tensor) override;
 

@@ -27,7 +27,7 @@ std::string sentence(std::string_view library, std::string_view task, std::strin
 
 }  // namespace
 
-bool spoils_context(cudaError_t code) {
+bool is_sticky(cudaError_t code) {
   if (code == memory_contained) return true;
   switch (code) {
     case cudaErrorIllegalAddress:
@@ -69,7 +69,7 @@ void fail_cuda(cudaError_t code, std::string_view task, const std::source_locati
   std::string text = sentence("CUDA", task, cudaGetErrorString(code), at);
   if (code == cudaErrorMemoryAllocation) text += ". Choose a smaller batch?";
   if (failure_of(code) == Failure::bad_node) text += ". Leave this node out.";
-  if (spoils_context(code)) end_at_once(failure_of(code), text);
+  if (is_sticky(code)) end_at_once(failure_of(code), text);
   throw Error(failure_of(code), text);
 }
 

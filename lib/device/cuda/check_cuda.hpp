@@ -19,7 +19,7 @@ namespace lockstep::cuda {
 
 // Throws Error if a CUDA call failed: out_of_memory, bad_node if the GPU itself failed, or other. `task` completes the
 // sentence "CUDA could not ...". If the error has corrupted the context, the rank ends here, because every later call
-// would fail, even in destructors. See spoils_context().
+// would fail, even in destructors. See is_sticky().
 inline void check_cuda(cudaError_t code, std::string_view task,
                        std::source_location at = std::source_location::current()) {
   if (code != cudaSuccess) fail_cuda(code, task, at);
@@ -37,7 +37,7 @@ inline void check_cublas(cublasStatus_t status, std::string_view task,
 
 // Errors that lose this process's context (CUDA Runtime API, "Error types": the process must be terminated and
 // relaunched).
-bool spoils_context(cudaError_t code);
+bool is_sticky(cudaError_t code);
 // How a job script should react to `code`.
 Failure failure_of(cudaError_t code);
 

@@ -91,7 +91,7 @@ Tensor CudaDevice::make(const Shape& shape, DType dtype, Layout layout) {
   return {arena_->allocate(storage_count(shape, layout) * size_of(dtype)), shape, dtype, layout};
 }
 
-Tensor CudaDevice::make_lasting(std::int64_t count, DType dtype) {
+Tensor CudaDevice::make_persistent(std::int64_t count, DType dtype) {
   Tensor tensor = make(Shape{count}, dtype, Layout::plain);
   check_cuda(cudaMemsetAsync(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()), stream()), "clear memory");
   lasting_.push_back({tensor, {}});
@@ -133,7 +133,7 @@ void CudaDevice::store(ParameterKind kind, std::span<const std::int64_t> dims, s
   pack_parameter(kind, dims, values, packed);
   copy_to_device(packed.data(), stored.bytes(), stored.data());
   if (precision() == DType::f32) return;
-  Lasting* const array = array_of(stored.data());
+  PersistentArray* const array = array_of(stored.data());
   if (array == nullptr) return;  // a test's tensor, not in a parameter array
   if (!array->narrow) {
     const Tensor narrow = make(array->values.shape(), precision(), Layout::plain);
@@ -164,15 +164,15 @@ std::unique_ptr<Readback> CudaDevice::make_readback(std::int64_t count) {
 
 void CudaDevice::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "finish the work on the GPU"); }
 
-CudaDevice::Lasting* CudaDevice::array_of(const std::byte* address) {
-  const auto found = std::ranges::find_if(lasting_, [&](const Lasting& array) {
+CudaDevice::PersistentArray* CudaDevice::array_of(const std::byte* address) {
+  const auto found = std::ranges::find_if(lasting_, [&](const PersistentArray& array) {
     return address >= array.values.data() && address < array.values.data() + array.values.bytes();
   });
   return found == lasting_.end() ? nullptr : &*found;
 }
 
 std::byte* CudaDevice::narrow_copy(const Tensor& values) const {
-  for (const Lasting& array : lasting_) {
+  for (const PersistentArray& array : lasting_) {
     const std::int64_t offset = values.data() - array.values.data();
     if (offset < 0 || offset >= array.values.bytes() || !array.narrow) continue;
     return array.narrow.data() + offset / size_of(DType::f32) * size_of(array.narrow.dtype());

@@ -35,7 +35,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   DType image_dtype() const override { return context_->precision; }
 
   Tensor make(const Shape& shape, DType dtype, Layout layout) override;
-  Tensor make_lasting(std::int64_t count, DType dtype) override;
+  Tensor make_persistent(std::int64_t count, DType dtype) override;
   void read(const Tensor& tensor, std::span<float> values) override;
   void write(std::span<const float> values, const Tensor& tensor) override;
 
@@ -63,7 +63,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   struct FreeMemory {
     void operator()(std::byte* memory) const noexcept { static_cast<void>(cudaFree(memory)); }
   };
-  struct Lasting {
+  struct PersistentArray {
     Tensor values;
     Tensor narrow;  // empty until a parameter is stored
   };
@@ -71,7 +71,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   void reserve_memory(int sharers);
   void copy_to_device(const void* host, std::int64_t bytes, std::byte* device);
   void copy_to_host(const Tensor& tensor, void* host);
-  Lasting* array_of(const std::byte* address);
+  PersistentArray* array_of(const std::byte* address);
 
   std::string description_;
   StepReplay replay_;
@@ -83,7 +83,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   std::unique_ptr<LibraryContext> libraries_;
   std::unique_ptr<CudaOps> ops_;
   std::unique_ptr<FlatPasses> flat_;
-  std::vector<Lasting> lasting_;
+  std::vector<PersistentArray> lasting_;
 };
 
 }  // namespace lockstep::cuda

@@ -16,7 +16,7 @@ SumMarker::SumMarker(Device& device, cudaStream_t stream)
     : stream_(stream),
       memory_(sizeof(SumMarks)),
       told_(new (memory_.data()) SumMarks{}),
-      kept_(reinterpret_cast<SumMarks*>(device.make_lasting(mark_words, DType::i64).data())) {}
+      kept_(reinterpret_cast<SumMarks*>(device.make_persistent(mark_words, DType::i64).data())) {}
 
 // The device may still be writing marks to this memory.
 SumMarker::~SumMarker() { static_cast<void>(cudaStreamSynchronize(stream_)); }

@@ -18,7 +18,7 @@ struct FixedPoint {
 
   LOCKSTEP_HOST_DEVICE bool holds(float value) const { return std::fabs(value) < limit; }  // false for NaN
   LOCKSTEP_HOST_DEVICE std::int64_t fixed(float value) const {
-    return nearest_whole(static_cast<double>(holds(value) ? value : 0.0F) * 0x1p40);
+    return round_to_int64(static_cast<double>(holds(value) ? value : 0.0F) * 0x1p40);
   }
   LOCKSTEP_HOST_DEVICE static float value(std::int64_t fixed) {
     return static_cast<float>(static_cast<double>(fixed) * 0x1p-40);

@@ -59,7 +59,7 @@ class FlatPasses {
   // Swaps the elements of both. `values` is a parameter array or an array that no layer reads.
   virtual void exchange(const Tensor& values, const Tensor& other) = 0;
   // count[0] (+)= number of `values` with |value| >= `limit` or NaN.
-  virtual void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
+  virtual void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
 
   // Converts between fp32 values and i64 sums, element by element, see FixedPoint. Values it cannot hold add nothing.
   virtual void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) = 0;

@@ -15,7 +15,7 @@ struct LossScale {
   bool operator==(const LossScale&) const = default;
 };
 
-inline constexpr float clean_steps_to_double = 2000;
+inline constexpr float growth_interval = 2000;
 inline constexpr float largest_loss_scale = 16777216.0F;  // 2^24
 
 // Whether a smaller scale may still avoid an overflow. At 1, the gradients themselves are too large.
@@ -30,7 +30,7 @@ LOCKSTEP_HOST_DEVICE inline void note_overflow(LossScale& state) {
 
 LOCKSTEP_HOST_DEVICE inline void note_clean_step(LossScale& state) {
   state.clean_steps += 1;
-  if (state.clean_steps < clean_steps_to_double) return;
+  if (state.clean_steps < growth_interval) return;
   state.clean_steps = 0;
   if (state.scale < largest_loss_scale) state.scale *= 2;
 }

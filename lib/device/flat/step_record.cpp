@@ -5,7 +5,7 @@
 namespace lockstep {
 
 StepRecord::StepRecord(Device& device, std::int64_t metric_slot_count)
-    : device_(device), values_(device.make_lasting(step_metric_slots + metric_slot_count, DType::f32)) {
+    : device_(device), values_(device.make_persistent(step_metric_slots + metric_slot_count, DType::f32)) {
   const std::vector<float> one{1.0F};
   device_.write(one, at(step_loss_scale));
   device_.write(one, at(step_gradient_scale));

@@ -97,14 +97,15 @@ struct LarsRule {
 
   float momentum;
   Momentum kind;
-  float trust;
+  float trust_coefficient;
 
   LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& squares) const {
     double local = 1;
     if (run.adaption == Adaptation::by_norms && squares.values > 0 && squares.gradients > 0) {
       const double values = sqrt(squares.values);
       const double gradients = static_cast<double>(step.gradient_scale) * sqrt(squares.gradients);
-      local = static_cast<double>(trust) * values / (gradients + static_cast<double>(run.weight_decay) * values);
+      local = static_cast<double>(trust_coefficient) * values /
+              (gradients + static_cast<double>(run.weight_decay) * values);
     }
     return {static_cast<float>(static_cast<double>(step.learning_rate) * local), step.gradient_scale, run.weight_decay};
   }
@@ -119,7 +120,7 @@ struct LarsRule {
 };
 
 // base^exponent for an integer exponent, by multiplications only, so it does not depend on a library's rounding.
-LOCKSTEP_HOST_DEVICE inline double whole_power(double base, std::int64_t exponent) {
+LOCKSTEP_HOST_DEVICE inline double integer_power(double base, std::int64_t exponent) {
   double power = 1;
   for (; exponent > 0; exponent >>= 1) {
     if ((exponent & 1) != 0) power *= base;
@@ -154,8 +155,8 @@ struct AdamWRule {
     const auto t = static_cast<std::int64_t>(step.applied_steps);
     const auto rate = static_cast<double>(step.learning_rate);
     return {step.gradient_scale, static_cast<float>(1 - rate * static_cast<double>(run.weight_decay)),
-            static_cast<float>(rate / (1 - whole_power(static_cast<double>(beta1), t))),
-            static_cast<float>(1 / sqrt(1 - whole_power(static_cast<double>(beta2), t)))};
+            static_cast<float>(rate / (1 - integer_power(static_cast<double>(beta1), t))),
+            static_cast<float>(1 / sqrt(1 - integer_power(static_cast<double>(beta2), t)))};
   }
 
   LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {

@@ -31,7 +31,7 @@ Dataset& as_trained(Dataset& data, const ModelFile& file) {
 }
 
 Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::path& path) {
-  model.store.allocate(model.store.device().make_lasting(model.store.gradient_buffer_count(), DType::f32));
+  model.store.allocate(model.store.device().make_persistent(model.store.gradient_buffer_count(), DType::f32));
   if (const std::optional<std::string> words = assign_pretrained(path, file.entries, model)) log::info(*words);
   return model;
 }

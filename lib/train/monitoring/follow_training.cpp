@@ -30,7 +30,7 @@ class Scorer {
   Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ImageRules& rules,
          const ModelFile& first)
       : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
-    model_.store.allocate(session.device().make_lasting(model_.store.gradient_buffer_count(), DType::f32));
+    model_.store.allocate(session.device().make_persistent(model_.store.gradient_buffer_count(), DType::f32));
     evaluator_ = std::make_unique<Evaluator>(session.world, *session.backend, model_, dataset, rules,
                                              options.loader_threads, DataPlace::automatic, options.view);
   }

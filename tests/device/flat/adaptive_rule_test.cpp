@@ -106,12 +106,12 @@ TEST(AdaptiveRule, bits_do_not_depend_on_the_number_of_threads) {
   const auto result = [](const UpdateRule& rule, std::size_t states, int threads) {
     const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = threads});
     const auto make = [&](double frequency) {
-      const Tensor tensor = device->make_lasting(count, DType::f32);
+      const Tensor tensor = device->make_persistent(count, DType::f32);
       device->write(wave(count, frequency, 1), tensor);
       return tensor;
     };
     UpdateArrays arrays{make(0.3), make(0.7), {}};
-    while (arrays.states.size() < states) arrays.states.push_back(device->make_lasting(count, DType::f32));
+    while (arrays.states.size() < states) arrays.states.push_back(device->make_persistent(count, DType::f32));
     const std::vector<UpdateRun> runs{{0, 4992, 5e-4F, Adaptation::by_norms},
                                       {4992, count - 4992, 5e-4F, Adaptation::by_norms}};
     StepRecord record(*device, 1);

@@ -38,7 +38,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
     for (int state = 0; state < states; ++state) {
       std::vector<float> values = contents(array(3 + static_cast<std::uint64_t>(state)));
       if (state > 0) std::ranges::transform(values, values.begin(), [](float value) { return std::fabs(value); });
-      arrays.states.push_back(device_->make_lasting(count, DType::f32));
+      arrays.states.push_back(device_->make_persistent(count, DType::f32));
       device_->write(values, arrays.states.back());
     }
     update(arrays);
@@ -66,7 +66,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
   }
 
   Tensor array(std::uint64_t seed) {
-    const Tensor tensor = device_->make_lasting(count, DType::f32);
+    const Tensor tensor = device_->make_persistent(count, DType::f32);
     device_->write(cpu::CpuFixture::values(count, seed), tensor);
     return tensor;
   }

@@ -35,7 +35,7 @@ std::vector<TestDevice> host_devices() {
 class FixedPointTest : public FlatTest {
  protected:
   std::vector<std::int64_t> sum(const std::vector<std::vector<float>>& values) {
-    const Tensor sums = device_->make_lasting(std::ssize(values.front()), DType::i64);
+    const Tensor sums = device_->make_persistent(std::ssize(values.front()), DType::i64);
     auto* const first = sums.as<std::int64_t>();
     std::fill_n(first, values.front().size(), 99);
     for (std::size_t term = 0; term < values.size(); ++term) {
@@ -45,7 +45,7 @@ class FixedPointTest : public FlatTest {
   }
 
   std::vector<float> values_of(const std::vector<std::int64_t>& sums) {
-    const Tensor from = device_->make_lasting(std::ssize(sums), DType::i64);
+    const Tensor from = device_->make_persistent(std::ssize(sums), DType::i64);
     std::ranges::copy(sums, from.as<std::int64_t>());
     const Tensor into = make(std::vector<float>(sums.size(), 77.0F));
     flat_.values_of_fixed(from, into);
@@ -93,7 +93,7 @@ TEST_P(FixedPointTest, what_does_not_fit_adds_nothing_and_is_counted) {
   const std::vector<float> values{1, form.limit, -form.limit, HUGE_VALF, -HUGE_VALF, std::nanf(""), -1};
   EXPECT_EQ(sum({values}), (std::vector<std::int64_t>{std::int64_t{1} << 40, 0, 0, 0, 0, 0, -(std::int64_t{1} << 40)}));
   const Tensor count = make({0});
-  flat_.count_outside(make(values), form.limit, count, Accumulate::overwrite);
+  flat_.count_overflows(make(values), form.limit, count, Accumulate::overwrite);
   EXPECT_EQ(read(count)[0], 5);
 }
 
@@ -102,8 +102,8 @@ TEST_P(FixedPointTest, every_device_and_number_of_threads_gives_the_same_bits) {
   const std::vector<std::int64_t> sums = sum({values, values});
   for (const int threads : {1, 3}) {
     const std::unique_ptr<Device> cpu = cpu::open_cpu_device({.threads = threads});
-    const Tensor from = cpu->make_lasting(std::ssize(values), DType::f32);
-    const Tensor into = cpu->make_lasting(std::ssize(values), DType::i64);
+    const Tensor from = cpu->make_persistent(std::ssize(values), DType::f32);
+    const Tensor into = cpu->make_persistent(std::ssize(values), DType::i64);
     cpu->write(values, from);
     cpu->flat().sum_fixed(from, form, into, Accumulate::overwrite);
     cpu->flat().sum_fixed(from, form, into, Accumulate::add);

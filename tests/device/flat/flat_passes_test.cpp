@@ -115,16 +115,16 @@ TEST_P(FlatPassesTest, counts_infinities_and_nans_and_nothing_else) {
   values[1] = -std::numeric_limits<float>::max();
   values[2] = std::numeric_limits<float>::denorm_min();
   const Tensor count = make({7.0F});
-  flat_.count_outside(make(values), infinity, count, Accumulate::overwrite);
+  flat_.count_overflows(make(values), infinity, count, Accumulate::overwrite);
   EXPECT_EQ(read(count)[0], 0.0F);
   values[0] = infinity;
   values[500] = -infinity;
   values[999] = nan;
-  flat_.count_outside(make(values), infinity, count, Accumulate::overwrite);
+  flat_.count_overflows(make(values), infinity, count, Accumulate::overwrite);
   EXPECT_EQ(read(count)[0], 3.0F);
-  flat_.count_outside(make({nan, 0.0F, -nan}), infinity, count, Accumulate::add);
+  flat_.count_overflows(make({nan, 0.0F, -nan}), infinity, count, Accumulate::add);
   EXPECT_EQ(read(count)[0], 5.0F);
-  flat_.count_outside(make({1.0F, -2.0F, 1.9F, nan}), 2.0F, count, Accumulate::overwrite);
+  flat_.count_overflows(make({1.0F, -2.0F, 1.9F, nan}), 2.0F, count, Accumulate::overwrite);
   EXPECT_EQ(read(count)[0], 2.0F);
 }
 
@@ -133,7 +133,7 @@ TEST_P(FlatPassesTest, counts_in_arrays_of_any_length) {
     std::vector<float> values(static_cast<std::size_t>(elements), 1.0F);
     for (std::size_t i = 0; i < values.size(); i += 7) values[i] = -2.0F;
     const Tensor count = make({5.0F});
-    flat_.count_outside(make(values), 2.0F, count, Accumulate::add);
+    flat_.count_overflows(make(values), 2.0F, count, Accumulate::add);
     EXPECT_EQ(read(count)[0], static_cast<float>(5 + (elements + 6) / 7)) << elements;
   }
 }

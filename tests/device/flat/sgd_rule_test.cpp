@@ -28,7 +28,7 @@ TEST_P(SgdRuleTest, gives_what_pytorch_gives) {
   const auto& [kind, given] = GetParam();
   const std::shared_ptr<Device> device = kind.open({.threads = 2});
   const auto make = [&](std::vector<float> values) {
-    Tensor tensor = device->make_lasting(static_cast<std::int64_t>(values.size()), DType::f32);
+    Tensor tensor = device->make_persistent(static_cast<std::int64_t>(values.size()), DType::f32);
     device->write(values, tensor);
     return tensor;
   };
@@ -73,7 +73,7 @@ TEST(SgdRule, bits_do_not_depend_on_the_number_of_threads) {
     const auto waves = [&](float (*wave)(float), int frequency) {
       std::vector<float> values(count);
       for (std::size_t i = 0; i < count; ++i) values[i] = wave(static_cast<float>(frequency * static_cast<int>(i)));
-      Tensor tensor = device->make_lasting(count, DType::f32);
+      Tensor tensor = device->make_persistent(count, DType::f32);
       device->write(values, tensor);
       return tensor;
     };

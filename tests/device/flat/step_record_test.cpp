@@ -25,7 +25,7 @@ class StepRecordTest : public FlatTest {
   }
   std::vector<float> values() { return read(record_.all()); }
 
-  Tensor tail_ = device_->make_lasting(metric_slot_count, DType::f32);
+  Tensor tail_ = device_->make_persistent(metric_slot_count, DType::f32);
   StepRecord record_{*device_, metric_slot_count};
 };
 
@@ -80,7 +80,7 @@ TEST_P(StepRecordTest, an_overflow_without_any_scale_ends_the_training) {
 
 TEST_P(StepRecordTest, every_device_judges_alike) {
   const std::unique_ptr<Device> cpu = cpu::open_cpu_device({.threads = 1});
-  const Tensor metric_slots = cpu->make_lasting(metric_slot_count, DType::f32);
+  const Tensor metric_slots = cpu->make_persistent(metric_slot_count, DType::f32);
   StepRecord record(*cpu, metric_slot_count);
   record.scale_loss({65536, 1998, 0});
   record_.scale_loss({65536, 1998, 0});

@@ -28,7 +28,7 @@ class FlatTest : public testing::TestWithParam<TestDevice> {
   FlatTest() : device_(GetParam().open({.threads = 2})), flat_(device_->flat()) {}
 
   Tensor make(const std::vector<float>& values) {
-    const Tensor tensor = device_->make_lasting(static_cast<std::int64_t>(values.size()), DType::f32);
+    const Tensor tensor = device_->make_persistent(static_cast<std::int64_t>(values.size()), DType::f32);
     device_->write(values, tensor);
     return tensor;
   }

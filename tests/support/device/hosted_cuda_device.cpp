@@ -122,7 +122,7 @@ class HostedCudaDevice final : public Device, public cuda::NarrowCopies {
   Tensor make(const Shape& shape, DType dtype, Layout layout) override {
     return {arena_.allocate(cuda::storage_count(shape, layout) * size_of(dtype)), shape, dtype, layout};
   }
-  Tensor make_lasting(std::int64_t count, DType dtype) override {
+  Tensor make_persistent(std::int64_t count, DType dtype) override {
     Tensor tensor = make(Shape{count}, dtype, Layout::plain);
     std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()));
     lasting_.push_back(tensor);

@@ -260,9 +260,9 @@ class RepeatingFlatPasses final : public FlatPasses {
       inner_.average(batch, momentum, running, record);
     });
   }
-  void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
+  void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
     calls_.keep([this, values = unowned(values), limit, count = unowned(count), accumulate] {
-      inner_.count_outside(values, limit, count, accumulate);
+      inner_.count_overflows(values, limit, count, accumulate);
     });
   }
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {
@@ -312,7 +312,7 @@ class RepeatingDevice final : public Device {
   DType precision() const override { return inner_->precision(); }
   DType image_dtype() const override { return inner_->image_dtype(); }
   Tensor make(const Shape& shape, DType dtype, Layout layout) override { return inner_->make(shape, dtype, layout); }
-  Tensor make_lasting(std::int64_t count, DType dtype) override { return inner_->make_lasting(count, dtype); }
+  Tensor make_persistent(std::int64_t count, DType dtype) override { return inner_->make_persistent(count, dtype); }
   void read(const Tensor& tensor, std::span<float> values) override { inner_->read(tensor, values); }
   void write(std::span<const float> values, const Tensor& tensor) override { inner_->write(values, tensor); }
   std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const override {

@@ -18,7 +18,7 @@ std::string known_options() {
   return options;
 }
 
-constexpr const char* permission_words =
+constexpr const char* permission_message =
     "Linux has this since 5.16, and filters of containers (seccomp) must let arch_prctl pass";
 
 }  // namespace
@@ -45,7 +45,7 @@ InstructionSet choose_instruction_set(const std::string& option, const Processor
   require(processor.permits(known->set), Failure::usage,
           "this processor has {} (--instruction-set {}), but the system does not let this process use it: {}. Use "
           "--instruction-set auto?",
-          known->name, option, permission_words);
+          known->name, option, permission_message);
   return known->set;
 }
 
@@ -64,7 +64,7 @@ std::string choice_warning(const std::string& option, DType precision, const Pro
   return fmt::format(
       "this processor has {}, with which bf16 is faster, but the system does not let this process use "
       "it: {}. {} computes instead.",
-      withheld->name, permission_words, chosen.name);
+      withheld->name, permission_message, chosen.name);
 }
 
 }  // namespace lockstep::cpu

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "device/cpu/layout/feature_map.hpp"
-#include "device/cpu/norm/parts_norm.hpp"
+#include "device/cpu/norm/group_norm.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -189,7 +189,7 @@ void norm_forward(const CpuContext& context, const VectorLoops& loops, const Ten
   table.clear();
   const ChannelMoments moments(context, loops, x);
   const auto finish_statistics = [&](std::int64_t block, std::int64_t end) {
-    set_forward_from_parts(
+    set_forward_from_ranks(
         context, {block * loops.lanes, std::min(end * loops.lanes, x.channels)}, norm, table,
         [&](std::int64_t channel) { return spread_of(moments.of(channel / loops.lanes, channel % loops.lanes)); });
   };
@@ -203,7 +203,7 @@ void set_batch_norm(const CpuContext& context, const Tensor& x, const OutputSums
                     const NormTable& table) {
   const double count = values_per_channel(x);
   table.clear();
-  set_forward_from_parts(context, {0, table.channels()}, norm, table, [&](std::int64_t channel) {
+  set_forward_from_ranks(context, {0, table.channels()}, norm, table, [&](std::int64_t channel) {
     return spread_of({sums.first[channel], sums.second[channel], 0.0, count});
   });
 }
@@ -215,14 +215,14 @@ void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const T
   parallel_for(context.threads, ImagePieces(x).count * x.blocks(),
                [&](std::int64_t item) { moments.add_up(item / x.blocks(), item % x.blocks()); });
   table.clear();
-  set_forward_from_parts(context, {0, table.channels()}, norm, table, [&](std::int64_t channel) {
+  set_forward_from_ranks(context, {0, table.channels()}, norm, table, [&](std::int64_t channel) {
     return spread_of(moments.of(channel / loops.lanes, channel % loops.lanes));
   });
 }
 
 void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputSums& sums, const NormGradient& gradient,
                        const NormTable& table) {
-  set_backward_from_parts(context, {0, table.channels()}, values_per_channel(x), gradient, table,
+  set_backward_from_ranks(context, {0, table.channels()}, values_per_channel(x), gradient, table,
                           [&](std::int64_t channel) -> GradientSums {
                             return {sums.first[channel], sums.second[channel]};
                           });
@@ -270,7 +270,7 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
   const NormGradient gradient{saved.inverse_deviation, gradients.d_scale, gradients.d_shift, gradients.accumulate,
                               saved.group};
   const auto finish_sums = [&](std::int64_t block, std::int64_t end) {
-    set_backward_from_parts(context, {block * loops.lanes, std::min(end * loops.lanes, x.channels)}, count, gradient,
+    set_backward_from_ranks(context, {block * loops.lanes, std::min(end * loops.lanes, x.channels)}, count, gradient,
                             table, [&](std::int64_t channel) { return backward.sums_of(channel); });
   };
   two_passes(

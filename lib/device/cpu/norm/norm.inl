@@ -14,7 +14,7 @@ void moments(const void* x_data, Planes planes, const float* shift, double* sums
 }
 
 template <typename Storage, Activation activation>
-void normalise_as(const Storage* x, const Storage* residual, Planes planes, const float* rows, Storage* y) {
+void normalize_as(const Storage* x, const Storage* residual, Planes planes, const float* rows, Storage* y) {
   const NormVectors norm(rows);
   const auto finish = [](Floats z) { return activation == Activation::relu ? relu(z) : z; };
   if (residual == nullptr) {
@@ -32,9 +32,9 @@ void normalize(const void* x_data, const void* residual_data, Planes planes, con
   const auto* residual = static_cast<const Storage*>(residual_data);
   auto* y = static_cast<Storage*>(y_data);
   if (activation == Activation::relu) {
-    normalise_as<Storage, Activation::relu>(x, residual, planes, rows, y);
+    normalize_as<Storage, Activation::relu>(x, residual, planes, rows, y);
   } else {
-    normalise_as<Storage, Activation::none>(x, residual, planes, rows, y);
+    normalize_as<Storage, Activation::none>(x, residual, planes, rows, y);
   }
 }
 
@@ -72,21 +72,21 @@ struct MaskedSums {
 template <typename Storage, ReluMask relu_mask>
 void norm_sums_as(const Storage* x, const Storage* y, const Storage* dy, Planes planes, const float* rows, Storage* dz,
                   double* sums) {
-  const MaskedSums<Storage, relu_mask> gated(x, y, rows);
+  const MaskedSums<Storage, relu_mask> masked(x, y, rows);
   if (dz == nullptr) {
-    sum_over<2>(planes, sums, [=](std::int64_t at, int part, auto& sum) { gated(load(dy + at), at, part, sum); });
+    sum_over<2>(planes, sums, [=](std::int64_t at, int part, auto& sum) { masked(load(dy + at), at, part, sum); });
   } else {
     sum_over<2>(planes, sums,
-                [=](std::int64_t at, int part, auto& sum) { store(gated(load(dy + at), at, part, sum), dz + at); });
+                [=](std::int64_t at, int part, auto& sum) { store(masked(load(dy + at), at, part, sum), dz + at); });
   }
 }
 
 template <typename Storage, ReluMask relu_mask>
 void store_with_norm_sums_as(const float* values, std::int64_t values_stride,
-                             const MaskedSums<Storage, relu_mask>& gated, Planes planes, Storage* dz, double* sums) {
+                             const MaskedSums<Storage, relu_mask>& masked, Planes planes, Storage* dz, double* sums) {
   sum_over_images<2>(planes.images, planes.pixels, sums, [=](std::int64_t image, std::int64_t at, int part, auto& sum) {
     const std::int64_t place = image * planes.stride + at;
-    store(gated(load(values + image * values_stride + at), place, part, sum), dz + place);
+    store(masked(load(values + image * values_stride + at), place, part, sum), dz + place);
   });
 }
 

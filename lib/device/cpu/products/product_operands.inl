@@ -1,7 +1,7 @@
 // Packing operands into the form that products read, and storing results. Layouts: ProductLoops in product_loops.hpp.
 // Included in a namespace per instruction set, after products.inl, which its table refers to.
 
-inline Floats normalised(Floats value, const BlockNorm& norm) {
+inline Floats normalized(Floats value, const BlockNorm& norm) {
   const Floats z = NormVectors(norm.rows).forward(value);
   return norm.activation == Activation::relu ? relu(z) : z;
 }
@@ -33,7 +33,7 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
       for (std::int64_t c = first; c < last; ++c, x += stride, packed += packed_stride) store(load(x), packed);
     } else {
       for (std::int64_t c = first; c < last; ++c, x += stride, packed += packed_stride)
-        store(normalised(load(x), norm), packed);
+        store(normalized(load(x), norm), packed);
     }
     packed = fill_zero(packed, window.columns - last, packed_stride);
   }
@@ -62,7 +62,7 @@ inline void for_column_pairs(const void* x_data, const PlaneWindow& window, cons
       }
     } else {
       const auto value = [&](std::int64_t column) {
-        return is_inside(column) ? normalised(load(x + column * stride), norm) : zero;
+        return is_inside(column) ? normalized(load(x + column * stride), norm) : zero;
       };
       for (std::int64_t c = 0; c < window.columns; c += 2) take(pairs_of(value(c), value(c + 1)));
     }

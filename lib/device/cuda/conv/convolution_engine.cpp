@@ -144,7 +144,7 @@ float ConvolutionEngine::milliseconds(const ConvolutionPlan& plan, std::span<std
   for (int run = 0; run <= timed_runs; ++run) {
     check_cuda(cudaEventRecord(start.get(), context_.stream), "record an event");
     const cudnnStatus_t status = plan.try_run(handle_.get(), operands, workspace.data());
-    if (status != CUDNN_STATUS_SUCCESS) return turned_down(plan, status);
+    if (status != CUDNN_STATUS_SUCCESS) return rejected(plan, status);
     check_cuda(cudaEventRecord(end.get(), context_.stream), "record an event");
     check_cuda(cudaEventSynchronize(end.get()), "wait for a convolution");
     float ms = 0;
@@ -156,9 +156,9 @@ float ConvolutionEngine::milliseconds(const ConvolutionPlan& plan, std::span<std
 }
 
 // An engine may accept a problem and still fail to run it. Clears CUDA's last error, which the next check would report.
-float ConvolutionEngine::turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const {
+float ConvolutionEngine::rejected(const ConvolutionPlan& plan, cudnnStatus_t status) const {
   const cudaError_t error = cudaGetLastError();
-  if (spoils_context(error)) check_cuda(error, "run a convolution");
+  if (is_sticky(error)) check_cuda(error, "run a convolution");
   if (context_.verbosity == Verbosity::verbose) {
     log::info("left out {}: {}", plan.choice().text(), cudnnGetErrorString(status));
   }

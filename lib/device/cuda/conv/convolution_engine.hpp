@@ -37,7 +37,7 @@ class ConvolutionEngine {
   bool allows(DType precision, const EngineNotes& notes) const;
   // Infinity if the engine cannot run the problem.
   float milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands, float to_beat);
-  float turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const;
+  float rejected(const ConvolutionPlan& plan, cudnnStatus_t status) const;
   void execute(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands);
 
   const LibraryContext& context_;

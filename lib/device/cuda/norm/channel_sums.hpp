@@ -15,10 +15,10 @@ namespace lockstep::cuda {
 
 constexpr std::int64_t threads_adding =
     65536;  // a third of the threads that an H100 keeps resident; each has several loads in flight
-constexpr std::int64_t threads_walking = 262144;  // all threads that an H100 keeps resident
-constexpr std::int64_t least_rows_adding = 8;     // per thread, so partial sums are few compared with the rows
-constexpr std::int64_t max_partial_sums = 64;     // that one thread adds at the end
-constexpr std::int64_t lessening = 16;            // reduction factor of a launch
+constexpr std::int64_t elementwise_threads = 262144;  // all threads that an H100 keeps resident
+constexpr std::int64_t least_rows_adding = 8;         // per thread, so partial sums are few compared with the rows
+constexpr std::int64_t max_partial_sums = 64;         // that one thread adds at the end
+constexpr std::int64_t reduction_factor = 16;         // reduction factor of a launch
 
 // How rows are split among threads: index = slice * groups + group, so neighboring threads read neighboring vectors.
 struct Slices {
@@ -33,8 +33,8 @@ inline Slices slices_for_sums(std::int64_t rows, std::int64_t groups) {
   const std::int64_t most = std::max<std::int64_t>((rows + least_rows_adding - 1) / least_rows_adding, 1);
   return {rows, groups, std::clamp<std::int64_t>(threads_adding / groups, 1, most)};
 }
-inline Slices slices_for_walk(std::int64_t rows, std::int64_t groups) {
-  return {rows, groups, std::clamp<std::int64_t>(threads_walking / groups, 1, std::max<std::int64_t>(rows, 1))};
+inline Slices slices_for_elementwise(std::int64_t rows, std::int64_t groups) {
+  return {rows, groups, std::clamp<std::int64_t>(elementwise_threads / groups, 1, std::max<std::int64_t>(rows, 1))};
 }
 
 // Partial sums [count][width], fp32.
@@ -58,7 +58,7 @@ struct ReducePartials {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, column] = divide(index, from.width);
     float sum = 0;
-    for (int i = 0; i < lessening; ++i) {
+    for (int i = 0; i < reduction_factor; ++i) {
       const std::int64_t source = slice + i * count;
       if (source < from.count) sum += from.data[source * from.width + column];
     }
@@ -76,9 +76,9 @@ class SumMemory {
 
   // Call once all partial sums are written. The result is valid while this object lives.
   template <typename Launch>
-  PartialSums lessened(const Launch& launch) {
+  PartialSums reduced(const Launch& launch) {
     while (count_ > max_partial_sums) {
-      const std::int64_t fewer = (count_ + lessening - 1) / lessening;
+      const std::int64_t fewer = (count_ + reduction_factor - 1) / reduction_factor;
       const Tensor sums = scratch(context_, fewer * width_);
       launch(fewer * width_, ReducePartials{{data(), width_, count_}, sums.as<float>(), fewer});
       memory_ = sums;

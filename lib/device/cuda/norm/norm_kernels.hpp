@@ -4,7 +4,7 @@
 //
 // Each thread handles one group of eight channels and walks over rows (see channel_sums.hpp), so it loads the values of
 // its channels once. Forward: SumMoments, FinishMoments, Normalize. Backward: SumNormGradients, FinishNormGradients,
-// FindNormGradient. Formulas: Ioffe and Szegedy 2015.
+// ComputeNormGradient. Formulas: Ioffe and Szegedy 2015.
 #pragma once
 
 #include <cmath>
@@ -123,7 +123,7 @@ struct FinishMoments {
 };
 
 // The ReLU mask of these outputs: bit i for value i. NaN passes.
-LOCKSTEP_HOST_DEVICE inline std::uint8_t bits_above_zero(const ChannelVector& values) {
+LOCKSTEP_HOST_DEVICE inline std::uint8_t relu_mask_byte(const ChannelVector& values) {
   unsigned bits = 0;
   for (int i = 0; i < vector_width; ++i) bits |= values.at[i] <= 0 ? 0U : 1U << i;
   return static_cast<std::uint8_t>(bits);
@@ -138,7 +138,7 @@ struct Normalize {
   const std::byte* residual;  // may be null
   Activation activation;
   std::byte* y;
-  std::uint8_t* let_through;  // ReLU mask: one bit per channel of a group; may be null
+  std::uint8_t* relu_mask_bits;  // ReLU mask: one bit per channel of a group; may be null
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
@@ -154,7 +154,7 @@ struct Normalize {
       if (activation == Activation::relu) {
         for (float& value : values.at) value = value < 0 ? 0 : value;  // NaN stays NaN
       }
-      if (let_through != nullptr) let_through[vector] = bits_above_zero(values);
+      if (relu_mask_bits != nullptr) relu_mask_bits[vector] = relu_mask_byte(values);
       store<dtype>(values, y, vector);
     }
   }
@@ -174,7 +174,7 @@ struct SumNormGradients {
   NormVectors vectors;
   ReluMask relu_mask;
   const std::byte* x;
-  const std::uint8_t* let_through;  // for ReluMask::from_bits
+  const std::uint8_t* relu_mask_bits;  // for ReluMask::from_bits
   const std::byte* dy;
   std::byte* dz;
   float* sums;  // [slice][2][padded channels]
@@ -190,7 +190,7 @@ struct SumNormGradients {
       const ChannelVector values = load<dtype>(x, vector);
       ChannelVector gradients = load<dtype>(dy, vector);
       if (relu_mask == ReluMask::from_bits) {
-        const unsigned bits = let_through[vector];
+        const unsigned bits = relu_mask_bits[vector];
         for (int i = 0; i < vector_width; ++i) gradients.at[i] = (bits >> i & 1U) != 0 ? gradients.at[i] : 0;
       } else if (relu_mask == ReluMask::from_x) {
         for (int i = 0; i < vector_width; ++i) gradients.at[i] = line(i, values.at[i]) <= 0 ? 0 : gradients.at[i];
@@ -239,7 +239,7 @@ struct FinishNormGradients {
 
 // dx from dz, or from dy with the ReLU mask. dx may be the array that dz is read from.
 template <DType dtype>
-struct FindNormGradient {
+struct ComputeNormGradient {
   Slices slices;
   NormVectors vectors;
   ReluMask relu_mask;  // open or from_x

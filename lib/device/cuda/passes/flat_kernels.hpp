@@ -333,7 +333,7 @@ struct Narrow {
 };
 
 // Number of elements with |value| >= limit or NaN. One thread per slice, which takes every slices-th group of four.
-struct CountOutside {
+struct CountOverflows {
   const float* values;
   std::int64_t count;
   float limit;

@@ -197,13 +197,13 @@ class KernelFlatPasses final : public FlatPasses {
   }
 
   // `threads` threads count; each further launch reduces the number of sums.
-  void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
+  void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
     constexpr std::int64_t threads = 4096;
-    constexpr std::int64_t fewer = threads / lessening;
+    constexpr std::int64_t fewer = threads / reduction_factor;
     const Tensor sums = scratch(context_, threads + fewer);
     auto* const first = sums.template as<float>();
     float* const second = first + threads;
-    launch_(threads, CountOutside{values.as<float>(), values.shape().count(), limit, threads, first});
+    launch_(threads, CountOverflows{values.as<float>(), values.shape().count(), limit, threads, first});
     launch_(fewer, ReducePartials{{first, 1, threads}, second, fewer});
     launch_(1, FinishSums{{second, 1, fewer}, 0, 1, count.as<float>(), accumulate});
   }

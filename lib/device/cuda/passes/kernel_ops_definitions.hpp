@@ -31,7 +31,7 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] co
   SumMemory sums(context_, slices.count, 2 * padded_channels(x));
   with_dtype(x_tensor.dtype(), [&](auto dtype) {
     launch_(slices.threads(), SumMoments<dtype>{slices, x.data, sums.data()});
-    launch_(x.channels, FinishMoments<dtype>{.sums = sums.lessened(launch_),
+    launch_(x.channels, FinishMoments<dtype>{.sums = sums.reduced(launch_),
                                              .slices = slices,
                                              .x = x.data,
                                              .epsilon = norm.weights.epsilon,
@@ -41,14 +41,14 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] co
                                              .batch_variance = norm.batch_variance.as<float>(),
                                              .statistics_scale = norm.statistics_scale,
                                              .accumulate = norm.accumulate});
-    const Slices walk = slices_for_walk(x.rows(), x.groups);
+    const Slices walk = slices_for_elementwise(x.rows(), x.groups);
     launch_(walk.threads(), Normalize<dtype>{.slices = walk,
                                              .vectors = saved_vectors(norm.weights, norm.saved, x.channels),
                                              .x = x.data,
                                              .residual = residual.data(),
                                              .activation = activation,
                                              .y = y.data(),
-                                             .let_through = bits(norm.saved.relu_mask)});
+                                             .relu_mask_bits = bits(norm.saved.relu_mask)});
   });
 }
 
@@ -57,7 +57,7 @@ void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& we
                                    const Tensor& running_variance, const Tensor& residual, Activation activation,
                                    const Tensor& y) {
   const FeatureMap x(x_tensor);
-  const Slices walk = slices_for_walk(x.rows(), x.groups);
+  const Slices walk = slices_for_elementwise(x.rows(), x.groups);
   const NormVectors vectors{.scale = floats(weights.scale),
                             .shift = floats(weights.shift),
                             .mean = floats(running_mean),
@@ -72,7 +72,7 @@ void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& we
                                              .residual = residual.data(),
                                              .activation = activation,
                                              .y = y.data(),
-                                             .let_through = nullptr});
+                                             .relu_mask_bits = nullptr});
   });
 }
 
@@ -98,11 +98,11 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
                                                                    : d_residual ? ReluMask::from_bits
                                                                                 : ReluMask::from_x,
                                                       .x = x.data,
-                                                      .let_through = bits(saved.relu_mask),
+                                                      .relu_mask_bits = bits(saved.relu_mask),
                                                       .dy = dy.data(),
                                                       .dz = writes_dz ? d_residual.data() : nullptr,
                                                       .sums = sums.data()});
-    launch_(padded_channels(x), FinishNormGradients{.sums = sums.lessened(launch_),
+    launch_(padded_channels(x), FinishNormGradients{.sums = sums.reduced(launch_),
                                                     .rows = slices.rows,
                                                     .inverse_deviation = floats(saved.inverse_deviation),
                                                     .channels = x.channels,
@@ -111,16 +111,16 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
                                                     .d_scale = d_scale.as<float>(),
                                                     .d_shift = d_shift.as<float>(),
                                                     .accumulate = accumulate});
-    const Slices walk = slices_for_walk(x.rows(), x.groups);
+    const Slices walk = slices_for_elementwise(x.rows(), x.groups);
     launch_(walk.threads(),
-            FindNormGradient<dtype>{.slices = walk,
-                                    .vectors = vectors,
-                                    .relu_mask = is_relu && !d_residual ? ReluMask::from_x : ReluMask::open,
-                                    .x = x.data,
-                                    .dz = d_residual ? d_residual.data() : dy.data(),
-                                    .mean_dz = mean_dz,
-                                    .x_factor = x_factor,
-                                    .dx = dx.data()});
+            ComputeNormGradient<dtype>{.slices = walk,
+                                       .vectors = vectors,
+                                       .relu_mask = is_relu && !d_residual ? ReluMask::from_x : ReluMask::open,
+                                       .x = x.data,
+                                       .dz = d_residual ? d_residual.data() : dy.data(),
+                                       .mean_dz = mean_dz,
+                                       .x_factor = x_factor,
+                                       .dx = dx.data()});
   });
 }
 
@@ -138,7 +138,7 @@ void KernelOps<Launch>::bias_forward(const Tensor& x, const Tensor& bias, Activa
     return;
   }
   const FeatureMap map(x);
-  const Slices walk = slices_for_walk(map.rows(), map.groups);
+  const Slices walk = slices_for_elementwise(map.rows(), map.groups);
   with_dtype(x.dtype(), [&](auto dtype) {
     launch_(walk.threads(), AddBias<dtype>{.slices = walk,
                                            .x = map.data,
@@ -153,7 +153,7 @@ template <typename Launch>
 void KernelOps<Launch>::bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx,
                                       const Tensor& d_bias, Accumulate accumulate) {
   const auto finish = [&](SumMemory& sums, std::int64_t channels) {
-    launch_(channels, FinishSums{sums.lessened(launch_), 0, 1, d_bias.as<float>(), accumulate});
+    launch_(channels, FinishSums{sums.reduced(launch_), 0, 1, d_bias.as<float>(), accumulate});
   };
   if (dy.layout() == Layout::plain) {
     const Slices slices = slices_for_sums(dy.shape()[0], dy.shape()[1]);
@@ -274,14 +274,14 @@ void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Target
   const std::int64_t lanes = loss_lanes(operands.classes);
   const Tensor parts = scratch(context_, samples * lanes * std::int64_t{sizeof(RowPart) / sizeof(float)});
   auto* const row_parts = reinterpret_cast<RowPart*>(parts.data());
-  launch_(samples * lanes, FindRowParts{operands, lanes, row_parts});
-  launch_(samples, FindSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.data()});
+  launch_(samples * lanes, ComputeRowParts{operands, lanes, row_parts});
+  launch_(samples, ComputeSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.data()});
   if (gradient.d_logits) {
     const float* const loss_scale = gradient.loss_scale ? gradient.loss_scale.as<float>() : nullptr;
     launch_(logits.shape().count(),
             LossGradient{operands, loss_scale, log_sums.as<float>(), gradient.d_logits.as<float>()});
   }
-  const PartialSums totals = sample_sums.lessened(launch_);
+  const PartialSums totals = sample_sums.reduced(launch_);
   launch_(1, FinishSums{totals, 0, static_cast<double>(scale), sums.loss.as<float>(), accumulate});
   launch_(1, FinishSums{totals, 1, 1, sums.correct.as<float>(), accumulate});
 }

@@ -1,5 +1,5 @@
-// Softmax cross-entropy in three stages: several threads per sample read its logits (FindRowParts), one thread per
-// sample combines their results (FindSampleLoss), one thread per logit computes the gradient (LossGradient).
+// Softmax cross-entropy in three stages: several threads per sample read its logits (ComputeRowParts), one thread per
+// sample combines their results (ComputeSampleLoss), one thread per logit computes the gradient (LossGradient).
 #pragma once
 
 #include <cmath>
@@ -53,7 +53,7 @@ constexpr std::int64_t max_lanes = 32;
 inline std::int64_t loss_lanes(std::int64_t classes) { return classes < max_lanes ? classes : max_lanes; }
 
 // One thread per lane of a row.
-struct FindRowParts {
+struct ComputeRowParts {
   LossOperands operands;
   std::int64_t lanes;
   RowPart* parts;  // [n][lanes]
@@ -77,7 +77,7 @@ struct FindRowParts {
 };
 
 // One thread per sample: the log-sum-exp, the loss, and 1 if the largest logit is the label's.
-struct FindSampleLoss {
+struct ComputeSampleLoss {
   LossOperands operands;
   std::int64_t lanes;
   const RowPart* parts;

@@ -17,14 +17,14 @@ struct MarkSum {
   std::uint64_t bucket;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const {
-    const std::uint64_t now = own_clock_ns();
+    const std::uint64_t now = clock_ns();
     if (edge == SumEdge::begins) {
       told->bucket = bucket;
       told->begun_ns = now;
-      tell_host(told->begun, ++kept->begun);
+      store_release(told->begun, ++kept->begun);
     } else {
       told->ended_ns = now;
-      tell_host(told->ended, ++kept->ended);
+      store_release(told->ended, ++kept->ended);
     }
   }
 };

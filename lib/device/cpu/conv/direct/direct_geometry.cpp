@@ -9,8 +9,8 @@
 
 namespace lockstep::cpu {
 
-std::vector<Band> cut_bands(std::int64_t images, std::int64_t rows, std::int64_t columns, std::int64_t pixels,
-                            std::int64_t row_multiple) {
+std::vector<Band> make_bands(std::int64_t images, std::int64_t rows, std::int64_t columns, std::int64_t pixels,
+                             std::int64_t row_multiple) {
   std::vector<Band> bands;
   const std::int64_t together = pixels / (rows * columns);
   if (together > 0) {

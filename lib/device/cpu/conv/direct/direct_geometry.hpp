@@ -24,8 +24,8 @@ struct Band {
 
 // Splits maps of rows x columns pixels into bands of about `pixels` pixels. The first row of a band is a multiple of
 // `row_multiple`. Every band is as large as the first or the last one.
-std::vector<Band> cut_bands(std::int64_t images, std::int64_t rows, std::int64_t columns, std::int64_t pixels,
-                            std::int64_t row_multiple);
+std::vector<Band> make_bands(std::int64_t images, std::int64_t rows, std::int64_t columns, std::int64_t pixels,
+                             std::int64_t row_multiple);
 
 // A row (or column) of the kernel, and its offset from the pixel's own source row.
 struct Tap {

@@ -43,7 +43,7 @@ Operand source_operand(const ConvProblem& problem, const KernelTarget& target, s
 std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
   const std::int64_t values = source.units() * source.unit_words();
   const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, max_pixels);
-  return cut_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
+  return make_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
 }
 
 }  // namespace

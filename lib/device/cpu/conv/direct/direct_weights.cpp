@@ -73,7 +73,7 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       dy_pairs_{dy_.width, 1, 1, ColumnPairs::Order::by_pixels},
       axis_(forward_axis(problem.conv)),
       packed_axis_(packed_axis(axis_)),
-      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(problem, target, loops_), 1)),
+      bands_(make_bands(problem.n, dy_.height, dy_.width, band_pixels(problem, target, loops_), 1)),
       range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
       out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, max_out_channels))),
@@ -165,9 +165,9 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
   const std::byte* const dy = call.dy_norm != nullptr ? call.dy_norm->dx : call.operands[1];
   const Job job{call, dy, scratch, sums_in_place, packs, packs ? packed_ : in_place_};
-  if (call.dy_norm != nullptr && !finds_dy(job)) {
+  if (call.dy_norm != nullptr && !computes_dy(job)) {
     parallel_for(target_.threads, std::ssize(bands_) * out_ranges_, [&](std::int64_t item) {
-      find_dy(job, dy_of(bands_[static_cast<std::size_t>(item / out_ranges_)], item % out_ranges_));
+      compute_dy(job, dy_of(bands_[static_cast<std::size_t>(item / out_ranges_)], item % out_ranges_));
     });
   }
   parallel_pieces(target_.threads, pieces_ * out_ranges_ * ranges_, [&](int thread, std::int64_t item) {
@@ -185,7 +185,7 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
     const OperandBand x = x_of(band, range.index * range_blocks_, blocks_of(range.index));
     if (job.packs) pack_x(job, range.thread, x);
     const OperandBand dy = dy_of(band, range.out);
-    if (finds_dy(job)) find_dy(job, dy);
+    if (computes_dy(job)) compute_dy(job, dy);
     if (!dy_.is_readable()) pack_dy(job, range.thread, dy);
     multiply(job, range, i, i == first ? Accumulate::overwrite : Accumulate::add);
   }
@@ -193,10 +193,10 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
 
 // Whether dy is computed band by band, as it is read. If several ranges of input blocks read the same bands, a separate
 // pass computes it first.
-bool DirectWeights::finds_dy(const Job& job) const { return job.call.dy_norm != nullptr && ranges_ == 1; }
+bool DirectWeights::computes_dy(const Job& job) const { return job.call.dy_norm != nullptr && ranges_ == 1; }
 
 // Applies the deferred batch-norm backward.
-void DirectWeights::find_dy(const Job& job, const OperandBand& dy) const {
+void DirectWeights::compute_dy(const Job& job, const OperandBand& dy) const {
   const DeferredNormGradient& norm = *job.call.dy_norm;
   const PixelRows rows = rows_of(dy_, norm.dx, dy);
   const Planes planes{dy.images, dy.window.rows * dy_.width, dy_.strides().image};
@@ -234,8 +234,8 @@ Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_
     const OperandBand x = x_of(next, range.index * range_blocks_, blocks_of(range.index));
     prefetch.add(rows_of(x_, job.call.operands[0], x));
     const OperandBand dy = dy_of(next, range.out);
-    prefetch.add(rows_of(dy_, finds_dy(job) ? job.call.operands[1] : job.dy, dy));
-    if (finds_dy(job)) prefetch.add(rows_of(dy_, job.call.dy_norm->x, dy));
+    prefetch.add(rows_of(dy_, computes_dy(job) ? job.call.operands[1] : job.dy, dy));
+    if (computes_dy(job)) prefetch.add(rows_of(dy_, job.call.dy_norm->x, dy));
   }
   prefetch.spread_over(fetches);
   return prefetch;

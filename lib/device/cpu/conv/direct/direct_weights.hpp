@@ -45,8 +45,8 @@ class DirectWeights final : public ConvKernel {
   OperandBand dy_of(const Band& band, std::int64_t out_range) const;
   PixelStrides x_strides(const OperandBand& x) const;  // of packed x
   PixelStrides dy_strides(const Band& band) const;     // of dy, in place or packed
-  bool finds_dy(const Job& job) const;
-  void find_dy(const Job& job, const OperandBand& dy) const;
+  bool computes_dy(const Job& job) const;
+  void compute_dy(const Job& job, const OperandBand& dy) const;
   void pack_x(const Job& job, int thread, const OperandBand& x) const;
   void pack_dy(const Job& job, int thread, const OperandBand& dy) const;
   void compute_range(const Job& job, const Range& range) const;

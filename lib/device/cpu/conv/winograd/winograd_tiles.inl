@@ -163,8 +163,8 @@ void transform_windows(const TileGrid& grid, TileRange range, const void* x, con
 // Applies the deferred batch-norm backward to dz, stores the result in dx and transforms it. Tiles do not overlap and
 // have no padding.
 template <typename Transform, typename Storage, typename Keep>
-void transform_pending_gradient(const TileGrid& grid, TileRange range, const Storage* dz, const BlockGradient& pending,
-                                const PointVectors& y) {
+void transform_deferred_gradient(const TileGrid& grid, TileRange range, const Storage* dz, const BlockGradient& pending,
+                                 const PointVectors& y) {
   constexpr int size = Transform::from;
   Keep keep(y);
   const NormVectors norm(pending.rows);
@@ -200,7 +200,7 @@ void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, c
     transform_tiles<Transform, Storage, Keep>(
         grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
   } else {
-    transform_pending_gradient<Transform, Storage, Keep>(grid, range, static_cast<const Storage*>(dy), norm, y);
+    transform_deferred_gradient<Transform, Storage, Keep>(grid, range, static_cast<const Storage*>(dy), norm, y);
   }
 }
 
@@ -320,8 +320,8 @@ void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, 
 }
 
 template <typename Output, typename Storage, typename Before>
-void outputs_behind_norm(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
-                         const BlockOutput& output, Before before) {
+void masked_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y, const BlockOutput& output,
+                    Before before) {
   switch (output.relu_mask) {
     case ReluMask::open:
       return output_tiles<Output, Storage>(grid, range, m, y,
@@ -340,9 +340,9 @@ void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors
                        const BlockOutput& output) {
   using Output = typename Form::Output;
   if (output.norm_x != nullptr && output.accumulate == Accumulate::add) {
-    outputs_behind_norm<Output, Storage>(grid, range, m, y, output, Added<Storage>(y));
+    masked_outputs<Output, Storage>(grid, range, m, y, output, Added<Storage>(y));
   } else if (output.norm_x != nullptr) {
-    outputs_behind_norm<Output, Storage>(grid, range, m, y, output, AsComputed());
+    masked_outputs<Output, Storage>(grid, range, m, y, output, AsComputed());
   } else if (output.accumulate == Accumulate::add) {
     output_tiles<Output, Storage>(grid, range, m, y, Added<Storage>(y));
   } else if (output.sums.first != nullptr) {

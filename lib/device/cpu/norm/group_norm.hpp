@@ -57,21 +57,21 @@ inline Spread spread_of(const GroupValues& spreads, std::int64_t channel, double
   return {mean, variance, count * ranks};
 }
 
-// `spread_of_part` returns the statistics of this rank's micro-batch. With a group, `channels` must be all channels of
-// the norm.
+// `local_statistics` returns the statistics of this rank's micro-batch. With a group, `channels` must be all channels
+// of the norm.
 template <typename SpreadOf>
-void set_forward_from_parts(const CpuContext& context, Channels channels, const BatchNorm& norm, const NormTable& table,
-                            const SpreadOf& spread_of_part) {
+void set_forward_from_ranks(const CpuContext& context, Channels channels, const BatchNorm& norm, const NormTable& table,
+                            const SpreadOf& local_statistics) {
   if (norm.saved.group == nullptr) {
     for (std::int64_t channel = channels.first; channel < channels.end; ++channel) {
-      table.set_from_batch(channel, spread_of_part(channel), norm);
+      table.set_from_batch(channel, local_statistics(channel), norm);
     }
     return;
   }
   GroupValues spreads(context, *norm.saved.group, table.channels());
   double count = 0;
   for (std::int64_t channel = channels.first; channel < channels.end; ++channel) {
-    const Spread spread = spread_of_part(channel);
+    const Spread spread = local_statistics(channel);
     spreads.set(channel, spread.mean, spread.variance);
     count = spread.count;
   }
@@ -84,7 +84,7 @@ void set_forward_from_parts(const CpuContext& context, Channels channels, const 
 // The same for backward. Gradients of scale and shift are of this rank's micro-batch; the all-reduce adds the other
 // ranks'.
 template <typename SumsOf>
-void set_backward_from_parts(const CpuContext& context, Channels channels, double count, const NormGradient& gradient,
+void set_backward_from_ranks(const CpuContext& context, Channels channels, double count, const NormGradient& gradient,
                              const NormTable& table, const SumsOf& sums_of) {
   const auto* const inverse_deviation = gradient.inverse_deviation.as<float>();
   const auto put_gradients = [&](std::int64_t channel, const GradientSums& sums) {
