@@ -1,5 +1,5 @@
-// Messages in tests. A test states the failure class and what the message must name: the option, path, rank or number. The
-// sentence itself is approved in messages.txt of the test's folder below tests/, where a reviewer reads all of them
+// Messages in tests. A test states the failure class and what the message must name: the option, path, rank or number.
+// The sentence itself is approved in messages.txt of the test's folder below tests/, where a reviewer reads all of them
 // together (tests/approve_messages.py). So better wording changes that file and no test.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "device/cpu/layout/feature_map.hpp"
-#include "device/cpu/norm/group_norm.hpp"
+#include "device/cpu/norm/sync_batch_norm.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
