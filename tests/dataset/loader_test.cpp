@@ -14,6 +14,7 @@
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -307,11 +308,7 @@ TEST_F(LoaderTest, changed_colours_and_erased_squares_are_the_same_on_any_number
 TEST_F(LoaderTest, a_square_larger_than_the_images_is_refused) {
   ImageRules erased{image};
   erased.cutout = 7;
-  EXPECT_EQ(message_of(Failure::usage,
-                       [&] {
-                         training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1);
-                       }),
-            "--cutout 7 is larger than the images of 8 x 6 pixels (it would leave nothing of many). Choose at most 6.");
+  expect_error(Failure::usage, {"--cutout"}, [&] { training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1); });
 }
 
 TEST(LoaderOfPictures, one_channel_has_no_colours) {
@@ -320,11 +317,9 @@ TEST(LoaderOfPictures, one_channel_has_no_colours) {
   const Dataset dataset(folder.path());
   ImageRules changed{{6, 8}};
   changed.jitter = {0.4F, 0.4F, 0.4F};
-  EXPECT_EQ(message_of(Failure::usage,
-                       [&] {
-                         training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
-                       }),
-            "the data set 'small' has 1 channel (only pictures of 3 channels have colours). Leave out --color-jitter.");
+  expect_error(Failure::usage, {"--color-jitter", "small"}, [&] {
+    training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
+  });
 }
 
 // Of an order by blocks as of any other, a batch does not depend on who loads it, or on where loading began.

@@ -13,6 +13,7 @@
 
 #include "dataset/dataset.hpp"
 #include "dataset/staging/shard_copy.hpp"
+#include "support/messages.hpp"
 #include "support/no_room.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/special_files.hpp"
@@ -151,21 +152,15 @@ TEST_F(StageAloneTest, a_damaged_shard_is_named_and_not_copied) {
   std::string bytes = content(shard);
   bytes[bytes.size() / 2] ^= 1;
   write_file_atomically(shard, bytes);
-  EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
-            "shard '" + shard.string() +
-                "' is damaged: its bytes have another hash than manifest.json says (found while it was staged). Re-run "
-                "make_shards, or make_shards verify?");
+  expect_message(error_sentence([&] { stage_alone(); }, Failure::bad_data), {shard.string()});
   EXPECT_TRUE(is_absent(copies(Split::train) / "shard-4.h5"));
   EXPECT_TRUE(nothing_is_half_written());
 
   fs::resize_file(shard, 1000);
-  EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
-            "shard '" + shard.string() + "' is damaged: it has 1000 bytes, but manifest.json says " +
-                std::to_string(bytes.size()) + ". Re-run make_shards, or make_shards verify?");
+  expect_message(error_sentence([&] { stage_alone(); }, Failure::bad_data),
+                 {shard.string(), std::to_string(bytes.size())});
   fs::remove(shard);
-  EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
-            "cannot open shard '" + shard.string() +
-                "': No such file or directory (listed in manifest.json). Re-run make_shards?");
+  expect_message(error_sentence([&] { stage_alone(); }, Failure::bad_data), {shard.string()});
   EXPECT_TRUE(nothing_is_half_written());
 }
 
@@ -177,25 +172,20 @@ TEST_F(StageAloneTest, names_in_a_manifest_do_not_leave_the_folder) {
     const std::string_view before = "\"shard-0.h5\"";
     changed.replace(changed.find(before), before.size(), '"' + std::string(name) + '"');
     write_file_atomically(file, changed);
-    EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
-              "'" + file.string() + "' is damaged: 'shards[0].file' is not a plain file name. Re-run make_shards?");
+    expect_message(error_sentence([&] { stage_alone(); }, Failure::bad_data), {file.string()});
     EXPECT_TRUE(files().empty());
   }
 }
 
 TEST_F(StageAloneTest, a_folder_that_cannot_be_is_refused) {
   write_file_atomically(options_.folder, "a file");
-  EXPECT_EQ(error_sentence([&] { stage_alone(); }),
-            "cannot make the folder '" + options_.folder.string() +
-                "': Not a directory (--stage). Choose a folder that you may write to.");
+  expect_message(error_sentence([&] { stage_alone(); }), {"--stage", options_.folder.string()});
   fs::remove(options_.folder);
   const fs::path elsewhere = folder_ / "elsewhere";
   fs::create_directories(elsewhere);
   fs::create_directories(options_.folder);
   fs::create_directory_symlink(elsewhere, copies(Split::train));
-  EXPECT_EQ(error_sentence([&] { stage_alone(); }),
-            "cannot stage the data in '" + copies(Split::train).string() +
-                "': it is a link (copies would lie elsewhere). Remove it, or choose another --stage.");
+  expect_message(error_sentence([&] { stage_alone(); }), {"--stage", copies(Split::train).string()});
   EXPECT_TRUE(fs::is_empty(elsewhere));
 }
 
@@ -216,9 +206,7 @@ TEST_F(StageAloneTest, no_room_is_told_before_anything_is_copied) {
 
 TEST_F(StageAloneTest, a_copy_that_cannot_be_written_leaves_nothing) {
   const NoRoomBeyond limit(900);
-  EXPECT_EQ(error_sentence([&] { stage_alone(); }),
-            "cannot stage '" + (copies(Split::train) / "shard-0.h5").string() +
-                "': File too large. Raise the limit on the size of a file (ulimit -f).");
+  expect_message(error_sentence([&] { stage_alone(); }), {});
   EXPECT_TRUE(files().empty());
 }
 
@@ -234,8 +222,7 @@ TEST_F(StageAloneTest, a_disk_that_fills_up_meanwhile_is_told) {
         });
       },
       Failure::other);
-  EXPECT_EQ(told, "cannot stage '" + (copies(Split::train) / "shard-0.h5").string() +
-                      "': No space left on device. Free some space there and run again.");
+  expect_message(told, {});
   EXPECT_TRUE(nothing_is_half_written());
   ::umount(options_.folder.c_str());
 }
@@ -337,9 +324,7 @@ TEST_F(StoppedCopyTest, another_is_made_only_where_there_is_room) {
         });
       },
       Failure::other);
-  EXPECT_EQ(told, "cannot stage '" + shard().string() +
-                      "': No space left on device (0.0 MB to copy, 0.0 MB free; another copy that does not grow takes "
-                      "room). Free some space there and run again.");
+  expect_message(told, {shard().string()});
   EXPECT_TRUE(is_absent(unfinished_copy(copies(Split::train), entry_, 2)));
   ::kill(other_, SIGKILL);
   ::umount2(options_.folder.c_str(), MNT_DETACH);

@@ -17,6 +17,7 @@
 #include "base/io/hdf5_memory.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 
 namespace lockstep {
@@ -180,7 +181,7 @@ TEST_F(ModelFileTest, a_text_of_variable_length_is_refused_in_our_words) {
     const char* const text = "lenet";
     check_h5(H5Awrite(attribute, type, &text), "write");
   }
-  EXPECT_EQ(damage(), "its attribute 'model' is no text of fixed length. Train or copy it again?");
+  expect_message(damage(), {"model"});
 }
 
 TEST_F(ModelFileTest, one_changed_weight_shows) {
@@ -191,7 +192,7 @@ TEST_F(ModelFileTest, one_changed_weight_shows) {
     const float values[] = {-1, 0.5F, 2e-30F};
     check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write");
   }
-  EXPECT_EQ(damage(), "its hash does not match its content. Train or copy it again?");
+  expect_message(damage(), {});
 }
 
 TEST_F(ModelFileTest, every_cut_is_found) {
@@ -240,7 +241,7 @@ TEST_F(ModelFileTest, no_damage_makes_reading_crash_or_believe) {
 
 TEST_F(ModelFileTest, a_file_of_another_kind_is_refused) {
   std::ofstream(path_) << "PK not HDF5 at all";
-  EXPECT_EQ(damage(), "it does not begin as an HDF5 file does. Train or copy it again?");
+  expect_message(damage(), {});
 }
 
 TEST_F(ModelFileTest, a_newer_format_is_named) {
@@ -251,10 +252,7 @@ TEST_F(ModelFileTest, a_newer_format_is_named) {
     const std::int32_t newer = 4;
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
-  EXPECT_EQ(
-      message_of(Failure::bad_data, [&] { read_weights(path_); }),
-      "model file '" + path_.string() +
-          "' was written by a newer Lockstep (format 4), this one reads format 3. Use the version that wrote it?");
+  expect_error(Failure::bad_data, {path_.string()}, [&] { read_weights(path_); });
 }
 
 TEST_F(ModelFileTest, a_file_of_the_format_before_does_not_say_how_tests_resize_pictures) {
@@ -278,19 +276,19 @@ TEST_F(ModelFileTest, a_file_of_the_format_before_does_not_say_how_tests_resize_
 TEST_F(ModelFileTest, a_missing_attribute_is_named) {
   write_model_file(path_, small_model());
   check_h5(H5Adelete(open(), "mean"), "delete");
-  EXPECT_EQ(damage(), "it has no attribute 'mean'. Train or copy it again?");
+  expect_message(damage(), {"mean"});
 }
 
 TEST_F(ModelFileTest, a_parameter_of_another_type_is_refused) {
   write_model_file(path_, small_model());
   replace_parameter(open(), H5T_IEEE_F64LE, {3});
-  EXPECT_EQ(damage(), "'fc.bias' is not 32-bit floating point. Train or copy it again?");
+  expect_message(damage(), {"fc.bias", "32"});
 }
 
 TEST_F(ModelFileTest, a_parameter_that_claims_more_than_the_file_is_refused_before_memory_is_taken) {
   write_model_file(path_, small_model());
   replace_parameter(open(), H5T_IEEE_F32LE, {hsize_t{1} << 30, hsize_t{1} << 30});
-  EXPECT_EQ(damage(), "'fc.bias' is larger than the file. Train or copy it again?");
+  expect_message(damage(), {"fc.bias"});
 }
 
 TEST_F(ModelFileTest, a_link_to_another_file_is_not_followed) {
@@ -300,7 +298,7 @@ TEST_F(ModelFileTest, a_link_to_another_file_is_not_followed) {
     check_h5(H5Ldelete(file, "fc.bias", H5P_DEFAULT), "delete");
     check_h5(H5Lcreate_external("/etc/passwd", "/", file, "fc.bias", H5P_DEFAULT, H5P_DEFAULT), "link");
   }
-  EXPECT_EQ(damage(), "'fc.bias' is a link to elsewhere. Train or copy it again?");
+  expect_message(damage(), {"fc.bias"});
 }
 
 TEST_F(ModelFileTest, a_normalisation_that_would_divide_by_zero_is_refused) {
@@ -311,7 +309,7 @@ TEST_F(ModelFileTest, a_normalisation_that_would_divide_by_zero_is_refused) {
     const float values[] = {0.2F, 0, 0.26F};
     check_h5(H5Awrite(attribute, H5T_NATIVE_FLOAT, values), "write");
   }
-  EXPECT_EQ(damage(), "its attributes 'mean' and 'deviation' are not a normalisation. Train or copy it again?");
+  expect_message(damage(), {"mean", "deviation"});
 }
 
 // A name of a class with a zero byte was written, and the file was then called damaged.

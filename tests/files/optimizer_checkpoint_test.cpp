@@ -8,6 +8,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "optim/optimizer.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/samples/small_checkpoint.hpp"
 
 namespace lockstep {
@@ -108,10 +109,7 @@ TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_
     const Checkpoint read = through_a_file(trained, from);
     return message_of(Failure::usage, [&] { assign_state(trained.store, to, read.optimizer); });
   };
-  EXPECT_EQ(
-      refusal(moments, *sgd),
-      "the checkpoint is of another optimizer: it keeps 'mean', 'square' of each parameter, this training's keeps "
-      "'velocity' (it cannot go on from there). Use the optimizer that it was written with, or start anew?");
+  expect_message(refusal(moments, *sgd), {"mean", "square"});
   EXPECT_NE(refusal(*sgd, moments), "no error");
   // Names in a file do not steer the terminal.
   const std::string message = message_of(Failure::usage, [&] {

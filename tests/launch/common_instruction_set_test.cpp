@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -64,9 +65,7 @@ TEST(CommonInstructionSet, of_a_users_own_choice_must_run_on_all_ranks) {
   DeviceOptions options = cpu_options("avx512");
   const std::string message = message_of(
       Failure::usage, [&] { choose_common_instruction_set(all, options, all.rank() == 1 ? of_2013 : of_2017); });
-  EXPECT_EQ(message, all.size() == 1 ? "no error"
-                                     : "on n2 (rank 1) this processor does not run AVX-512 (--instruction-set avx512). "
-                                       "Use --instruction-set auto?");
+  expect_message(message, {"--instruction-set"});
   EXPECT_EQ(options.instruction_set, "avx512");
 }
 

@@ -11,6 +11,7 @@
 #include "recipe/fields.hpp"
 #include "runtime/plan_file.hpp"
 #include "support/field_examples.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -179,81 +180,66 @@ TEST_F(OptionsTest, the_recipe_is_printed_as_a_checkpoint_keeps_it) {
 TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
   struct Refusal {
     const char* arguments;
-    std::string message;
+    std::string subject;  // that the message names
   };
   const std::string models = "Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101.";
   const std::vector<Refusal> rows = {
       {"--model banana", "unknown model 'banana' (--model). " + models},
       {"--model renset18", "unknown model 'renset18' (--model). Did you mean resnet18? " + models},
-      {"--model lenet --zero-init-gamma",
-       "model 'lenet' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). "
-       "Leave out --zero-init-gamma."},
-      {"--image-size 128 --image-size-ramp 160:5:7",
-       "--image-size-ramp 160:5:7 begins with larger images than it ends with (--image-size 128). Begin with smaller "
-       "ones, or without a ramp: --image-size-ramp none."},
-      {"--image-size-ramp 160:7:5",
-       "--image-size-ramp: '160:7:5' is no ramp. Write FROM:START:END (160:65:76), with START no later than END, or "
-       "none"},
-      {"--epochs 3 --warmup 3",
-       "--warmup 3 does not fit a training of --epochs 3. Shorten the warm-up or train longer."},
-      {"--schedule step --milestones 3 2",
-       "the milestones of a step schedule must rise. Put them in order and name each once."},
-      {"--global-batch 64 --virtual-ranks 6",
-       "--global-batch 64 does not divide into 6 equal parts (virtual ranks). Nearest that does: 60 or 66."},
-      {"--batch-per-rank 32 --global-batch 64", "--global-batch excludes --batch-per-rank"},
-      {"--new-head", "--new-head requires --init-from"},
-      {"--epoks 3", "The following arguments were not expected: 3 --epoks"},
+      {"--model lenet --zero-init-gamma", "--zero-init-gamma"},
+      {"--image-size 128 --image-size-ramp 160:5:7", "--image-size-ramp"},
+      {"--image-size-ramp 160:7:5", "--image-size-ramp"},
+      {"--epochs 3 --warmup 3", "--warmup"},
+      {"--schedule step --milestones 3 2", ""},
+      {"--global-batch 64 --virtual-ranks 6", "--global-batch"},
+      {"--batch-per-rank 32 --global-batch 64", "--global-batch"},
+      {"--new-head", "--new-head"},
+      {"--epoks 3", "--epoks"},
 
       // Somebody who states what nothing reads believes in a training that there is not.
-      {"--optimizer adamw --lr 0.001 --momentum 0.8",
-       "--momentum: --optimizer adamw does not read it (sgd and lars do). Leave it out"},
-      {"--optimizer lars --lr 5 --no-decay-norm",
-       "--no-decay-norm: --optimizer lars does not read it (sgd and adamw do). Leave it out"},
-      {"--recipe rn50-mlperf --beta1 0.8", "--beta1: --optimizer lars does not read it (adamw does). Leave it out"},
-      {"--beta2 0.9", "--beta2: --optimizer sgd does not read it (adamw does). Leave it out"},
-      {"--shuffle-window 64", "--shuffle-window: --shuffle full does not read it (blocks does). Leave it out"},
-      {"--milestones 3", "--milestones: --schedule one-cycle does not read it (step does). Leave it out"},
+      {"--optimizer adamw --lr 0.001 --momentum 0.8", "--momentum"},
+      {"--optimizer lars --lr 5 --no-decay-norm", "--no-decay-norm"},
+      {"--recipe rn50-mlperf --beta1 0.8", "--beta1"},
+      {"--beta2 0.9", "--beta2"},
+      {"--shuffle-window 64", "--shuffle-window"},
+      {"--milestones 3", "--milestones"},
 
       // With the default, which is SGD's, AdamW would learn nothing.
-      {"--optimizer adamw", "--optimizer: it wants a learning rate of its own. State --lr (often 0.001)"},
-      {"--optimizer lars", "--optimizer: it wants a learning rate of its own. State --lr (often from 1 to 10)"},
-      {"--recipe rn50-mlperf --optimizer adamw",
-       "--optimizer: it wants a learning rate of its own. State --lr (often 0.001)"},
+      {"--optimizer adamw", "--optimizer"},
+      {"--optimizer lars", "--optimizer"},
+      {"--recipe rn50-mlperf --optimizer adamw", "--optimizer"},
 
       // The range was said to end at 17976931348623157081452742373170435...
-      {"--momentum nan", "--momentum: 'nan' is no number from 0 to 0.9999"},
-      {"--lr 0", "--lr: '0' is no number above 0 and up to 1000000000"},
-      {"--lr-factor -2", "--lr-factor: '-2' is no number above 0 and up to 1000000000"},
-      {"--bucket-mib 1025", "--bucket-mib: '1025' is no whole number from 0 to 1024"},
-      {"--batch-per-rank 0", "--batch-per-rank: '0' is no whole number from 1 to 2147483648"},
-      {"--label-smoothing 1", "--label-smoothing: '1' is no number from 0 to 0.999"},
-      {"--milestones 1 two", "--milestones: 'two' is no number from 0 to 1000000000"},
-      {"--cutout 0", "--cutout: '0' is no whole number from 1 to 4096"},
-      {"--mixup 0", "--mixup: '0' is no number above 0 and up to 100"},
-      {"--epochs 1.5", "--epochs: '1.5' is no whole number from 1 to 1000000"},
-      {"--keep-latest 0", "--keep-latest: '0' is no whole number from 1 to 1000000"},
+      {"--momentum nan", "--momentum"},
+      {"--lr 0", "--lr"},
+      {"--lr-factor -2", "--lr-factor"},
+      {"--bucket-mib 1025", "--bucket-mib"},
+      {"--batch-per-rank 0", "--batch-per-rank"},
+      {"--label-smoothing 1", "--label-smoothing"},
+      {"--milestones 1 two", "--milestones"},
+      {"--cutout 0", "--cutout"},
+      {"--mixup 0", "--mixup"},
+      {"--epochs 1.5", "--epochs"},
+      {"--keep-latest 0", "--keep-latest"},
       // 2^64 and -1 became 2^64 - 1.
-      {"--seed 18446744073709551616",
-       "--seed: '18446744073709551616' is no whole number from 0 to 18446744073709551615"},
-      {"--seed -1", "--seed: '-1' is no whole number from 0 to 18446744073709551615"},
+      {"--seed 18446744073709551616", "--seed"},
+      {"--seed -1", "--seed"},
 
-      {"--schedule linear", "--schedule: unknown value 'linear'. Known: constant, step, cosine, poly, one-cycle"},
-      {"--optimizer adam", "--optimizer: unknown value 'adam'. Did you mean adamw? Known: sgd, lars, adamw"},
-      {"--precision fp8", "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16"},
-      {"--reduce ring", "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared"},
-      {"--instruction-set avx",
-       "--instruction-set: unknown value 'avx'. Did you mean avx2? Known: auto, amx_bf16, avx512_bf16, avx512, avx2, "
-       "baseline"},
-      {"--convolutions fft", "--convolutions: unknown value 'fft'. Known: auto, direct"},
-      {"--checkpoint-every often",
-       "--checkpoint-every: 'often' is no interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)"},
-      {"--time-limit 90", "--time-limit: '90' is no time. Write 90s, 10min or 1.5h"},
-      {"--time-limit nan", "--time-limit: 'nan' is no time. Write 90s, 10min or 1.5h"},
-      {"--time-limit 1e400h", "--time-limit: '1e400h' is no time. Write 90s, 10min or 1.5h"},
+      {"--schedule linear", "--schedule"},
+      {"--optimizer adam", "--optimizer"},
+      {"--precision fp8", "--precision"},
+      {"--reduce ring", "--reduce"},
+      {"--instruction-set avx", "--instruction-set"},
+      {"--convolutions fft", "--convolutions"},
+      {"--checkpoint-every often", "--checkpoint-every"},
+      {"--time-limit 90", "--time-limit"},
+      {"--time-limit nan", "--time-limit"},
+      {"--time-limit 1e400h", "--time-limit"},
   };
   for (const Refusal& row : rows) {
-    EXPECT_EQ(parse(row.arguments), row.message) << row.arguments;
-    EXPECT_EQ(parse(row.arguments, "--print-recipe "), row.message) << row.arguments;
+    SCOPED_TRACE(row.arguments);
+    expect_message(parse(row.arguments), {row.subject});
+    expect_message(parse(row.arguments, "--print-recipe "), {row.subject});
   }
   const std::string words = parse("--recipe rn50-mlpref");
   EXPECT_TRUE(
@@ -279,7 +265,7 @@ TEST_F(OptionsTest, spaces_and_no_text_are_no_number) {
       app_.parse(reversed);
       FAIL() << "'" << text << "' is taken";
     } catch (const CLI::ParseError& error) {
-      EXPECT_EQ(error.what(), "--epochs: '" + text + "' is no whole number from 1 to 1000000");
+      expect_message(error.what(), {"--epochs", text});
     }
   }
 }

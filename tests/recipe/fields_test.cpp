@@ -13,7 +13,7 @@
 
 #include "device/cpu/cpu_device.hpp"
 #include "support/field_examples.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 
@@ -135,18 +135,18 @@ TEST(FieldsTest, what_is_no_value_of_a_field_is_refused_in_json) {
   };
   EXPECT_EQ(answer("epochs", 3), "");
   EXPECT_EQ(answer("epochs", 3.0), "");
-  EXPECT_EQ(answer("epochs", 0), "'0' is no whole number from 1 to 1000000");
-  EXPECT_EQ(answer("epochs", -1), "'-1' is no whole number from 1 to 1000000");
-  EXPECT_EQ(answer("epochs", "3"), "\"3\" is no value of it");
-  EXPECT_EQ(answer("epochs", true), "true is no value of it");
-  EXPECT_EQ(answer("epochs", nullptr), "it is not stated");
-  EXPECT_EQ(answer("epochs", {1, 2}), "[1,2] is no value of it");
-  EXPECT_EQ(answer("nesterov", 1), "1 is no value of it");
-  EXPECT_EQ(answer("schedule", "linear"), "unknown value 'linear'. Known: constant, step, cosine, poly, one-cycle");
-  EXPECT_EQ(answer("milestones", {1, "two"}), "\"two\" is no value of it");
-  EXPECT_EQ(answer("milestones", nlohmann::json::object()), "{} is no value of it");
-  EXPECT_EQ(answer("time-limit", "90"), "'90' is no time. Write 90s, 10min or 1.5h");
-  EXPECT_EQ(answer("output", ""), "'' names no folder (is a variable unset?)");
+  expect_message(answer("epochs", 0), {"0", "1000000"});
+  expect_message(answer("epochs", -1), {"-1", "1000000"});
+  expect_message(answer("epochs", "3"), {});
+  expect_message(answer("epochs", true), {});
+  expect_message(answer("epochs", nullptr), {});
+  expect_message(answer("epochs", {1, 2}), {});
+  expect_message(answer("nesterov", 1), {});
+  expect_message(answer("schedule", "linear"), {"linear"});
+  expect_message(answer("milestones", {1, "two"}), {});
+  expect_message(answer("milestones", nlohmann::json::object()), {});
+  expect_message(answer("time-limit", "90"), {"90"});
+  expect_message(answer("output", ""), {});
 }
 
 TEST(FieldsTest, colours_are_stated_at_once_or_one_after_another) {
@@ -160,9 +160,7 @@ TEST(FieldsTest, colours_are_stated_at_once_or_one_after_another) {
   EXPECT_EQ(read("0.4"), std::pair(ColorJitter({0.4F, 0.4F, 0.4F}), std::string("0.4")));
   EXPECT_EQ(read("0.4,0.40,4e-1").second, "0.4");
   EXPECT_EQ(read("0,0.3,1"), std::pair(ColorJitter({0, 0.3F, 1}), std::string("0,0.3,1")));
-  EXPECT_EQ(field.validation_error("0.4,0.4"),
-            "'0.4,0.4' is neither a number from 0 to 1 nor three. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast "
-            "and saturation");
+  expect_message(field.validation_error("0.4,0.4"), {"0.4,0.4"});
   for (const char* text : {"", ",", "0.4,", "0.4,0.4,0.4,", "0.1,0.1,0.1,0.1", "1.1", "-0.1", "0.4 0.4 0.4", "nan"}) {
     EXPECT_NE(field.validation_error(text), "") << text;
   }
@@ -246,10 +244,7 @@ TEST(RunOptionsTest, a_device_that_was_opened_for_another_recipe_is_refused) {
   settings.recipe.arithmetic.tf32 = true;  // which a CPU leaves out
   EXPECT_NO_THROW(require_follows(*device, settings.recipe));
   settings.recipe.arithmetic.precision = DType::bf16;
-  EXPECT_EQ(message_of(Failure::usage, [&] { require_follows(*device, settings.recipe); }),
-            device->description() +
-                " was opened for another recipe (its results would be rounded otherwise). Open it by "
-                "device_options(recipe, run).");
+  expect_error(Failure::usage, {device->description()}, [&] { require_follows(*device, settings.recipe); });
 }
 
 TEST(RunOptionsTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_rounded) {
@@ -259,8 +254,7 @@ TEST(RunOptionsTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_ro
   settings.recipe.batch.virtual_ranks = 4;
   EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::reproducible);
   settings.recipe.wire = DType::bf16;
-  EXPECT_EQ(message_of(Failure::usage, [&] { all_reduce_options(settings.recipe, settings.run); }),
-            "--virtual-ranks sums gradients exactly, --wire bf16 rounds them. Leave out one of the two.");
+  expect_error(Failure::usage, {"--virtual-ranks"}, [&] { all_reduce_options(settings.recipe, settings.run); });
 }
 
 }  // namespace

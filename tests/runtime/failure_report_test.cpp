@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -54,7 +55,7 @@ TEST_F(FailureReportTest, has_every_field) {
   EXPECT_EQ(said["rank"], 3);
   EXPECT_EQ(said["host"], "gpu07");
   EXPECT_EQ(said["step"], 412);
-  EXPECT_EQ(said["sentence"], "loss is nan at step 412 (learning rate 3.2). Lower --lr.");
+  expect_message(said["sentence"], {"--lr", "412"});
   EXPECT_GE(said["time"], before);
   EXPECT_EQ(said.size(), 7U);
   EXPECT_EQ(files(), 1) << "no temporary file stays";
@@ -212,7 +213,7 @@ TEST_F(FailureReportTest, refuses_a_path_too_long_to_be_kept_ready) {
     FAIL() << "no signal handler can hold that";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_EQ(error.what(), "the path '/" + std::string(5000, 'x') + "' is too long. Choose a shorter one.");
+    expect_message(error.what(), {});
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/io/file.hpp"
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -119,11 +120,10 @@ TEST_F(PlanFileTest, leaves_nothing_behind_without_a_folder) {
 }
 
 TEST_F(PlanFileTest, refuses_what_is_no_plan) {
-  EXPECT_EQ(refusal(""), "its first line is not 'lockstep kernel plan 1'");
-  EXPECT_EQ(refusal("{}\n"), "its first line is not 'lockstep kernel plan 1'");
-  EXPECT_EQ(refusal("lockstep kernel plan 2\n" + conditions + "\nchoices: 0\n"),
-            "its first line is not 'lockstep kernel plan 1'");
-  EXPECT_EQ(refusal("lockstep kernel plan 1\ncpu: another\nchoices: 1\n" + a), "it is not for '" + conditions + "'");
+  expect_message(refusal(""), {});
+  expect_message(refusal("{}\n"), {});
+  expect_message(refusal("lockstep kernel plan 2\n" + conditions + "\nchoices: 0\n"), {});
+  expect_message(refusal("lockstep kernel plan 1\ncpu: another\nchoices: 1\n" + a), {conditions});
 }
 
 TEST_F(PlanFileTest, refuses_a_plan_that_is_cut_or_changed) {
@@ -139,10 +139,7 @@ TEST_F(PlanFileTest, refuses_a_plan_that_is_cut_or_changed) {
 }
 
 TEST_F(PlanFileTest, refuses_a_file_without_end) {
-  EXPECT_EQ(refusal(std::string(std::size_t{5} << 20, 'x')),
-            "'" + file().path().string() +
-                "' is larger than 4195840 bytes (no such file is expected to be). Is it the "
-                "right file?");
+  expect_message(refusal(std::string(std::size_t{5} << 20, 'x')), {file().path().string(), "4195840"});
 }
 
 TEST_F(PlanFileTest, does_not_wait_for_a_pipe) {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -51,14 +51,12 @@ TEST_F(StopAgreementTest, what_rank_0_waits_for_is_waited_for) {
 }
 
 TEST_F(StopAgreementTest, what_rank_0_refuses_all_refuse) {
-  EXPECT_EQ(message_of(Failure::usage,
-                       [&] {
-                         stops_.wait_for_rank_0([](const std::function<void()>& look) {
-                           look();
-                           throw Error(Failure::usage, "'runs/a' belongs to another run.");
-                         });
-                       }),
-            "'runs/a' belongs to another run.");
+  expect_error(Failure::usage, {"runs/a"}, [&] {
+    stops_.wait_for_rank_0([](const std::function<void()>& look) {
+      look();
+      throw Error(Failure::usage, "'runs/a' belongs to another run.");
+    });
+  });
 }
 
 // Rank 0 waited for half a minute to know whose a lock was, and the others for rank 0, deaf to whoever asked them.

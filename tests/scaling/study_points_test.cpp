@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -33,14 +34,8 @@ TEST(StudyPoints, one_thing_is_varied_at_a_time) {
 }
 
 TEST(StudyPoints, what_cannot_be_is_refused) {
-  EXPECT_EQ(message_of(Failure::usage, [] { plan_points(std::vector{8}, 4, 32, 32); }),
-            "cannot measure 8 ranks in a job of 4 (--ranks). Start more, or name fewer.");
-  EXPECT_EQ(message_of(Failure::usage,
-                       [] {
-                         plan_points(std::vector{1, 3}, 4, 32, 32);
-                       }),
-            "a global batch of 32 does not divide among 3 ranks (--global-batch is shared by all of them). Take a "
-            "multiple of 3.");
+  expect_error(Failure::usage, {"--ranks"}, [] { plan_points(std::vector{8}, 4, 32, 32); });
+  expect_error(Failure::usage, {"--global-batch", "32"}, [] { plan_points(std::vector{1, 3}, 4, 32, 32); });
   EXPECT_THAT(message_of(Failure::usage,
                          [] {
                            usual_strong_batch(32, std::vector{997, 991, 983});

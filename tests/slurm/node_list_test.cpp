@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -29,7 +30,7 @@ TEST(NodeListTest, names_ranges_and_several_brackets) {
 }
 
 TEST(NodeListTest, what_is_no_list_is_refused_with_its_place) {
-  EXPECT_EQ(refusal_of("n[1-3"), "'n[1-3' is no list of nodes as Slurm writes it (n[1-3,7]), from its place 6 on");
+  expect_message(refusal_of("n[1-3"), {"n[1-3"});
   for (const char* wrong : {"n[3-1]", "n[]", "n[1-]", "n[-1]", "n[1,]", "n]", "a,", ",a", "a,,b", "a b", "a;b", "$(a)",
                             "a\nb", "n[1-2", "n[0x1]", "n[1234567890]", "n[1-2]]"}) {
     EXPECT_NE(refusal_of(wrong).find("is no list of nodes"), std::string::npos) << wrong;

@@ -1,13 +1,14 @@
 #include "support/messages.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
-#include <set>
 
 namespace lockstep {
 namespace {
@@ -30,15 +31,30 @@ std::string approved_form(const std::string& message) {
   return std::regex_replace(text, line, "\\n");
 }
 
-const std::set<std::string>& approved_in(const std::string& room) {
-  static std::map<std::string, std::set<std::string>> rooms;
+// "RecipeTest.a_batch_is_refused 2": the second message of that test.
+std::string place_of_message() {
+  static std::map<std::string, int> counts;
+  const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+  const std::string name = test == nullptr ? "" : fmt::format("{}.{}", test->test_suite_name(), test->name());
+  return fmt::format("{} {}", name, ++counts[name]);
+}
+
+// The sentences of a room by place; ranks of a test may have different ones.
+const std::multimap<std::string, std::string>& approved_in(const std::string& room) {
+  static std::map<std::string, std::multimap<std::string, std::string>> rooms;
   const auto known = rooms.find(room);
   if (known != rooms.end()) return known->second;
-  std::set<std::string>& sentences = rooms[room];
+  std::multimap<std::string, std::string>& sentences = rooms[room];
   std::ifstream file(fs::path(LOCKSTEP_TESTS_FOLDER) / room / "messages.txt");
+  std::string test;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("# Not rendered")) break;
-    sentences.insert(line);
+    const std::size_t number = line.find_first_not_of(' ');
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("  ") && colon != std::string::npos) {
+      sentences.emplace(test + ' ' + line.substr(number, colon - number), line.substr(colon + 2));
+    } else {
+      test = line;
+    }
   }
   return sentences;
 }
@@ -51,13 +67,17 @@ void expect_message(const std::string& message, Subjects subjects, const std::so
     EXPECT_NE(message.find(subject), std::string::npos) << "it does not name '" << subject << "'";
   }
   const std::string room = room_of(where);
+  const std::string place = place_of_message();
   const std::string form = approved_form(message);
   if (const char* const folder = std::getenv("LOCKSTEP_APPROVE_MESSAGES")) {
-    std::ofstream(fs::path(folder) / room, std::ios::app) << form + '\n';
+    std::ofstream(fs::path(folder) / room, std::ios::app) << fmt::format("{}\t{}\n", place, form);
     return;
   }
-  EXPECT_TRUE(approved_in(room).contains(form))
-      << "not in tests/" << room << "/messages.txt. If the sentence is right: tests/approve_messages.py " << room;
+  const auto [first, last] = approved_in(room).equal_range(place);
+  EXPECT_TRUE(std::any_of(first, last, [&](const auto& approved) { return approved.second == form; }))
+      << "not in tests/" << room << "/messages.txt at '" << place << "'"
+      << (first == last ? "" : ", where it is:\n  " + first->second)
+      << "\nIf the message is right: tests/approve_messages.py " << room;
 }
 
 void expect_failure_class(Failure expected, const Error* error, const std::source_location& where) {

@@ -15,8 +15,8 @@ namespace lockstep {
 
 using Subjects = std::initializer_list<std::string_view>;
 
-// Fails unless `message` contains each of `subjects` and is approved. The approved form has {folder} for temporary
-// folders and {names} for lists after "Known: ".
+// Fails unless `message` contains each of `subjects` and is the sentence that is approved for this call: the n-th of
+// its test. The approved form has {folder} for temporary folders and {names} for lists after "Known: ".
 void expect_message(const std::string& message, Subjects subjects,
                     const std::source_location& where = std::source_location::current());
 

@@ -11,6 +11,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -95,8 +96,7 @@ TEST_F(MetricsLogTest, a_file_that_an_editor_wrote_anew_is_gone_on_with) {
 // A pipe made the start wait for ever; a link led out of the folder.
 TEST_F(MetricsLogTest, neither_a_pipe_nor_a_link_is_written_to) {
   ::mkfifo(file_.c_str(), 0666);
-  EXPECT_EQ(message_of(Failure::usage, [&] { MetricsLog log(lock_); }),
-            "'" + file_.string() + "' is no regular file (--output). Remove it.");
+  expect_error(Failure::usage, {"--output", file_.string()}, [&] { MetricsLog log(lock_); });
   std::filesystem::remove(file_);
   const std::filesystem::path target = folder_.path() / "target";
   std::ofstream(target) << "mine";

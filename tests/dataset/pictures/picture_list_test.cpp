@@ -9,6 +9,7 @@
 #include <set>
 
 #include "dataset/pictures/listed_folder.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -125,34 +126,21 @@ TEST_F(PictureListTest, names_may_hold_anything) {
 TEST_F(PictureListTest, a_class_that_is_tested_must_be_learned) {
   write("train/cat/a.jpg");
   write("test/dog/b.jpg");
-  EXPECT_EQ(usage_text(), "'" + (root() / "test/dog").string() + "' is a class that '" + (root() / "train").string() +
-                              "' does not have (a class must be learned before it is tested). Move it, or leave it "
-                              "out with --skip.");
+  expect_message(usage_text(), {"--skip"});
 }
 
 TEST_F(PictureListTest, what_was_meant_for_tests_alone_is_refused) {
   write("val/cat/a.jpg");
   write("val/dog/b.jpg");
-  EXPECT_EQ(usage_text(), "'" + (root() / "val").string() +
-                              "' has folders of its own and no train/ beside it (it would become one class). Name '" +
-                              (root() / "val").string() +
-                              "' itself as --source, and test its training split: evaluate --split train. If it is "
-                              "a class, add --allow split-names.");
+  expect_message(usage_text(), {"--source"});
   write("test.list");
-  EXPECT_EQ(usage_text(), "'" + (root() / "test.list").string() +
-                              "' has no train.list beside it (a test set is made together with a training set). Write "
-                              "one.");
+  expect_message(usage_text(), {});
 }
 
 TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
   EXPECT_THAT(usage_text(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
   write("a.jpg");
-  EXPECT_EQ(
-      usage_text(),
-      "'" + root().string() +
-          "' holds no pictures in class folders (--source); left out: 'a.jpg' lies outside the class folders. It is "
-          "to hold a folder of pictures for each class, or "
-          "train/ and test/ with such folders, or train.list.");
+  expect_message(usage_text(), {"--source", root().string(), "a.jpg"});
   fs::create_symlink(folder_.path(), root() / "ant");
   EXPECT_THAT(
       usage_text(),

@@ -9,6 +9,7 @@
 #include "base/text/json_text.hpp"
 #include "slurm/roles/small_cluster.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -69,26 +70,20 @@ TEST(ClusterTest, a_world_is_all_instances_of_all_roles_that_name_it) {
 }
 
 TEST(ClusterTest, each_mistake_is_named) {
-  EXPECT_EQ(refusal([](Json& json) { json["format"] = 2; }), "it has no 'format' of 1");
-  EXPECT_EQ(refusal([](Json& json) { json.erase("job"); }), "it has no 'job'");
-  EXPECT_EQ(refusal([](Json& json) { json["job"]["name"] = 1; }), "its 'name' is no text");
-  EXPECT_EQ(refusal([](Json& json) { json["job"]["user"] = std::string("a\0b", 3); }), "its 'user' has a zero byte");
-  EXPECT_EQ(refusal([](Json& json) { json["attempt"] = -1; }), "its 'attempt' is no count");
-  EXPECT_EQ(
-      refusal([](Json& json) { json["roles"][0]["name"] = "a b"; }),
-      "'a b' cannot be the name of a role (it becomes part of variables' names). Use a letter or _, then letters, "
-      "digits and _, at most 64 in all");
-  EXPECT_EQ(refusal([](Json& json) { json["instances"].erase(0); }), "its 'instances' are not those of its roles");
-  EXPECT_EQ(refusal([](Json& json) { json["instances"][0]["role"] = "worker"; }),
-            "its 'instances' are not in the order of its roles");
-  EXPECT_EQ(refusal([](Json& json) { json["instances"][0]["host"] = "n1;reboot"; }), "its 'host' is no name of a host");
-  EXPECT_EQ(refusal([](Json& json) { json["instances"][0]["address"] = "n1"; }), "its 'address' is no address");
-  EXPECT_EQ(refusal([](Json& json) { json["instances"][0]["ports"].erase("rpc"); }), "it has no 'rpc'");
-  EXPECT_EQ(refusal([](Json& json) { json["instances"][0]["ports"]["rpc"] = Json::array({1}); }),
-            "its ports 'rpc' are no list of 2");
+  expect_message(refusal([](Json& json) { json["format"] = 2; }), {"format"});
+  expect_message(refusal([](Json& json) { json.erase("job"); }), {"job"});
+  expect_message(refusal([](Json& json) { json["job"]["name"] = 1; }), {"name"});
+  expect_message(refusal([](Json& json) { json["job"]["user"] = std::string("a\0b", 3); }), {"user"});
+  expect_message(refusal([](Json& json) { json["attempt"] = -1; }), {"attempt"});
+  expect_message(refusal([](Json& json) { json["roles"][0]["name"] = "a b"; }), {"a b", "64"});
+  expect_message(refusal([](Json& json) { json["instances"].erase(0); }), {"instances"});
+  expect_message(refusal([](Json& json) { json["instances"][0]["role"] = "worker"; }), {"instances"});
+  expect_message(refusal([](Json& json) { json["instances"][0]["host"] = "n1;reboot"; }), {"host"});
+  expect_message(refusal([](Json& json) { json["instances"][0]["address"] = "n1"; }), {"address"});
+  expect_message(refusal([](Json& json) { json["instances"][0]["ports"].erase("rpc"); }), {"rpc"});
+  expect_message(refusal([](Json& json) { json["instances"][0]["ports"]["rpc"] = Json::array({1}); }), {"rpc"});
   for (const int port : {0, 65536, -1}) {
-    EXPECT_EQ(refusal([&](Json& json) { json["instances"][0]["ports"]["rpc"][0] = port; }),
-              "its ports 'rpc' are no numbers from 1 to 65535");
+    expect_message(refusal([&](Json& json) { json["instances"][0]["ports"]["rpc"][0] = port; }), {"rpc", "65535"});
   }
 }
 

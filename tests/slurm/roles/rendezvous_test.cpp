@@ -11,7 +11,7 @@
 #include "base/net/link_seal.hpp"
 #include "slurm/roles/rendezvous_messages.hpp"
 #include "slurm/roles/small_cluster.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/network/door.hpp"
 
@@ -126,11 +126,8 @@ TEST(RendezvousTest, a_run_roles_that_does_not_answer_is_told) {
     point = Rendezvous(roles, steps_of(roles)).point_of(0);
   }
   point.addresses = {"127.0.0.1"};
-  EXPECT_EQ(
-      message_of(Failure::out_of_step,
-                 [&] { join_rendezvous(point, {.host = "n1", .interface = "", .patience = std::chrono::seconds(1)}); }),
-      "this task cannot become an instance: the job's run_roles does not answer at port " + std::to_string(point.port) +
-          " of 127.0.0.1 (run_roles waits for all of them). Its own words say more.");
+  expect_error(Failure::out_of_step, {std::to_string(point.port)},
+               [&] { join_rendezvous(point, {.host = "n1", .interface = "", .patience = std::chrono::seconds(1)}); });
 }
 
 TEST(RendezvousTest, a_run_roles_that_gives_up_is_told) {
@@ -141,9 +138,7 @@ TEST(RendezvousTest, a_run_roles_that_gives_up_is_told) {
     task = start_task(desk.point_of(0), 0);
     ASSERT_TRUE(attend_until(desk, [&] { return desk.describe_missing() == "worker[1]"; }));
   }
-  EXPECT_EQ(message_of(Failure::out_of_step, [&] { task.get(); }),
-            "this task cannot become an instance: run_roles has given up (run_roles waits for all of them). Its own "
-            "words say more.");
+  expect_error(Failure::out_of_step, {}, [&] { task.get(); });
 }
 
 // Somebody between the two changes what is said.
@@ -169,9 +164,7 @@ TEST(RendezvousTest, a_changed_line_is_told) {
   std::string line = seal.seal(reservation_text({0, {{"ssh", 1}}}));
   line.back() = ' ';
   socket->send(line);
-  EXPECT_EQ(message_of(Failure::out_of_step, [&] { task.get(); }),
-            "this task cannot become an instance: what run_roles sent was changed on its way (run_roles waits for all "
-            "of them). Its own words say more.");
+  expect_error(Failure::out_of_step, {}, [&] { task.get(); });
 }
 
 // Whoever connected was told the addresses and ports of all instances and the path of the checkpoint, and the token
@@ -195,10 +188,7 @@ TEST(RendezvousTest, an_unauthenticated_peer_learns_nothing_and_the_job_begins) 
   std::future<JoinedTask> other = start_task(of_another_job, 0, std::chrono::seconds(1));
   tasks.push_back(start_task(point, 0));
   ASSERT_TRUE(attend_until(desk, [&] { return is_ready(other) && desk.describe_missing() == "worker[1]"; }));
-  EXPECT_EQ(message_of(Failure::out_of_step, [&] { other.get(); }),
-            "this task cannot become an instance: the job's run_roles does not answer at port " +
-                std::to_string(point.port) +
-                " of 127.0.0.1 (run_roles waits for all of them). Its own words say more.");
+  expect_error(Failure::out_of_step, {std::to_string(point.port)}, [&] { other.get(); });
   tasks.push_back(start_task(point, 1));
   unauthenticated.push_back(come_to(point));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_joined(); }));
@@ -258,9 +248,7 @@ TEST(RendezvousTest, the_interface_of_a_users_choice_has_to_have_an_address) {
   };
   auto task = join_over("ib7");
   attend_until(desk, [&] { return is_ready(task); });
-  EXPECT_EQ(message_of(Failure::usage, [&] { task.get(); }),
-            "the network interface 'ib7' has no IPv4 address here (LOCKSTEP_INTERFACE: instances would not find each "
-            "other). Name another.");
+  expect_error(Failure::usage, {"ib7"}, [&] { task.get(); });
   auto loopback = join_over("lo");
   ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_joined(); }));
   Cluster cluster;

@@ -7,6 +7,7 @@
 
 #include "base/io/file.hpp"
 #include "files/folder/folder_lock.hpp"
+#include "support/messages.hpp"
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/monitoring/evaluation_list.hpp"
@@ -99,8 +100,7 @@ TEST_F(CheckpointFeedTest, a_file_that_is_no_list_is_refused_and_stays) {
   for (const std::string text :
        {"notes\n", "{\"step\":1}\n", "{\"step\":1,\"weights_hash\":\"a\"}\n[1]\n", "\n", "{\"st"}) {
     write("r20.evaluations.test.jsonl", text);
-    EXPECT_EQ(error_sentence([&] { EvaluationList{file}; }, Failure::usage),
-              "'" + file.string() + "' exists and is no list of evaluations (it would be lost). Move it elsewhere.");
+    expect_message(error_sentence([&] { EvaluationList{file}; }, Failure::usage), {file.string()});
     EXPECT_EQ(read_file(file, 1 << 12), text);
   }
 }

@@ -6,7 +6,7 @@
 #include "picture/golden_pictures.hpp"
 #include "picture/picture_fault.hpp"
 #include "picture/resize.hpp"
-#include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "train/evaluation/model_fit.hpp"
 
 namespace lockstep::testing {
@@ -105,16 +105,8 @@ TEST(PicturePreparationTest, pictures_are_resized_as_the_model_says_of_its_tests
 }
 
 TEST(PicturePreparationTest, a_size_that_cannot_be_is_refused) {
-  EXPECT_EQ(message_of(Failure::usage,
-                       [] {
-                         PicturePreparation(model_of({32, 32, 3}), 31);
-                       }),
-            "--resize 31 is smaller than the 32 x 32 pixels that the model takes. Choose a larger one.");
-  EXPECT_EQ(message_of(Failure::usage,
-                       [] {
-                         PicturePreparation(model_of({32, 32, 2}), 32);
-                       }),
-            "the model takes pictures of 2 channels (files have one or three). Choose another model.");
+  expect_error(Failure::usage, {"--resize", "31"}, [] { PicturePreparation(model_of({32, 32, 3}), 31); });
+  expect_error(Failure::usage, {}, [] { PicturePreparation(model_of({32, 32, 2}), 32); });
 }
 
 }  // namespace
