@@ -41,16 +41,17 @@ TEST(ThreadsTest, a_fair_share_is_no_reason_to_warn) {
 }
 
 TEST(ThreadsTest, warns_of_more_threads_than_cores) {
-  expect_message(thread_warnings({.node_cores = 8, .allowed_cores = 8, .node_ranks = 2, .sharing_ranks = 2}, 6),
+  expect_message(thread_warnings({.node_cores = 8, .allowed_cores = 8, .node_ranks = 2, .sharing_ranks = 2}, 6).at(0),
                  {"--threads"});
 }
 
 TEST(ThreadsTest, warns_of_more_ranks_than_cores) {
-  expect_message(thread_warnings({.node_cores = 2, .allowed_cores = 2, .node_ranks = 4, .sharing_ranks = 4}, 1), {});
+  expect_message(thread_warnings({.node_cores = 2, .allowed_cores = 2, .node_ranks = 4, .sharing_ranks = 4}, 1).at(0),
+                 {});
 }
 
 TEST(ThreadsTest, warns_of_a_rank_bound_to_one_core_of_many) {
-  expect_message(thread_warnings({.node_cores = 16, .allowed_cores = 1, .node_ranks = 2, .sharing_ranks = 1}, 1),
+  expect_message(thread_warnings({.node_cores = 16, .allowed_cores = 1, .node_ranks = 2, .sharing_ranks = 1}, 1).at(0),
                  {"--bind-to", "16"});
 }
 
