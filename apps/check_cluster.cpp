@@ -35,28 +35,30 @@ struct CheckOptions {
 
   void declare(CLI::App& app) {
     app.description(
-        "Looks at the nodes and ranks of a job before it begins: who computes slowly, whose clock or network is off, "
-        "whether sums over ranks are right and fast, whether there is room for two checkpoints. Ends with 71 where "
-        "nodes are to blame, and names them; with 1 where something else is wrong; else with 0.");
+        "Checks the nodes of a job before it starts: computing speed, clocks, network, all-reduces, and space for two "
+        "checkpoints. Exit code: 71 if nodes are at fault, which it names; 1 for other problems; else 0.");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
-    app.add_option("--output", output, "The folder that the job will write into, or one above it")
+    app.option_defaults()->group("Checks");
+    app.add_option("--output", output, "Folder that the job will write to, or a folder above it")
         ->capture_default_str()
         ->type_name("FOLDER");
-    app.add_option("--model", model, "Whose steps are computed and whose gradients are summed: " + known_models())
+    app.add_option("--model", model, "Network whose steps and gradient sums are measured: " + known_models())
         ->capture_default_str()
         ->type_name("NAME");
-    add_number(app, "--image-size", image_size, count, "Height and width")->type_name("PIXELS");
-    add_number(app, "--batch", batch, count, "Samples of each rank in a step")->type_name("SAMPLES");
-    app.add_option("--floors", floors, "What must be reached, at least: a file that --write-floors wrote")
+    add_number(app, "--image-size", image_size, count, "Height and width of the input")->type_name("PIXELS");
+    add_number(app, "--batch", batch, count, "Samples per rank and step")->type_name("SAMPLES");
+    app.add_option("--floors", floors, "File with minimum values, from --write-floors; the check fails below them")
         ->type_name("FILE");
+    app.option_defaults()->group("Results");
     add_result(app, "--write-floors", new_floors, require_place_for_floors,
-               "Where to write four fifths of what is measured now, for later checks to be held against");
+               "Write 80 % of the measured values to this file, as the minimum for later checks");
     add_result(app, "--json", json, require_place_for_cluster,
-               "Where to write all that was measured and found, as one JSON object");
-    add_number(app, "--hang-timeout", hang_timeout, {0, 1e9},
-               "How long a rank may stand still before it is named and the check ends with 76; 0: for ever")
-        ->type_name("SECONDS");
+               "Write all measurements and findings to this file, as JSON");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
+    app.option_defaults()->group(heading_of(FieldGroup::monitoring));
+    add_number(app, "--hang-timeout", hang_timeout, {0, 1e9},
+               "End the check with 76 if a rank makes no progress for this long, and name it; 0: never")
+        ->type_name("SECONDS");
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
   double hang_timeout_seconds() const { return hang_timeout; }

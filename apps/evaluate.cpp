@@ -50,39 +50,41 @@ struct EvaluateOptions {
   Settings settings;  // of the device, of image preprocessing, and of test-time augmentation
 
   void declare(CLI::App& app) {
-    app.description("Tests a trained model on a data set.");
+    app.description("Evaluates a trained model on a data set: accuracy, accuracy per class, and confusions.");
+    app.option_defaults()->group(heading_of(FieldGroup::model));
     CLI::Option* const file =
         app.add_option(
                "--model-file", model_file,
-               "A model file or a checkpoint of train_cifar; the output folder of a training: its model-best.h5, "
-               "its best checkpoint or else its model.h5; or weights that another program wrote (safetensors, or HDF5 "
-               "with a data set for "
-               "each tensor)")
+               "Model file, checkpoint, output folder of a training (its best model), or another program's weights "
+               "(safetensors, HDF5)")
             ->type_name("FILE");
     CLI::Option* const follow =
         app.add_option(
                "--follow", followed,
-               "The output folder of a training: test each of its checkpoints as it appears, until the training "
-               "has ended, and keep the list in FOLDER.evaluations.SPLIT.jsonl")
+               "Evaluate each new checkpoint of the training with this output folder until it ends; append results to "
+               "FOLDER.evaluations.SPLIT.jsonl")
             ->type_name("FOLDER")
             ->excludes(file);
-    app.add_option("--model", model, "The model that another program's weights are of: " + known_models())
+    app.add_option("--model", model, "Network of the weights, if another program wrote them: " + known_models())
         ->type_name("NAME")
         ->excludes(follow);
+    app.option_defaults()->group(heading_of(FieldGroup::data));
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
-    add_choice(app, "--split", splits, split, "Part of the data set");
-    add_result(app, "--predictions", predictions, require_place_for_table,
-               "Where to write one line for each sample: number, label, prediction, their names. Comma-separated (RFC "
-               "4180, lines end in LF); tab-separated where FILE ends in .tsv")
+    add_choice(app, "--split", splits, split, "Split to evaluate");
+    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads per rank that read samples")
+        ->type_name("THREADS");
+    app.option_defaults()->group(heading_of(FieldGroup::output));
+    add_result(
+        app, "--predictions", predictions, require_place_for_table,
+        "Write index, label, prediction and class names of each sample to this file: CSV, or tab-separated if it "
+        "ends in .tsv")
         ->excludes(follow);
     add_result(app, "--json", json, require_place_for_evaluation,
-               "Where to write the result as one JSON object, with all counts")
+               "Write the result with all counts to this file, as JSON")
         ->excludes(follow);
     add_result(app, "--logits", logits, require_place_for_logits,
-               "Where to write what the model gives for each sample before softmax, and the labels, as HDF5")
+               "Write the logits and labels of all samples to this file, as HDF5")
         ->excludes(follow);
-    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
-        ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::staging, FieldGroup::device, FieldGroup::resizing, FieldGroup::testing});
     hang_timeout.declare(app);
   }

@@ -48,16 +48,14 @@ struct ExportOptions {
   std::filesystem::path safetensors;
 
   void declare(CLI::App& app) {
-    app.description("Writes a trained model for other programs.");
-    app.add_option(
-           "MODEL", model,
-           "Written by train_cifar: a model file or a checkpoint; or the output folder of a training: its best model")
+    app.description("Exports a trained model to ONNX or safetensors.");
+    app.add_option("MODEL", model, "Model file, checkpoint, or output folder of a training (its best model)")
         ->required()
         ->type_name("FILE");
     add_result(app, "--onnx", onnx, require_place_for_onnx,
-               "Where to write the network with its weights: from pixels / 255 to logits, batches of any size");
+               "Write the network with its weights to this file. Input: pixels / 255, any batch size; output: logits");
     add_result(app, "--safetensors", safetensors, require_place_for_safetensors,
-               "Where to write the weights alone, under torchvision's names");
+               "Write the weights to this file, under torchvision's names");
   }
 };
 

@@ -41,19 +41,21 @@ struct InspectOptions {
   Settings settings;  // of image preprocessing
 
   void declare(CLI::App& app) {
-    app.description("Says what a shard, a manifest, a model file, a checkpoint or the folder of a training holds.");
-    app.add_option("FILE", file,
-                   "A shard (.h5), manifest.json, a data set's folder, a model file or a checkpoint (.h5), a "
-                   "training's folder, or weights that another program wrote (safetensors, HDF5)")
+    app.description(
+        "Prints the contents of a data set, shard, model, checkpoint, training folder or pretrained weights.");
+    app.add_option(
+           "FILE", file,
+           "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training, or another "
+           "program's weights (safetensors, HDF5)")
         ->required()
         ->type_name("FILE");
-    add_result(app, "--pictures", pictures, require_place_for_pictures,
-               "Of a data set (its folder, or a split's): draw the first images of a training, or of a test on the "
-               "splits for tests, as the network is given them, with the options below, into this PNG file, and "
-               "print their labels alone");
+    add_result(
+        app, "--pictures", pictures, require_place_for_pictures,
+        "Draw the first training images of a data set (test split: evaluation images) into this PNG file, as the "
+        "options below prepare them");
     declare_recipe(app, settings);
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
-               "Of sample order and augmentation");
+               "Seed of sample order and augmentation");
     declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
   }
 };

@@ -38,10 +38,11 @@ struct AttemptOptions {
   std::string partition_nodes;
 
   void declare(CLI::App& app) {
-    app.description("Says how an attempt of a job begins, and what becomes of the job when it has ended.");
+    app.description(
+        "Decides how an attempt of a job begins, and whether the job is retried afterwards. Used by job.sh.");
     app.require_subcommand(1);
     declare_both(*app.add_subcommand("begin", "Before the ranks start"));
-    CLI::App* const end = app.add_subcommand("end", "When they have ended");
+    CLI::App* const end = app.add_subcommand("end", "After the ranks have ended");
     end->callback([this] { moment = Moment::end; });
     declare_both(*end);
     declare_end(*end);
@@ -51,24 +52,26 @@ struct AttemptOptions {
   void declare_both(CLI::App& app) {
     app.add_option("--attempts", place.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
     app.add_option("--log", place.log, "The job's log")->required()->type_name("FILE");
-    app.add_option("--checkpoints", place.checkpoints, "Where the program keeps its own")->type_name("DIR");
-    add_number(app, "--retry-count", policy.retry_count, {0, max_attempts}, "Counted retries (JOB_RETRY_COUNT)");
+    app.add_option("--checkpoints", place.checkpoints, "Folder of the program's checkpoints")->type_name("DIR");
+    add_number(app, "--retry-count", policy.retry_count, {0, max_attempts},
+               "Maximum number of counted retries (JOB_RETRY_COUNT)");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},
-               "Attempts of whatever kind (LOCKSTEP_ATTEMPT_LIMIT)");
+               "Maximum number of attempts, for any cause (LOCKSTEP_ATTEMPT_LIMIT)");
     app.add_flag_callback(
-        "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; }, "Somebody asked for it (stop_job)");
-    app.add_option("--rules", rules, "The user's (LOCKSTEP_RETRY_RULES)")->type_name("FILE");
+        "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; },
+        "A stop without retry was requested (stop_job)");
+    app.add_option("--rules", rules, "The user's retry rules (LOCKSTEP_RETRY_RULES)")->type_name("FILE");
   }
   void declare_end(CLI::App& app) {
-    add_number(app, "--code", facts.launcher_code, {0, 255}, "The launcher's");
-    app.add_option("--verdict", exit_report, "The attempt's")->type_name("FILE");
-    app.add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
-    app.add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
-    add_number(app, "--restarts", facts.restarts, {0, max_attempts}, "Likewise");
-    app.add_option("--accounting", facts.accounting, "Lines of sacct -nP -o jobid,state")->type_name("TEXT");
-    app.add_option("--required-nodes", required_nodes, "Of --nodelist")->type_name("LIST");
-    app.add_option("--excluded-nodes", excluded_nodes, "Of --exclude")->type_name("LIST");
-    app.add_option("--partition-nodes", partition_nodes, "All that there are")->type_name("LIST");
+    add_number(app, "--code", facts.launcher_code, {0, 255}, "Exit code of the launcher");
+    app.add_option("--verdict", exit_report, "Exit report of the attempt")->type_name("FILE");
+    app.add_option("--job-state", facts.job_state, "Job state, from squeue")->type_name("STATE");
+    app.add_option("--state-reason", facts.state_reason, "Reason of the state, from squeue")->type_name("REASON");
+    add_number(app, "--restarts", facts.restarts, {0, max_attempts}, "Restart count, from squeue");
+    app.add_option("--accounting", facts.accounting, "Output of sacct -nP -o jobid,state")->type_name("TEXT");
+    app.add_option("--required-nodes", required_nodes, "Nodes of --nodelist")->type_name("LIST");
+    app.add_option("--excluded-nodes", excluded_nodes, "Nodes of --exclude")->type_name("LIST");
+    app.add_option("--partition-nodes", partition_nodes, "All nodes of the partition")->type_name("LIST");
   }
 };
 

@@ -22,12 +22,9 @@ struct StatusOptions {
   bool follow = false;
 
   void declare(CLI::App& app) {
-    app.description(
-        "Says how a job, or a training, stands: from the files that it writes, and from Slurm's word on it.");
-    app.add_option("JOB|FOLDER", what,
-                   "A job's number (17; 6_1: a task of an array), or the output folder of a training")
-        ->required();
-    app.add_flag("--follow", follow, "Then say on one line what changes, until it has ended");
+    app.description("Prints the state of a job or a training, from its files and from Slurm.");
+    app.add_option("JOB|FOLDER", what, "Job ID (17; array task: 6_1), or output folder of a training")->required();
+    app.add_flag("--follow", follow, "Then print a line for each change, until it ends");
   }
 };
 

@@ -36,14 +36,14 @@ struct MakeShardsOptions {
   HangTimeout hang_timeout;
 
   void declare(CLI::App& app) {
-    app.description("Turns pictures as they are published into shards, and checks shards again.");
+    app.description("Converts image data sets into shards, and verifies shards.");
     app.require_subcommand(1);
     for (const SourceEntry& entry : known_sources()) declare_source(app, entry);
-    CLI::App* const verify = app.add_subcommand("verify", "Reads all shards again and names the damaged ones");
-    verify->add_option("DIR", verified, "A data set, or a folder with train/ and test/")->required();
+    CLI::App* const verify = app.add_subcommand("verify", "Reads all shards and names the damaged ones");
+    verify->add_option("DIR", verified, "Folder made by make_shards, or one of its splits")->required();
     verify->add_flag_callback(
         "--root-hash", [this] { verify_output = VerifyOutput::root_hashes; },
-        "Print only the root hash of each split, a line each, and nothing if any shard is damaged");
+        "Print only the root hash of each split, one per line; print nothing if a shard is damaged");
     hang_timeout.declare(*verify);
   }
 
@@ -65,47 +65,66 @@ struct MakeShardsOptions {
 
  private:
   void declare_source(CLI::App& app, const SourceEntry& entry) {
-    CLI::App* const sub =
-        app.add_subcommand(std::string(entry.name), "Writes DIR/train, DIR/test: " + std::string(entry.help));
+    CLI::App* const sub = app.add_subcommand(std::string(entry.name), std::string(entry.help));
     sub->callback([this, &entry] { source = &entry; });
+    sub->option_defaults()->group("Input");
     if (entry.needs == SourceNeeds::pictures) {
-      declare_pictures(*sub);
+      declare_picture_input(*sub);
     } else if (entry.needs == SourceNeeds::sample_count) {
       add_number(*sub, "--samples", request.samples, {1, max_samples},
-                 "Training samples; a fifth as many for the test");
+                 "Number of training samples; the test split gets a fifth as many");
     } else {
       sub->add_option("--source", request.folder, "Folder with the published files")->required()->type_name("DIR");
     }
     if (entry.needs == SourceNeeds::folder_and_labels) {
-      add_choice(*sub, "--labels", cifar100_labels, request.labels, "100 fine classes, or the 20 coarse ones");
+      add_choice(*sub, "--labels", cifar100_labels, request.labels, "Labels to store. fine: 100 classes; coarse: 20");
     }
     if (entry.needs == SourceNeeds::folder_and_idx_set) declare_idx_set(*sub);
-    sub->add_option("--output", convert.output, "Folder to write to")->required()->type_name("DIR");
-    if (entry.needs != SourceNeeds::pictures) {
-      add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, max_samples}, "Samples in a shard");
+    sub->option_defaults()->group("Output");
+    sub->add_option("--output", convert.output, "Folder for the splits train/, test/ and validation/")
+        ->required()
+        ->type_name("DIR");
+    if (entry.needs == SourceNeeds::pictures) {
+      declare_picture_output(*sub);
+    } else {
+      add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, max_samples}, "Samples per shard");
     }
     add_number(*sub, "--validation", convert.validation, {0, max_samples},
-               "Training samples to split off into DIR/validation");
+               "Number of training samples to move to DIR/validation");
     add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
-               "Chooses the validation samples; draws the synthetic ones; orders and splits pictures");
+               "Seed of random splits, of the order of pictures, and of synthetic samples");
     hang_timeout.declare(*sub);
   }
 
   void declare_idx_set(CLI::App& sub) {
     add_number(sub, "--classes", request.idx.classes, {1, max_idx_classes},
-               "Number of classes; without it the largest training label and one more, for labels count from 0");
+               "Number of classes (default: largest training label + 1)");
     sub.add_option("--prefix", request.idx.prefix,
-                   "What the names of the set's files begin with, like emnist-letters, where DIR holds several sets")
+                   "Start of the file names, such as emnist-letters, if the source folder has several sets")
         ->type_name("TEXT");
   }
 
-  void declare_pictures(CLI::App& sub) {
+  void declare_picture_input(CLI::App& sub) {
     PictureStorage& pictures = request.pictures;
     sub.add_option("--source", request.folder,
-                   "Folder with train/ and test/ (or val/) of class folders; or class folders alone: then a tenth of "
-                   "each class is held out; or train.list and test.list: a path and a label a line")
+                   "Folder with train.list (test.list, val.list), ImageNet's archives, split folders (train/, test/, "
+                   "val/), or class folders")
         ->required()
         ->type_name("DIR");
+    sub.add_option("--skip", pictures.skipped, "File or folder to leave out, relative to --source; may be repeated")
+        ->type_name("PATH")
+        ->allow_extra_args(false);
+    add_choices(sub, "--allow", oddities, pictures.allowed,
+                "Comma-separated list of suspected mistakes in the data to accept")
+        ->delimiter(',');
+    sub.add_flag("--strict", pictures.is_strict, "Stop at the first file that is damaged or not a picture");
+    sub.add_flag("--follow-links", pictures.follows_links, "Also read links that lead out of the source folder");
+    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, most_sample_bits},
+               "16-bit PNG files without an sBIT chunk: number of significant low bits");
+  }
+
+  void declare_picture_output(CLI::App& sub) {
+    PictureStorage& pictures = request.pictures;
     sub.add_option_function<std::string>(
            "--store",
            [&pictures](const std::string& name) {
@@ -113,25 +132,15 @@ struct MakeShardsOptions {
              if (choice == nullptr) throw CLI::ValidationError("--store", unknown_choice_message(stores, name));
              pictures.store = choice->value;
            },
-           "jpeg: files as they are; raw: pixels. train_imagenet and train_cifar take both")
+           "jpeg: store JPEG files unchanged if possible; raw: store decoded pixels, which load faster")
         ->type_name("NAME")
         ->default_str("jpeg");
-    add_number(sub, "--side", pictures.side, {8, 4096}, "Of --store raw: what the shorter side becomes");
+    add_number(sub, "--side", pictures.side, {8, 4096},
+               "With --store raw: shorter side of the stored pictures, in pixels");
     add_number(sub, "--max-side", pictures.longest_side, {0, max_picture_side},
-               "Of --store jpeg: pictures with a longer side are made smaller and written anew; 0: none");
-    add_number(sub, "--quality", pictures.quality, {1, 100}, "Of JPEG files that are written anew");
-    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, max_sample_bits},
-               "Significant bits, the lowest ones, of 16-bit PNG samples without an sBIT chunk");
-    add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Size of a shard, about");
-    sub.add_flag("--strict", pictures.is_strict, "End at the first file that is damaged or no picture");
-    sub.add_flag("--follow-links", pictures.follows_links, "Take links that lead out of the folder, too");
-    sub.add_option("--skip", pictures.skipped, "File or folder of --source to leave out, relative to it; repeatable")
-        ->type_name("PATH")
-        ->allow_extra_args(false);
-    add_choices(sub, "--allow", oddities, pictures.allowed,
-                "Accept what looks like a mistake: one class, classes called like splits, class folders of folders, "
-                "classes without training pictures, the same picture in two splits")
-        ->delimiter(',');
+               "With --store jpeg: shrink pictures whose longer side exceeds this many pixels; 0: none");
+    add_number(sub, "--quality", pictures.quality, {1, 100}, "JPEG quality of pictures that are encoded again");
+    add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Approximate size of a shard, in MiB");
     sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes_ << 20; });
   }
 

@@ -37,27 +37,31 @@ struct PlanOptions {
 
   void declare(CLI::App& app) {
     app.description(
-        "Predicts what a training takes on more ranks than a scaling study had: time, memory, node-hours, and what to "
-        "ask Slurm for.");
+        "Predicts time, memory and node-hours of a training on more ranks than a scaling study measured, and the Slurm "
+        "options to request. Predictions for several nodes need a study of several nodes.");
     app.footer(
         "Examples:\n  plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90\n"
         "  plan study --run runs/r20");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
     constexpr int most = max_study_ranks;
-    app.add_option("STUDY", study, "The folder that scaling_study wrote, or its study.json")->required();
-    add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts, like 64,1024")->type_name("COUNT")->delimiter(',');
-    add_number(app, "--ranks-per-node", ranks_per_node, {1, most}, "Unset: as many as the study's largest point has")
+    app.add_option("STUDY", study, "Output folder of scaling_study, or its study.json")->required();
+    add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts to predict, such as 64,1024")
+        ->type_name("COUNT")
+        ->delimiter(',');
+    add_number(app, "--ranks-per-node", ranks_per_node, {1, most},
+               "Ranks per node (default: as in the study's largest point)")
         ->type_name("COUNT");
-    add_number(app, "--batch-per-rank", batch_per_rank, {1, most}, "Samples of a rank; unset: as in weak scaling")
+    add_number(app, "--batch-per-rank", batch_per_rank, {1, most},
+               "Samples per rank and step (default: as in the study's weak scaling)")
         ->type_name("SAMPLES");
-    add_number(app, "--samples", samples, count, "Of an epoch; unset: those of --data")->type_name("COUNT");
-    add_number(app, "--test-samples", test_samples, count,
-               "Of a test after each epoch; unset: those of --data, or no test")
+    add_number(app, "--samples", samples, count, "Training samples per epoch (default: from --data)")
         ->type_name("COUNT");
-    app.add_option("--data", data, "Folder made by make_shards: its samples")->type_name("FOLDER");
-    add_number(app, "--epochs", epochs, {1, std::int64_t{1} << 30}, "Of the training")->type_name("COUNT");
-    app.add_option("--run", runs,
-                   "Output folders of trainings that ran: what is predicted of each, and what it reached")
+    add_number(app, "--test-samples", test_samples, count,
+               "Test samples per epoch (default: from --data, else no test)")
+        ->type_name("COUNT");
+    app.add_option("--data", data, "Folder made by make_shards, for the numbers of samples")->type_name("FOLDER");
+    add_number(app, "--epochs", epochs, {1, std::int64_t{1} << 30}, "Epochs of the training")->type_name("COUNT");
+    app.add_option("--run", runs, "Output folders of finished trainings to compare with their predictions")
         ->type_name("FOLDER");
   }
 };

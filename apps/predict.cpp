@@ -46,37 +46,34 @@ struct PredictOptions {
   Settings settings;  // of the device
 
   void declare(CLI::App& app) {
-    app.description("Says what a trained model takes pictures for.");
-    app.add_option(
-           "MODEL", model_file,
-           "A model file, a checkpoint, the output folder of a training (its best model), or weights that another "
-           "program wrote")
+    app.description("Classifies pictures with a trained model.");
+    app.add_option("MODEL", model_file,
+                   "Model file, checkpoint, output folder of a training (its best model), or another program's weights "
+                   "(safetensors, HDF5)")
         ->required()
         ->type_name("FILE");
-    app.add_option("PICTURES", pictures, "JPEG and PNG files, and folders of them")->type_name("FILE");
-    app.add_option("--list", list, "A file with one more of them on each line")->type_name("FILE");
-    add_number(app, "--top", top, {1, 1 << 20}, "How many classes to tell of each picture, the likeliest first");
-    add_number(
-        app, "--resize", resize, {0, 1 << 16},
-        "The shorter side, before the model's samples are cut out of the middle; 0: as the model file says of its "
-        "tests; of other weights as a test on --data has it; without, as large as samples are up to 64 pixels, "
-        "8/7 of that above (224 cut out of 256)")
+    app.add_option("PICTURES", pictures, "JPEG and PNG files, or folders of them")->type_name("FILE");
+    app.add_option("--list", list, "File that lists further pictures, one path per line")->type_name("FILE");
+    add_number(app, "--top", top, {1, 1 << 20}, "Number of classes to print per picture, the most probable first");
+    add_number(app, "--resize", resize, {0, 1 << 16},
+               "Shorter side before the center crop; 0: as in the model's evaluation, else 8/7 of input sizes above 64")
         ->type_name("PIXELS");
     add_number(app, "--sample-bits", sample_bits, {least_sample_bits, max_sample_bits},
-               "Significant bits, the lowest ones, of 16-bit PNG samples without an sBIT chunk (default: as the model "
-               "was trained)");
+               "16-bit PNG files without an sBIT chunk: number of significant low bits (default: as in training)");
     add_result(app, "--predictions", table, require_place_for_table,
-               "Where to write the table, in place of standard output: CSV, or tab-separated where FILE ends in .tsv");
+               "Write the table to this file, not to standard output: CSV, or tab-separated if it ends in .tsv");
     CLI::Option* const name =
-        app.add_option("--model", model, "The model that another program's weights are of: " + known_models())
+        app.add_option("--model", model, "Network of the weights, if another program wrote them: " + known_models())
             ->type_name("NAME");
-    app.add_option("--data", data,
-                   "Prepare pictures as a test on this data set does; such weights have its classes, size and "
-                   "normalisation")
+    app.add_option(
+           "--data", data,
+           "Prepare pictures as in evaluation on this data set. Defines classes, size and normalization of another "
+           "program's weights")
         ->type_name("FOLDER");
-    app.add_option("--classes", classes,
-                   "In place of --data, for weights that torchvision trained on ImageNet's 224 pixels: names of the "
-                   "classes, one a line, in the order of the labels")
+    app.add_option(
+           "--classes", classes,
+           "Instead of --data, for torchvision's ImageNet weights (224 pixels): file with the class names, one per "
+           "line, in label order")
         ->type_name("FILE")
         ->needs(name)
         ->excludes("--data");

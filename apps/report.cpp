@@ -48,18 +48,19 @@ struct ReportOptions {
   Settings settings;  // of the device, of image preprocessing, and of test-time augmentation
 
   void declare(CLI::App& app) {
-    app.description("Writes an HTML page of a training, or of several beside each other, that needs no other file.");
+    app.description("Writes a self-contained HTML page about a training, or a comparison of several.");
     app.add_option("RUN_FOLDER", folders, "Output folders of trainings")
         ->required()
         ->expected(1, max_runs)
         ->type_name("FOLDER");
-    add_result(app, "--output", output, require_place_for_page, "The page")->required();
-    app.add_option("--data", data,
-                   "Folder made by make_shards: test the best model of each folder (model-best.h5), and "
-                   "show its confusion matrix, its worst classes and pictures that were mistaken")
+    add_result(app, "--output", output, require_place_for_page, "HTML file to write")->required();
+    app.add_option(
+           "--data", data,
+           "Folder made by make_shards: evaluate the best model of each training, and show confusions, worst classes "
+           "and misclassified pictures")
         ->type_name("FOLDER");
-    add_choice(app, "--split", splits, split, "Part of the data set");
-    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
+    add_choice(app, "--split", splits, split, "Split to evaluate");
+    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads per rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::resizing, FieldGroup::testing});
     hang_timeout.declare(app);

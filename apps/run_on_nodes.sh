@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Runs a program on several nodes without Slurm, by mpirun:
+# Runs a program on several nodes without Slurm, with mpirun:
 #
 #   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
 #
-# FILE is mpirun's: a node per line, "n1 slots=2" or "user@n1 slots=2".
+# FILE is mpirun's host file. It lists one node per line: "n1 slots=2" or "user@n1 slots=2".
 #
 # --dispatch copies a data set to each node, under the same path. A node that already has the same data set keeps it:
 # run_on_nodes compares the root hashes. It verifies a copy before it moves it to its final path. It deletes nothing:
 # other data under that path is moved to FOLDER.set-aside-N. Only FOLDER.partial, an interrupted copy, is replaced.
-# --logs also writes each rank's output to files of its own below FOLDER.
+#
+# --logs also writes the output of each rank to separate files below FOLDER.
 #
 # SIGUSR1 stops the program with a checkpoint. Ctrl-C, SIGTERM and SIGHUP do the same; after 30 seconds, or at a second
-# signal, run_on_nodes kills everything that it started on the nodes. It reaches other nodes by ssh, or by the program
-# that OMPI_MCA_plm_rsh_agent names. The programs must be in the same folder on all nodes. A PROGRAM without a path is
+# signal, run_on_nodes kills everything that it started on the nodes. It reaches other nodes with ssh, or with the
+# program in OMPI_MCA_plm_rsh_agent. The programs must be in the same folder on all nodes. A PROGRAM without a path is
 # taken from the folder of this script.
 # shellcheck disable=SC2015,SC2317
 set -uo pipefail

@@ -32,18 +32,19 @@ struct RoleOptions {
   void declare(CLI::App& app) {
     constexpr double day = 86400;
     app.description(
-        "Runs the roles of a job within what Slurm has given it, and ends with the code of the one that decides.");
-    app.add_option("ROLES", roles, "The roles: a file of JSON (slurm/roles.md has its form)")
+        "Runs a job with several roles in its Slurm allocation. The exit code is that of the instance that decides.");
+    app.add_option("ROLES", roles, "JSON file of the roles, in the format of slurm/roles.md")
         ->required()
         ->type_name("FILE");
     add_result(app, "--cluster", cluster, require_place_for_cluster_file,
-               "Who runs where is written here; else cluster-JOB.ATTEMPT.json");
-    app.add_option("--checkpoints", checkpoints,
-                   "The newest checkpoint of this folder is what instances are told to go on from")
+               "Record hosts and ports of all instances in this file (default: cluster-JOB.ATTEMPT.json)");
+    app.add_option("--checkpoints", checkpoints, "Folder whose newest checkpoint instances find in LOCKSTEP_CHECKPOINT")
         ->type_name("FOLDER");
-    app.add_option("--mpi", plan.mpi, "How srun starts tasks (its --mpi)");
-    add_number(app, "--arrival-timeout", plan.arrival_seconds, {1, day}, "Seconds for all instances to join");
-    add_number(app, "--grace", plan.grace_seconds, {0, day}, "Seconds from a request to end until the kill");
+    app.add_option("--mpi", plan.mpi, "Value of srun's --mpi");
+    add_number(app, "--arrival-timeout", plan.arrival_seconds, {1, day},
+               "Seconds within which all instances must report");
+    add_number(app, "--grace", plan.grace_seconds, {0, day},
+               "Seconds from the stop request to the kill of an instance");
   }
 };
 

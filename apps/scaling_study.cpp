@@ -70,49 +70,55 @@ struct StudyOptions {
 
   void declare(CLI::App& app) {
     app.description(
-        "Measures what more ranks are worth: training steps on 1, 2, 4, ... ranks, taken apart and judged.");
+        "Measures weak and strong scaling of training: times the parts of a step on 1, 2, 4, ... ranks, and finds what "
+        "limits the speed.");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
+    app.option_defaults()->group(heading_of(FieldGroup::output));
     app.add_option("--output", output, "Folder for study.json, study.csv and report.html")
         ->required()
         ->type_name("FOLDER");
-    app.add_option("--data", data, "Folder made by make_shards; unset: noise, so that reading costs nothing")
-        ->type_name("FOLDER");
+    app.option_defaults()->group("Workload");
+    app.add_option("--data", data, "Folder made by make_shards (default: one batch of noise)")->type_name("FOLDER");
     app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
-    add_number(app, "--image-size", image_size, count, "Height and width; unset: as --data has them, without it 32")
+    add_number(app, "--image-size", image_size, count, "Height and width of the input (default: from --data, else 32)")
         ->type_name("PIXELS");
-    add_number(app, "--channels", channels, {1, 16}, "Of a picture, without --data")->type_name("COUNT");
-    add_number(app, "--classes", classes, count, "Of the labels, without --data")->type_name("COUNT");
-    add_numbers(app, "--ranks", ranks, {1, 1 << 20}, "Rank counts; unset: 1, 2, 4, ... and all of the job")
+    add_number(app, "--channels", channels, {1, 16}, "Without --data: channels of the input")->type_name("COUNT");
+    add_number(app, "--classes", classes, count, "Without --data: number of classes")->type_name("COUNT");
+    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads per rank that read samples")
+        ->type_name("THREADS");
+    app.option_defaults()->group("Measurement");
+    add_numbers(app, "--ranks", ranks, {1, 1 << 20},
+                "Rank counts to measure (default: 1, 2, 4, ... and all ranks of the job)")
         ->type_name("COUNT")
         ->delimiter(',');
-    add_number(app, "--batch-per-rank", batch_per_rank, count, "Samples of each rank in weak scaling")
+    add_number(app, "--batch-per-rank", batch_per_rank, count, "Weak scaling: samples per rank and step")
         ->type_name("SAMPLES");
-    add_number(app, "--global-batch", global_batch, count,
-               "Samples of a step in strong scaling; unset: as --batch-per-rank, or what divides among all rank counts")
+    add_number(
+        app, "--global-batch", global_batch, count,
+        "Strong scaling: samples per step (default: --batch-per-rank, rounded up so that all rank counts divide it)")
         ->type_name("SAMPLES");
-    add_number(app, "--repeats", repeats, {1, 100}, "How often each is measured, all of them in turn")
+    add_number(app, "--repeats", repeats, {1, 100}, "Measurements per rank count and batch, in turn")
         ->type_name("COUNT");
-    add_number(app, "--seconds", seconds, {0.01, 3600}, "Of timed steps in each measurement, about")
-        ->type_name("SECONDS");
-    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
-        ->type_name("THREADS");
-    const std::string alone = ", each measured alone with the most ranks and --batch-per-rank, beside ";
-    add_numbers(app, "--sweep-threads", swept.threads, {1, 4096}, "More threads of a rank" + alone + "--threads")
+    add_number(app, "--seconds", seconds, {0.01, 3600}, "Approximate time per measurement")->type_name("SECONDS");
+    app.option_defaults()->group("Sweeps");
+    const std::string largest = " to measure, on the largest rank count with --batch-per-rank";
+    add_numbers(app, "--sweep-threads", swept.threads, {1, 4096}, "Further values of --threads" + largest)
         ->type_name("THREADS")
         ->delimiter(',');
-    add_numbers(app, "--sweep-bucket-mib", swept.bucket_mib, {0, 1024},
-                "More sizes of buckets" + alone + "--bucket-mib")
+    add_numbers(app, "--sweep-bucket-mib", swept.bucket_mib, {0, 1024}, "Further values of --bucket-mib" + largest)
         ->type_name("MIB")
         ->delimiter(',');
-    add_choices(app, "--sweep-precision", precisions, swept.precision, "More precisions" + alone + "--precision")
+    add_choices(app, "--sweep-precision", precisions, swept.precision, "Further values of --precision" + largest)
         ->delimiter(',');
+    app.option_defaults()->group("Accuracy");
     app.add_option("--accuracy-data", accuracy_data,
-                   "Folder made by make_shards: trains a short recipe with each global batch, on all ranks")
+                   "Folder made by make_shards: also run short trainings on it with each global batch, on all ranks")
         ->type_name("FOLDER");
-    add_number(app, "--accuracy-epochs", accuracy_epochs, {1, 10000}, "Of each training")->type_name("COUNT");
-    add_number(app, "--accuracy-seeds", accuracy_seeds, {1, 100}, "Trainings of each global batch")->type_name("COUNT");
+    add_number(app, "--accuracy-epochs", accuracy_epochs, {1, 10000}, "Epochs per training")->type_name("COUNT");
+    add_number(app, "--accuracy-seeds", accuracy_seeds, {1, 100}, "Trainings per global batch, with different seeds")
+        ->type_name("COUNT");
     add_number(app, "--accuracy-rate", accuracy_rate, {1e-6, 1e3},
-               "Peak of the learning rate for 128 samples a step; networks without norms need less")
+               "Peak learning rate at a global batch of 128; networks without batch norm need less")
         ->type_name("RATE");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
     hang_timeout.declare(app);

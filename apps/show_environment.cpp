@@ -24,14 +24,15 @@ struct ShowOptions {
   bool exports = false;
 
   void declare(CLI::App& app) {
-    app.description("Prints the environment of the instances of a job's roles.");
+    app.description("Prints the environment variables of instances in a job with several roles.");
     app.add_option("CLUSTER", cluster,
-                   "The cluster.json that run_roles wrote; else the file that LOCKSTEP_CLUSTER names");
-    app.add_option("--role", role, "The role; without one: all instances of all roles")->type_name("NAME");
-    add_number(app, "--instance", instance, {0, max_instances - 1}, "Its instance");
+                   "File cluster-JOB.ATTEMPT.json that run_roles wrote; without it: the file in LOCKSTEP_CLUSTER");
+    app.add_option("--role", role, "Role whose instance to print; without it: all instances of all roles")
+        ->type_name("NAME");
+    add_number(app, "--instance", instance, {0, max_instances - 1}, "With --role: index of the instance");
     app.add_flag(
         "--exports", exports,
-        "NAME=VALUE and a zero byte each, of this task, with what LOCKSTEP_INTERFACE means, for a shell to read");
+        "For scripts: print NAME=VALUE and a zero byte per variable of this task, with those of LOCKSTEP_INTERFACE");
   }
 };
 
@@ -73,7 +74,9 @@ int main(int argc, char** argv) {
   return run_outside_ranks<ShowOptions>(argc, argv, [](const ShowOptions& options) {
     if (options.exports) return print_exports(options);
     require(!options.cluster.empty(), Failure::usage,
-            "no cluster.json is named and LOCKSTEP_CLUSTER is not set (this is no task of run_roles). Name the file.");
+            "no cluster file is named and LOCKSTEP_CLUSTER is not set (this is no task of run_roles). Name run_roles' "
+            "file: "
+            "cluster-JOB.ATTEMPT.json.");
     if (options.role.empty()) {
       print_all(read_cluster(options.cluster));
     } else {

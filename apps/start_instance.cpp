@@ -22,8 +22,7 @@ namespace {
 
 struct InstanceOptions {
   void declare(CLI::App& app) {
-    app.description(
-        "Becomes an instance of a role. run_roles starts it, as each task of a job; it is of no use by hand.");
+    app.description("Starts an instance of a role. Only for run_roles, which starts it as each task of a job.");
   }
 };
 

@@ -29,15 +29,14 @@ struct SubmitOptions {
   SbatchChoices choices;
 
   void declare(CLI::App& app) {
-    app.description("Runs a job file of OpenPAI (protocol version 2) under Slurm.");
-    app.add_option("FILE", file, "The job, in YAML")->required();
-    app.add_option("--site", site, "The site's profile (see slurm/README.md)")->type_name("FILE");
+    app.description("Submits an OpenPAI job file (protocol version 2) to Slurm.");
+    app.add_option("FILE", file, "Job file, in YAML")->required();
+    app.add_option("--site", site, "Site profile (see slurm/README.md)")->type_name("FILE");
     app.add_option("--time", choices.time,
-                   "Slurm's time limit, as sbatch takes it: 30 (minutes), 2:00:00, 1-12 (days-hours). Without one the "
-                   "partition's default holds")
+                   "Time limit in sbatch's format: 30 (minutes), 2:00:00, 1-12 (days-hours) (default: the partition's)")
         ->type_name("TIME");
-    app.add_flag("--dry-run", dry_run, "Print the script for sbatch, without secrets, and submit nothing");
-    app.add_option("OPTIONS", choices.options, "After --: further options of sbatch, each one word (--exclusive)");
+    app.add_flag("--dry-run", dry_run, "Print the sbatch script, without secrets, and submit nothing");
+    app.add_option("OPTIONS", choices.options, "After --: further sbatch options, each one word, such as --exclusive");
   }
 };
 

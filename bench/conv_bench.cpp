@@ -79,17 +79,16 @@ struct ConvBenchOptions {
   bool verbose = false;
 
   void declare(CLI::App& app) {
-    app.description("Measures the convolutions of a training step against oneDNN's.");
-    add_choices(app, "--model", listed_models, models, "whose convolutions; several names: one table each");
-    add_number(app, "--image-size", image_size, {0, 1024}, "pixels; 0: 224 for resnet50, else 32");
-    add_number(app, "--batch", batch, {0, 65536}, "samples; 0: 64, 128 and 16 of the models above");
-    add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");
-    add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
-    add_choice(app, "--precision", measured, precision, "of activations");
+    app.description("Compares the speed of a training step's convolutions with oneDNN's.");
+    add_choices(app, "--model", listed_models, models, "Networks whose convolutions to measure, one table each");
+    add_number(app, "--image-size", image_size, {0, 1024}, "Height and width in pixels; 0: 224 for resnet50, else 32");
+    add_number(app, "--batch", batch, {0, 65536}, "Samples; 0: 64 for resnet18, 128 for resnet20, 16 for resnet50");
+    add_number(app, "--threads", threads, {0, 4096}, "CPU threads; 0: one per core that this process may use");
+    add_number(app, "--rounds", rounds, {1, 1000}, "Measurements, of which the best counts");
+    add_choice(app, "--precision", measured, precision, "Type of activations");
     add_choice(app, "--winograd-pairs", winograd_pair_words, winograd_pairs,
-               "in which directions Winograd multiplies bf16 with --precision bf16, where the processor is fast at it; "
-               "trainings: backward");
-    app.add_flag("--verbose", verbose, "print which kernels were the fastest");
+               "With --precision bf16: directions in which Winograd multiplies bf16, if the CPU is fast at it");
+    app.add_flag("--verbose", verbose, "Print the fastest kernels");
   }
 };
 

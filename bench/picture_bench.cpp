@@ -42,15 +42,17 @@ struct Options {
   float jitter = 0;  // of all colors; 0: none
 
   void declare(CLI::App& app) {
-    app.description("Pictures a second that one core makes into images.");
-    app.add_option("--data", data, "A split made by make_shards images")->required()->type_name("FOLDER");
-    add_number(app, "--size", size, {8, 4096}, "Side of an image")->type_name("PIXELS");
-    add_number(app, "--batch", batch, {1, 65536}, "Samples of a batch");
+    app.description("Measures how many pictures per second a core decodes and augments.");
+    app.add_option("--data", data, "Split folder made by make_shards images")->required()->type_name("FOLDER");
+    add_number(app, "--size", size, {8, 4096}, "Side of the network's input")->type_name("PIXELS");
+    add_number(app, "--batch", batch, {1, 65536}, "Samples per batch");
     add_number(app, "--threads", threads, {0, 4096},
-               "Of the loader, timed by the clock; 0: one, by its processor time");
-    add_number(app, "--batches", batches, {1, 1000000}, "Batches to time");
-    add_number(app, "--color-jitter", jitter, {0.0F, 1.0F}, "Strength of changes of colours; 0: none");
-    add_choice(app, "--decode", decodings, decoding, "JPEG files");
+               "Loader threads, measured in wall time; 0: one thread, measured in CPU time");
+    add_number(app, "--batches", batches, {1, 1000000}, "Timed batches");
+    add_number(app, "--color-jitter", jitter, {0.0F, 1.0F},
+               "Strength of random brightness, contrast and saturation; 0: none");
+    add_choice(app, "--decode", decodings, decoding,
+               "JPEG decoding. scaled: at a reduced size if that is enough; exact: full size");
   }
 };
 

@@ -45,21 +45,20 @@ struct StepBenchOptions {
   Settings settings;  // of the device and the all-reduce
 
   void declare(CLI::App& app) {
-    app.description("Times whole training steps on noise; prints one JSON line.");
+    app.description("Measures whole training steps on noise. Prints one JSON line.");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
     app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
-    add_number(app, "--image-size", image_size, count, "Height and width")->type_name("PIXELS");
-    add_number(app, "--channels", channels, count, "Of a picture")->type_name("COUNT");
-    add_number(app, "--classes", classes, count, "Of the labels")->type_name("COUNT");
-    add_number(app, "--batch", batch, count, "Samples of each rank in a step")->type_name("SAMPLES");
+    add_number(app, "--image-size", image_size, count, "Height and width of the input")->type_name("PIXELS");
+    add_number(app, "--channels", channels, count, "Channels of the input")->type_name("COUNT");
+    add_number(app, "--classes", classes, count, "Number of classes")->type_name("COUNT");
+    add_number(app, "--batch", batch, count, "Samples per rank and step")->type_name("SAMPLES");
     add_number(app, "--steps", steps, count, "Timed steps")->type_name("STEPS");
     app.add_flag_callback(
         "--convolution-bound", [this] { bound = Bound::convolutions; },
-        "Also time the convolutions of a step alone: the bound that the rest of the step costs");
+        "Also measure the step's convolutions alone, an upper bound of the speed");
     // Handled by main before anything is opened.
     app.add_flag_callback(
-        "--first-step", [] {},
-        "Only time the way to the first step, without and with kernel choices of an earlier run");
+        "--first-step", [] {}, "Only measure the time to the first step, without and with stored kernel choices");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }

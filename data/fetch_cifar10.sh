@@ -3,7 +3,7 @@
 #
 #   data/fetch_cifar10.sh [FOLDER]        default: the folder of this script
 #
-# The checksum is the one its authors publish. Ends with 1 where there is no network, and leaves nothing half-unpacked.
+# It verifies the checksum that the authors publish. If the download fails, it exits with 1 and leaves no partial files.
 set -euo pipefail
 folder=${1:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a fresh clone to a trained network: installs what is missing, builds, makes shards, trains ResNet-20 on two ranks.
+# Installs missing packages, builds Lockstep, makes shards, and trains ResNet-20 on two ranks.
 #
 #   data/quick_start.sh [CIFAR_FOLDER]
 #
-# CIFAR-10 (binary version) comes from the first of: CIFAR_FOLDER, data/cifar-10-batches-bin, a download. Without any of
-# them a procedural stand-in takes its place. Results land in runs/quick_start.
+# CIFAR-10 (binary version) comes from the first of: CIFAR_FOLDER, data/cifar-10-batches-bin, a download. Without it, it
+# trains on synthetic pictures. Results are written to runs/quick_start.
 set -euo pipefail
 refuse() { echo "quick_start: $*" >&2; exit 2; }
 case ${1:-} in
@@ -35,8 +35,8 @@ if [ -n "$cifar" ]; then
   "$programs/make_shards" cifar10 --source "$cifar" --output "$shards"
 else
   shards=data/stand_in
-  echo "No CIFAR-10 here and none to be had: training on a STAND-IN, ten kinds of drawn patterns. It shows that everything"
-  echo "works; its accuracy says nothing about CIFAR-10."
+  echo "CIFAR-10 was not found and cannot be downloaded. Training on SYNTHETIC pictures instead: this shows that the"
+  echo "programs work, but the accuracy says nothing about CIFAR-10."
   "$programs/make_shards" synthetic --samples 20000 --output "$shards"
 fi
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Packs programs with Open MPI's runtime and every library they need, except glibc's and CUDA's, into one folder that runs
-# on a GPU node where nothing can be installed (x86-64 Linux with glibc 2.36 or newer, a driver, CUDA's libraries).
+# Packs programs, Open MPI's runtime and all libraries except glibc and CUDA into one folder, for GPU nodes on which
+# nothing can be installed. The node needs x86-64 Linux, glibc 2.36 or newer, a driver and CUDA's libraries.
 #
-#   tests/bundle.sh OUT PROGRAM...       writes the folder OUT and OUT.tar.xz; then, on the node:
+#   tests/bundle.sh OUT PROGRAM...       writes the folder OUT and OUT.tar.xz. Then, on the node:
 #   OUT/run PROGRAM ARGUMENTS...         one rank
 #   OUT/run mpirun -n 4 PROGRAM ARGUMENTS...
 #
-# CUDA's libraries (cuBLAS, cuDNN, NCCL) come from the node: OUT/run looks in the usual places, Python's nvidia-* packages
-# included, and prints what it chose where BUNDLE_VERBOSE is set.
+# OUT/run searches the usual folders of the node, and Python's nvidia-* packages, for cuBLAS, cuDNN and NCCL. With
+# BUNDLE_VERBOSE set, it prints the folders it uses.
 set -euo pipefail
 out=${1:?usage: bundle.sh OUT PROGRAM...}; shift
 system=usr/lib/x86_64-linux-gnu

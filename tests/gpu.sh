@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Everything that wants a GPU: the tests of label gpu and the benches, on a machine with no more than a driver, CUDA's
-# libraries and python3.
+# Runs the GPU tests (ctest label gpu) and the benchmarks on a machine that has only a driver, CUDA's libraries and
+# python3.
 #
-#   tests/gpu.sh pack [BUILD]                   where Lockstep was built (build/release): writes build/gpu_bundle.tar.xz
-#   tests/gpu.sh run [PART] [OPTION]...         on the machine with the GPU: prints a table of what was passed or measured
-#   tests/gpu.sh                                both, one after the other, on one machine
+#   tests/gpu.sh pack [BUILD]                   on the build machine: packs BUILD in build/gpu_bundle.tar.xz
+#   tests/gpu.sh run [PART] [OPTION]...         on the GPU machine: prints a table of tests and measurements
+#   tests/gpu.sh                                both, on one machine
 #
-# PART: tests, benches, peers (the same steps in PyTorch), or all of them (default). Options of run:
-#   --bundle FOLDER    what pack made (build/gpu_bundle; unpacked from FOLDER.tar.xz if it is not there)
-#   --out FOLDER       for results (variable OUT; BUNDLE/results): PART.md is the table, PART.log what all programs printed
-#   --seconds N        for each part: 360, 270 and 420, 18 minutes in all; what no time is left for is left out, and told
-#   --python PROGRAM   an interpreter that can import torch
+# PART: tests, benches, peers (the same steps in PyTorch), or all (default). Options of run:
+#   --bundle FOLDER    folder of the bundle (default: build/gpu_bundle); if it is absent, FOLDER.tar.xz is unpacked
+#   --out FOLDER       folder for PART.md (table) and PART.log (all output) (default: variable OUT, else BUNDLE/results)
+#   --seconds N        time limit per part (default: 360, 270 and 420 s); what does not fit is left out and reported
+#   --python PROGRAM   Python interpreter that can import torch
 #
-# Exit code 77 without a GPU (peers: or without PyTorch), 1 where something failed or was left out. An archive of more than
-# 45 MiB is refused (variable LOCKSTEP_BUNDLE_MIB: another limit).
+# Exit code: 77 without a GPU (peers: or without PyTorch), 1 if a test failed or was left out. pack refuses archives of
+# more than 45 MiB (variable LOCKSTEP_BUNDLE_MIB: another limit).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=tests/support/gpu/gpu_results.sh
@@ -243,5 +243,5 @@ case ${1:-both} in
   pack) pack "${2:-$root/build/release}" ;;
   run) run "${@:2}" ;;
   both) pack "$root/build/release" && run all ;;
-  *) sed -n '2,17p' "${BASH_SOURCE[0]}"; exit 2 ;;
+  *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and passes the tests.
+# Installs missing packages, builds Lockstep and runs the tests. The last line of the output is the result.
 #
-#   tests/run.sh                   everything that fits a quarter of an hour
-#   tests/run.sh --long            the rest, which takes a day: sanitizers, clang-tidy, accuracy, Debian 13, other processors
-#   tests/run.sh --long 3/10       one slice of it (tests/long/slices.txt), and when each slice passed last
-#   tests/run.sh --long 3/10 --record    notes in tests/long/passed.json that it passed, if nothing in it was skipped
-#   tests/run.sh ... -R shard      more options go to ctest
+#   tests/run.sh                   the default tests: 8 minutes, 17 with the first build
+#   tests/run.sh --long            the long tests, a day: sanitizers, clang-tidy, accuracy, Debian 13, other processors
+#   tests/run.sh --long 3/10       one slice of them (tests/long/slices.txt); prints when each slice last passed
+#   tests/run.sh --long 3/10 --record    also records in tests/long/passed.json that it passed, if no test was skipped
+#   tests/run.sh ... -R shard      further options go to ctest
 #
-# Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/, mnist/ and caltech101_31/. The last line
-# counts.
+# Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/, mnist/ and caltech101_31/.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -38,9 +37,9 @@ if [[ " $* " == *" --record "* ]]; then
 fi
 install_missing "${packages[@]}"
 
-# Warnings are errors where LOCKSTEP_WERROR is set. The programs' flags are else those of data/quick_start.sh.
+# With LOCKSTEP_WERROR=ON, warnings are errors. Other flags are those of data/quick_start.sh.
 configure_and_build ci -D "LOCKSTEP_WERROR=${LOCKSTEP_WERROR:-OFF}"
-# Four at a time also on two cores: most of them wait for most of their time.
+# Four tests at a time, also on two cores, because most tests mostly wait.
 results=build/release/tests.xml
 rm -f "$results"
 code=0

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "launch/number_option.hpp"
+#include "recipe/field.hpp"
 #include "runtime/watch/watcher.hpp"
 
 namespace lockstep {
@@ -14,8 +15,9 @@ struct HangTimeout {
 
   void declare(CLI::App& app) {
     add_number(app, "--hang-timeout", seconds, {0, 1e9},
-               "A rank that gets no further for so long is named and ends the job; 0: never")
-        ->type_name("SECONDS");
+               "End the job if a rank makes no progress for this long, and name it; 0: never")
+        ->type_name("SECONDS")
+        ->group(heading_of(FieldGroup::monitoring));
   }
   // Some phases, such as listing a million files, report no progress. So CPU time also counts as progress.
   WatchOptions watch_options() const { return {seconds, ProgressBy::marks_and_time}; }

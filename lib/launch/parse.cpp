@@ -197,7 +197,7 @@ std::string usage_error_message(const CLI::App& app, const CLI::ParseError& erro
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare) {
   app.option_defaults()->always_capture_default();
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("--version", versions_text, "Print the versions of the program and of all libraries");
+  app.set_version_flag("--version", versions_text, "Print the versions of the program and its libraries");
   declare(app);
   refuse_values_of_flags(app);
 }

@@ -125,11 +125,11 @@ no job | | | stop_job | 2 | stop_job: name a job: stop_job 17
 no permission | | jobs='17=RUNNING' $knows on_scancel='echo Access/permission denied; exit 1' | stop_job 17 | 1
   prints Access/permission denied
 stop_job --help | | | stop_job --help | 0 | stop_job JOB [JOB...]
-  first Ends a job for good: with a checkpoint where it runs, and without another attempt.
+  first Stops a running job with a checkpoint, or cancels a pending one. Slurm does not retry it.
 stop_job -h | | | stop_job -h | 0
   test bash $scripts/stop_job --help | diff - out
 run_on_nodes --help | | | $build/bin/run_on_nodes --help | 0
-  first Runs a program on several nodes without Slurm, by mpirun:
+  first Runs a program on several nodes without Slurm, with mpirun:
   prints   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
   never shellcheck
   never set -u

@@ -30,18 +30,18 @@ std::unique_ptr<SampleSource> listed(const SourceRequest& request) {
 }
 
 constexpr std::array sources = {
-    SourceEntry{"cifar10", "CIFAR-10, binary version: data_batch_1.bin ... test_batch.bin", SourceNeeds::folder,
-                from_folder<open_cifar10>},
-    SourceEntry{"cifar100", "CIFAR-100, binary version: train.bin and test.bin", SourceNeeds::folder_and_labels,
+    SourceEntry{"cifar10", "Converts CIFAR-10, binary version (data_batch_1.bin ... test_batch.bin)",
+                SourceNeeds::folder, from_folder<open_cifar10>},
+    SourceEntry{"cifar100", "Converts CIFAR-100, binary version (train.bin, test.bin)", SourceNeeds::folder_and_labels,
                 labelled_cifar100},
-    SourceEntry{"mnist", "MNIST: IDX files, plain or .gz", SourceNeeds::folder, from_folder<open_mnist>},
-    SourceEntry{"fashion_mnist", "Fashion-MNIST: IDX files, plain or .gz", SourceNeeds::folder,
+    SourceEntry{"mnist", "Converts MNIST (IDX files, plain or .gz)", SourceNeeds::folder, from_folder<open_mnist>},
+    SourceEntry{"fashion_mnist", "Converts Fashion-MNIST (IDX files, plain or .gz)", SourceNeeds::folder,
                 from_folder<open_fashion_mnist>},
-    SourceEntry{"idx", "any other set of IDX files, like EMNIST's, plain or .gz: PREFIXtrain-images-idx3-ubyte ...",
+    SourceEntry{"idx", "Converts other IDX files, such as EMNIST (PREFIXtrain-images-idx3-ubyte ..., plain or .gz)",
                 SourceNeeds::folder_and_idx_set, idx_set},
-    SourceEntry{"images", "folders of JPEG or PNG pictures, one for each class; or train.list and test.list",
+    SourceEntry{"images", "Converts JPEG and PNG files: class folders, lists (train.list), or ImageNet's archives",
                 SourceNeeds::pictures, listed},
-    SourceEntry{"synthetic", "a procedural stand-in where there are no real pictures", SourceNeeds::sample_count,
+    SourceEntry{"synthetic", "Draws synthetic pictures, for trials without a data set", SourceNeeds::sample_count,
                 drawn}};
 
 }  // namespace

@@ -65,7 +65,7 @@ def main():
         assert everybody.returncode == 0 and everybody.stdout.startswith("worker[0] on n1\n"), everybody
 
         outside = run([SHOW], folder)
-        assert outside.returncode == 2 and "no cluster.json is named and LOCKSTEP_CLUSTER is not set" in outside.stderr
+        assert outside.returncode == 2 and "no cluster file is named and LOCKSTEP_CLUSTER is not set" in outside.stderr
         nobody = run([SHOW, "--role", "worker", "--instance", "7", file], folder)
         assert nobody.returncode == 2 and "has no instance 7 of a role 'worker'" in nobody.stderr, nobody
         file.write_text("{}")
