@@ -119,7 +119,7 @@ struct MakeShardsOptions {
         ->delimiter(',');
     sub.add_flag("--strict", pictures.is_strict, "Stop at the first file that is damaged or not a picture");
     sub.add_flag("--follow-links", pictures.follows_links, "Also read links that lead out of the source folder");
-    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, most_sample_bits},
+    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, max_sample_bits},
                "16-bit PNG files without an sBIT chunk: number of significant low bits");
   }
 
