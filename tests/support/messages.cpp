@@ -23,11 +23,12 @@ std::string room_of(const std::source_location& where) {
   return path.substr(start, path.find('/', start) - start);
 }
 
-std::string approved_form(const std::string& message) {
+std::string approved_form(std::string_view message) {
   static const std::regex folder("/tmp/lockstep-test-[A-Za-z0-9]{6}");
   static const std::regex names("Known: [\\w.+-]+(, [\\w.+-]+)+");
   static const std::regex line("\n");
-  const std::string text = std::regex_replace(std::regex_replace(message, folder, "{folder}"), names, "Known: {names}");
+  const std::string text =
+      std::regex_replace(std::regex_replace(std::string(message), folder, "{folder}"), names, "Known: {names}");
   return std::regex_replace(text, line, "\\n");
 }
 
@@ -61,10 +62,11 @@ const std::multimap<std::string, std::string>& approved_in(const std::string& ro
 
 }  // namespace
 
-void expect_message(const std::string& message, Subjects subjects, const std::source_location& where) {
-  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "message: " + message);
+void expect_message(std::string_view message, Subjects subjects, const std::source_location& where) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
+                                   fmt::format("message: {}", message));
   for (const std::string_view subject : subjects) {
-    EXPECT_NE(message.find(subject), std::string::npos) << "it does not name '" << subject << "'";
+    EXPECT_NE(message.find(subject), std::string_view::npos) << "it does not name '" << subject << "'";
   }
   const std::string room = room_of(where);
   const std::string place = place_of_message();

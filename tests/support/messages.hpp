@@ -17,7 +17,7 @@ using Subjects = std::initializer_list<std::string_view>;
 
 // Fails unless `message` contains each of `subjects` and is the sentence that is approved for this call: the n-th of
 // its test. The approved form has {folder} for temporary folders and {names} for lists after "Known: ".
-void expect_message(const std::string& message, Subjects subjects,
+void expect_message(std::string_view message, Subjects subjects,
                     const std::source_location& where = std::source_location::current());
 
 // Fails unless `act` throws an Error of this class whose message passes expect_message().
