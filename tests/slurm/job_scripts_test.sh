@@ -314,4 +314,28 @@ a task number that is code | 50 | task "\$hostile" | array.sbatch sweep | 2
 restart counts that are code | 51 | SLURM_RESTART_COUNT=\$hostile on_squeue=\$hostile_restarts | | 0
   test [ -z "\$(find . -name PWNED)" ]
 TABLE
+# A site's script, and the records of a job that an earlier version ran: names in them are kept, so both go on.
+cat >site_script <<SCRIPT
+#!/usr/bin/env bash
+#SBATCH --nodes=1 --ntasks-per-node=2 --requeue --open-mode=append
+source '$scripts/job.sh' || exit 2
+begin_attempt train_cifar --data data/cifar10 --output runs/old "\$@"
+run_ranks train_cifar "\${arguments[@]}"
+end_attempt \$?
+SCRIPT
+cat >train_cifar-60.attempts.jsonl <<'LINE'
+{"action":"requeue","attempt":0,"cause":"out_of_step","checkpoint_step":120,"code":76,"counted":true,"counted_retries":1,"ended":1795000100,"excluded":["n2"],"job":60,"kind":"unknown","log_from":0,"nodes":["n1"],"sentence":"rank 1 hung.","started":1795000000,"transient_retries":0}
+LINE
+sed 's/"job":60/"job":61/; s/"counted_retries":1/"counted_retries":2/' train_cifar-60.attempts.jsonl >train_cifar-61.attempts.jsonl
+old='JOB_RETRY_COUNT=2 SLURM_RESTART_COUNT=1'
+hangs='echo "{\"code\": 76, \"rank\": 1, \"host\": \"n1\", \"step\": 7, \"sentence\": \"rank 1 hung again.\"}" >"$LOCKSTEP_VERDICT"; exit 76'
+check "a script and records of an earlier version" <<TABLE
+one retry is left | 60 | $old on_srun=\$hangs | site_script --epochs 2 | 76 | rank 1 hung again.
+  calls scontrol requeue 60
+  test tail -1 train_cifar-60.attempts.jsonl | grep -q '"attempt":1,"cause":"out_of_step",.*"counted_retries":2'
+no retry is left | 61 | $old on_srun=\$hangs | site_script --epochs 2 | 76 | rank 1 hung again.
+  calls scontrol
+its options reach the program | 62 | | site_script --epochs 2 | 0
+  prints <$bin/train_cifar><--data><data/cifar10><--output><runs/old><--epochs><2>
+TABLE
 echo "passed"
