@@ -193,7 +193,9 @@ std::vector<OptionGroup> option_groups(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string heading = option->get_positional() ? "Arguments" : option->get_group();
     auto group = std::ranges::find(groups, heading, &OptionGroup::heading);
-    if (group == groups.end()) group = groups.insert(groups.end(), {heading, {}});
+    if (group == groups.end()) {
+      group = groups.insert(option->get_positional() ? groups.begin() : groups.end(), {heading, {}});
+    }
     group->options.push_back(option);
   }
   return groups;

@@ -22,7 +22,7 @@ struct OptionGroup {
   std::string heading;
   std::vector<const CLI::Option*> options;
 };
-// In the order of declaration; the group of options without one is called "Options", that of arguments "Arguments".
+// "Arguments" first, then groups in the order of declaration; options without a group are in "Options".
 std::vector<OptionGroup> option_groups(const CLI::App& app);
 
 // "[OPTIONS] RUN_FOLDER... COMMAND"
