@@ -69,8 +69,8 @@ TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) 
         AugmentedReader reader(dataset, rules);
         for (std::int64_t sample = 0; sample < samples; ++sample) {
           const OwnedPicture picture = whole(dataset, sample);
-          const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
-          ASSERT_EQ(as_read(reader, sample, augmentation, rules.size), by_definition(picture, augmentation, rules.size))
+          const AugmentationParams params = draw_augmentation(rules, 3, 1, sample, picture.size);
+          ASSERT_EQ(as_read(reader, sample, params, rules.size), by_definition(picture, params, rules.size))
               << "sample " << sample << ", side " << side << ", augmentation " << static_cast<int>(augmentation);
         }
       }

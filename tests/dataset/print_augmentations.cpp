@@ -35,7 +35,7 @@ void show(const Dataset& dataset, const ImageRules& rules, std::int64_t count, S
     const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
     const AugmentedPicture seen = reader.read(sample, view);
     shown.images.resize(shown.images.size() + image_bytes);
-    cut_window(seen.picture, seen.view, rules.size, std::span(shown.images).last(image_bytes));
+    cut_window(seen.picture, seen.augmentation, rules.size, std::span(shown.images).last(image_bytes));
     const auto& [box, size] = *view.resampling;
     shown.views += fmt::format("{} {} {} {} {} {} {} {}\n", box.top, box.left, box.size.height, box.size.width,
                                size.height, size.width, view.top, view.left);

@@ -61,7 +61,7 @@ class OptimizerCheckpointTest : public testing::Test {
 
     std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
     ParameterStore store{*device};
-    StepRecord record{*device, ParameterStore::tail_count};
+    StepRecord record{*device, ParameterStore::metric_slot_count};
   };
 
   static Checkpoint through_a_file(const Trained& trained, const Optimizer& optimizer) {

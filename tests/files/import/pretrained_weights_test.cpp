@@ -14,6 +14,7 @@
 #include "base/io/file.hpp"
 #include "files/import/safetensors.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
