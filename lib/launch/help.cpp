@@ -210,26 +210,26 @@ std::string usage_of(const CLI::App& app) {
   return text;
 }
 
-std::string full_help_text(const CLI::App& program, int columns) {
-  const CLI::App& app = command_in_use(program);
+std::string full_help_text(const CLI::App& app, int columns) {
+  const CLI::App& used = command_in_use(app);
   const auto width = static_cast<std::size_t>(columns);
-  std::string text = head(app, width) + groups_text(app, width, [](const CLI::Option&) { return true; }) +
-                     commands_text(app, width) + footer(app);
+  std::string text = head(used, width) + groups_text(used, width, [](const CLI::Option&) { return true; }) +
+                     commands_text(used, width) + footer(used);
   text.pop_back();
   return text;
 }
 
-std::string help_text(const CLI::App& program, const std::string& group, int columns) {
-  const CLI::App& app = command_in_use(program);
+std::string help_text(const CLI::App& app, const std::string& group, int columns) {
+  const CLI::App& used = command_in_use(app);
   const auto width = static_cast<std::size_t>(columns);
-  if (app.get_help_all_ptr() == nullptr) return full_help_text(program, columns);
-  if (!group.empty()) return group_help_text(app, group, width);
-  const std::string more = fmt::format(
-      "These are the common options. --help-all lists all of them, --help GROUP one "
-      "group: {}.",
-      fmt::join(group_words(app), ", "));
-  return head(app, width) + groups_text(app, width, is_common) + '\n' + wrapped(more, 0, 0, width) + '\n' +
-         app.get_footer().insert(0, app.get_footer().empty() ? "" : "\n");
+  if (used.get_help_all_ptr() == nullptr) return full_help_text(app, columns);
+  if (!group.empty()) return group_help_text(used, group, width);
+  const std::string more = "These are the common options. --help-all lists all options, --help GROUP one group: ";
+  std::string text = head(used, width) + groups_text(used, width, is_common) + '\n' +
+                     wrapped(fmt::format("{}{}.", more, fmt::join(group_words(used), ", ")), 0, 0, width) + '\n' +
+                     footer(used);
+  text.pop_back();
+  return text;
 }
 
 int help_columns() {

@@ -20,8 +20,8 @@
 
 namespace lockstep {
 
-// Initial state of residual blocks. `zero_gamma`: the scale of a block's last norm is 0 (zero-init residual, Goyal et al.
-// 2017, section 5.1).
+// Initial state of residual blocks. `zero_gamma`: the scale of a block's last norm is 0 (zero-init residual, Goyal et
+// al. 2017, section 5.1).
 enum class ResidualInit : std::uint8_t { standard, zero_gamma };
 
 struct ModelOptions {

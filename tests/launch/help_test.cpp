@@ -58,7 +58,7 @@ TEST_F(HelpTest, common_options_are_few_and_lead_to_the_others) {
     EXPECT_THAT(help, HasSubstr(option));
   }
   EXPECT_THAT(help, Not(HasSubstr("--shuffle-window")));
-  EXPECT_THAT(help, HasSubstr("--help-all lists all of them, --help GROUP one"));
+  EXPECT_THAT(help, HasSubstr("--help-all lists all options, --help GROUP"));
   EXPECT_THAT(help, HasSubstr("\nExamples:\n  train_cifar --data d"));
 }
 

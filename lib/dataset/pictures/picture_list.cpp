@@ -29,7 +29,7 @@ std::string to_text(const PictureList& list) {
                {"classes", list.classes},
                {"archives", list.archives},
                {"left_out", left_out},
-               {"test_origin", list.test_origin}};
+               {"test_words", list.test_origin}};
   for (const auto& split : splits_of_text) {
     if (split.value == SourceSplit::validation && list.validation.empty()) continue;
     Json& lines = json[split.name] = Json::array();
@@ -37,7 +37,7 @@ std::string to_text(const PictureList& list) {
       lines.push_back({file.name, file.bytes, file.label, file.archive, file.offset});
     }
   }
-  if (!list.validation.empty()) json["validation_origin"] = list.validation_origin;
+  if (!list.validation.empty()) json["validation_words"] = list.validation_origin;
   const std::vector<std::uint8_t> bytes = Json::to_msgpack(json);
   return {bytes.begin(), bytes.end()};
 }
@@ -48,8 +48,8 @@ PictureList picture_list_from(const std::string& text) {
   list.folder = json.at("folder").get<std::string>();
   list.classes = json.at("classes").get<std::vector<std::string>>();
   list.archives = json.at("archives").get<std::vector<std::string>>();
-  list.test_origin = json.at("test_origin").get<std::string>();
-  list.validation_origin = json.value("validation_origin", "");
+  list.test_origin = json.at("test_words").get<std::string>();
+  list.validation_origin = json.value("validation_words", "");
   for (const auto& split : splits_of_text) {
     if (!json.contains(split.name)) continue;
     for (const Json& file : json.at(split.name)) {

@@ -17,7 +17,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string scontrol = R"(JobId=17 JobName=two message JobState=FAKE
+const std::string scontrol = R"(JobId=17 JobName=two words JobState=FAKE
    UserId=root(0) GroupId=root(0)
    JobState=RUNNING Reason=None Dependency=(null)
    Requeue=1 Restarts=1 BatchFlag=1 Reboot=0 ExitCode=0:0
