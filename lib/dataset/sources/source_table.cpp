@@ -41,8 +41,7 @@ constexpr std::array sources = {
                 SourceNeeds::folder_and_idx_set, idx_set},
     SourceEntry{"images", "folders of JPEG or PNG pictures, one for each class; or train.list and test.list",
                 SourceNeeds::pictures, listed},
-    SourceEntry{"synthetic", "a procedural stand-in where there are no real pictures", SourceNeeds::sample_count,
-                drawn}};
+    SourceEntry{"synthetic", "generated pictures, for use without real data", SourceNeeds::sample_count, drawn}};
 
 }  // namespace
 
