@@ -32,6 +32,6 @@ void require_same_files(const Communicator& world, const std::vector<FileSize>& 
 
 // Advice for require_same_on_ranks() if nodes have different files.
 inline constexpr const char* same_files_advice =
-    "Give all nodes the same files: from a folder that they share, or by run_on_nodes --dispatch.";
+    "Use a folder that all nodes share, or copy the files to all nodes with run_on_nodes --dispatch.";
 
 }  // namespace lockstep

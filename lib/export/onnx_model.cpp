@@ -54,8 +54,10 @@ std::string onnx_model(const Layer& network, const ModelFile& model) {
   writer.set_output(network.write(writer, images), "logits");
 
   const std::size_t bytes = file.ByteSizeLong();
-  require(bytes <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), Failure::usage,
-          "the model takes {} bytes as ONNX (a file in one piece may have 2 GiB). Export it as --safetensors.", bytes);
+  require(
+      bytes <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), Failure::usage,
+      "the model would have {} bytes as ONNX, but a single ONNX file is limited to 2 GiB. Export it as --safetensors.",
+      bytes);
   return file.SerializeAsString();
 }
 

@@ -28,13 +28,13 @@ bool holds_logits(const std::filesystem::path& path) try {
 }
 
 void write_values(hid_t file, const char* name, hid_t type, std::span<const hsize_t> dims, const void* values) {
-  const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
-  check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
-  const Hid<H5Sclose> space(
-      check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe a data set"));
+  const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "create a property list"));
+  check_h5(H5Pset_obj_track_times(creation, false), "turn off timestamps");
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+                                     "describe the shape of a dataset"));
   const Hid<H5Dclose> dataset(
-      check_h5(H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT), "create a data set"));
-  check_h5(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write a data set");
+      check_h5(H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT), "create a dataset"));
+  check_h5(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write a dataset");
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ void require_place_for_logits(const std::filesystem::path& file) {
   constexpr const char* kind = "file of logits";
   require_place_for_result(file, {kind, begins_as_hdf5}, option);
   require(is_absent(file) || holds_logits(file), Failure::usage,
-          "'{}' exists and is no {} (it would be lost). Choose another name for {}.", file.string(), kind, option);
+          "'{}' exists and is not a {}. Lockstep does not overwrite it. Choose another file for {}.", file.string(),
+          kind, option);
 }
 
 std::vector<std::byte> logits_image(std::span<const float> logits, std::span<const std::int32_t> labels,

@@ -13,13 +13,13 @@ namespace lockstep {
 
 namespace {
 
-constexpr FileKind kind{"model file", "Train or copy it again?"};
+constexpr FileKind kind{"model file", "Copy it again, or train it again."};
 
 constexpr std::int64_t largest_side = 65536;
 constexpr const char* shorter_side = "shorter_side";
 constexpr const char* step = "step";
 constexpr const char* sample_bits = "sample_bits";
-constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
+constexpr const char* impossible_shape = "its attribute 'sample_shape' has an invalid size";
 
 }  // namespace
 
@@ -33,12 +33,12 @@ std::string fault_of(const ModelFile& model) {
       model.mean.size() == channels && model.deviation.size() == channels &&
       std::ranges::all_of(model.mean, [](float mean) { return mean >= 0 && mean <= 1; }) &&
       std::ranges::all_of(model.deviation, [](float value) { return value >= smallest_deviation && value <= 1; });
-  if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a normalisation";
+  if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a valid normalization";
   const std::int64_t side = model.shorter_side.value_or(0);
-  if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is an impossible size";
+  if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is not a valid size";
   const std::int64_t bits = model.sample_bits.value_or(max_sample_bits);
-  if (bits < least_sample_bits || bits > max_sample_bits) return "its attribute 'sample_bits' is an impossible number";
-  return model.step.value_or(0) < 0 ? "its attribute 'step' is an impossible number" : "";
+  if (bits < least_sample_bits || bits > max_sample_bits) return "its attribute 'sample_bits' is not a valid number";
+  return model.step.value_or(0) < 0 ? "its attribute 'step' is not a valid number" : "";
 }
 
 std::int32_t format_of(const ModelFile& model) {
@@ -62,7 +62,7 @@ std::string model_hash(const ModelFile& model) {
 void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
   const std::string fault = fault_of(model);
   require(fault.empty(), Failure::usage,
-          "cannot make a model file or checkpoint: {} (nothing would read it). Train on another data set.", fault);
+          "cannot write a model file or checkpoint: {}. No program could read it. Train on another data set.", fault);
   file.write_text("model", model.model);
   file.write_texts("classes", model.classes);
   file.write_numbers("sample_shape",

@@ -21,13 +21,13 @@ namespace limits = tensor_file_limits;
 TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string& image)
     : kind_(kind), path_(std::move(path)), bytes_(static_cast<hsize_t>(image.size())) {
   silence_hdf5();
-  if (!looks_like_hdf5(std::as_bytes(std::span(image)))) damaged("it does not begin as an HDF5 file does");
+  if (!looks_like_hdf5(std::as_bytes(std::span(image)))) damaged("it does not start with the HDF5 signature");
   if (has_hash_line(image)) {
     const std::string_view before = std::string_view(image).substr(0, image.size() - hash_line({}).size());
     if (!image.ends_with(hash_line(std::as_bytes(std::span(before))))) damaged("its hash does not match its content");
   }
   const Hid<H5Pclose> access = hdf5_core_access_plist();
-  check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
+  check_h5(H5Pset_file_image(access, image.data(), image.size()), "open a file image in memory");
   // HDF5 requires a name, although it reads only the image. No file has this name.
   // careful-open: an image in memory of what regular_file read
   file_ = Hid<H5Fclose>(H5Fopen((path_ + ".in-memory").c_str(), H5F_ACC_RDONLY, access));
@@ -43,7 +43,8 @@ void TensorFileReader::require_format(const char* name, std::int32_t oldest, std
   const std::int32_t found = numbers<std::int32_t>(name, 1)[0];
   if (found < 1) damaged(fmt::format("its attribute '{}' is {}", name, found));
   require(found >= oldest && found <= newest, Failure::bad_data,
-          "{} '{}' was written by {} Lockstep (format {}), this one reads format {}. Use the version that wrote it?",
+          "{} '{}' was written by {} Lockstep (format {}). This Lockstep reads format {}. Use the version that wrote "
+          "the file.",
           kind_.name, path_, found < oldest ? "an older" : "a newer", found, newest);
 }
 
@@ -59,7 +60,7 @@ hsize_t TensorFileReader::attribute_count(hid_t attribute, const char* name) con
   const Hid<H5Sclose> space(checked(H5Aget_space(attribute), "read an attribute's shape"));
   const hssize_t count = H5Sget_simple_extent_npoints(space);
   if (H5Sget_simple_extent_ndims(space) > 1 || count < 1 || static_cast<std::size_t>(count) > limits::texts) {
-    damaged(fmt::format("its attribute '{}' has a wrong shape", name));
+    damaged(fmt::format("its attribute '{}' has the wrong shape", name));
   }
   return static_cast<hsize_t>(count);
 }
@@ -70,7 +71,7 @@ std::vector<T> TensorFileReader::numbers(const char* name, std::size_t count) co
   const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
   const H5T_class_t wanted = std::is_floating_point_v<T> ? H5T_FLOAT : H5T_INTEGER;
   if (H5Tget_class(type) != wanted || H5Tget_size(type) != sizeof(T) || attribute_count(handle, name) != count) {
-    damaged(fmt::format("its attribute '{}' has a wrong type or shape", name));
+    damaged(fmt::format("its attribute '{}' has the wrong type or shape", name));
   }
   std::vector<T> values(count);
   const hid_t memory = std::is_same_v<T, float>          ? H5T_NATIVE_FLOAT
@@ -89,14 +90,14 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
   const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
   const std::size_t cell = H5Tget_size(type);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || cell < 1 || cell > limits::text_bytes) {
-    damaged(fmt::format("its attribute '{}' is no text of fixed length", name));
+    damaged(fmt::format("its attribute '{}' is not a string of fixed length", name));
   }
   const hsize_t count = attribute_count(handle, name);
   if (count > bytes_ / cell) damaged(fmt::format("its attribute '{}' is longer than the file", name));
   std::string cells(count * cell, '\0');
   const Hid<H5Tclose> text_type = hdf5_text_type(cell);
   // ASCII, which other programs write, is valid UTF-8. HDF5 does not convert between the two.
-  checked(H5Tset_cset(text_type, H5Tget_cset(type)), "tell an attribute's characters");
+  checked(H5Tset_cset(text_type, H5Tget_cset(type)), "set an attribute's character encoding");
   checked(H5Aread(handle, text_type, cells.data()), "read an attribute");
   std::vector<std::string> result;
   for (hsize_t index = 0; index < count; ++index) {
@@ -108,8 +109,8 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
 
 Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name) const {
   H5L_info_t link;
-  checked(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look at an object");
-  if (link.type != H5L_TYPE_HARD) damaged(fmt::format("'{}' is a link to elsewhere", name));
+  checked(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look up an object");
+  if (link.type != H5L_TYPE_HARD) damaged(fmt::format("'{}' is a soft or external link", name));
   return Hid<H5Oclose>(checked(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
 }
 
@@ -122,8 +123,8 @@ Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name
 
 std::vector<std::string> TensorFileReader::groups() const {
   H5G_info_t info;
-  checked(H5Gget_info(file_, &info), "list what is in it");
-  if (info.nlinks > limits::root_objects) damaged(fmt::format("it holds {} objects", info.nlinks));
+  checked(H5Gget_info(file_, &info), "list the objects of the root group");
+  if (info.nlinks > limits::root_objects) damaged(fmt::format("it contains {} objects", info.nlinks));
   std::vector<std::string> names;
   for (hsize_t index = 0; index < info.nlinks; ++index) {
     std::string name = name_at(file_, index);
@@ -135,11 +136,12 @@ std::vector<std::string> TensorFileReader::groups() const {
 std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) {
   const bool is_root = group == std::string_view(root_group);
   if (!is_root && H5Lexists(file_, group, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no group '{}'", group));
-  const Hid<H5Oclose> opened = is_root ? Hid<H5Oclose>(checked(H5Oopen(file_, group, H5P_DEFAULT), "open the root"))
-                                       : open_own(file_, group, H5I_GROUP, "group");
+  const Hid<H5Oclose> opened = is_root
+                                   ? Hid<H5Oclose>(checked(H5Oopen(file_, group, H5P_DEFAULT), "open the root group"))
+                                   : open_own(file_, group, H5I_GROUP, "group");
   H5G_info_t info;
   checked(H5Gget_info(opened, &info), "list the tensors");
-  if (info.nlinks < 1 || info.nlinks > limits::tensors) damaged(fmt::format("it holds {} parameters", info.nlinks));
+  if (info.nlinks < 1 || info.nlinks > limits::tensors) damaged(fmt::format("it contains {} parameters", info.nlinks));
   std::vector<ParameterStore::Entry> entries;
   for (hsize_t index = 0; index < info.nlinks; ++index) entries.push_back(read_tensor(opened, index));
   std::ranges::sort(entries, {}, &ParameterStore::Entry::name);
@@ -156,7 +158,7 @@ std::string TensorFileReader::name_at(hid_t group, hsize_t index) const {
 
 ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) {
   ParameterStore::Entry entry{name_at(group, index), {}, {}};
-  const Hid<H5Oclose> object = open_own(group, entry.name, H5I_DATASET, "data set");
+  const Hid<H5Oclose> object = open_own(group, entry.name, H5I_DATASET, "dataset");
   const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a tensor's type"));
   if (H5Tequal(type, H5T_IEEE_F32LE) <= 0) damaged(fmt::format("'{}' is not 32-bit floating point", entry.name));
   entry.dims = read_dims(object, entry.name, sizeof(float));
@@ -169,28 +171,28 @@ ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) 
 }
 
 std::string TensorFileReader::long_text(const char* name) {
-  if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no data set '{}'", name));
-  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "data set");
-  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a text's type"));
-  if (H5Tequal(type, H5T_STD_U8LE) <= 0) damaged(fmt::format("'{}' is not a text in bytes", name));
+  if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no dataset '{}'", name));
+  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "dataset");
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a string's type"));
+  if (H5Tequal(type, H5T_STD_U8LE) <= 0) damaged(fmt::format("'{}' is not a string of bytes", name));
   const std::vector<std::int64_t> dims = read_dims(object, name, 1);
   if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
   check_storage(object, name, static_cast<hsize_t>(dims[0]));
   std::string text(static_cast<std::size_t>(dims[0]), '\0');
-  checked(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a text");
+  checked(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a string");
   return text;
 }
 
 std::vector<std::int32_t> TensorFileReader::whole_numbers(const char* name) {
-  if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no data set '{}'", name));
-  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "data set");
-  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a data set's type"));
-  if (H5Tequal(type, H5T_STD_I32LE) <= 0) damaged(fmt::format("'{}' does not hold whole numbers of 32 bits", name));
+  if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no dataset '{}'", name));
+  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "dataset");
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a dataset's type"));
+  if (H5Tequal(type, H5T_STD_I32LE) <= 0) damaged(fmt::format("'{}' does not contain 32-bit integers", name));
   const std::vector<std::int64_t> dims = read_dims(object, name, sizeof(std::int32_t));
   if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
   check_storage(object, name, static_cast<hsize_t>(dims[0]) * sizeof(std::int32_t));
   std::vector<std::int32_t> values(static_cast<std::size_t>(dims[0]));
-  checked(H5Dread(object, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read a data set");
+  checked(H5Dread(object, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read a dataset");
   return values;
 }
 
@@ -212,10 +214,10 @@ std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::
 
 // Throws unless the values are contiguous, complete and inside this file.
 void TensorFileReader::check_storage(hid_t dataset, const std::string& name, hsize_t bytes) {
-  const Hid<H5Pclose> creation(checked(H5Dget_create_plist(dataset), "read how values are stored"));
+  const Hid<H5Pclose> creation(checked(H5Dget_create_plist(dataset), "read the storage layout"));
   const bool inside = H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0;
   if (!inside || H5Dget_storage_size(dataset) != bytes) {
-    damaged(fmt::format("'{}' is not stored whole in one piece", name));
+    damaged(fmt::format("'{}' is not stored completely and contiguously", name));
   }
   total_ += bytes;
   if (total_ > bytes_) damaged("its parameters are larger than the file");

@@ -12,18 +12,18 @@ namespace limits = tensor_file_limits;
 // Throws if a reader would call the file damaged because of `what`.
 void require_readable(bool condition, const std::string& what) {
   require(condition, Failure::usage,
-          "cannot make a model file or checkpoint: {} (nothing would read it). Train on "
-          "another data set, or another model.",
+          "cannot write a model file or checkpoint: {}. No program could read it. Train on another data set, or "
+          "another model.",
           what);
 }
 
 void require_readable_texts(const char* name, std::span<const std::string> texts) {
   require_readable(!texts.empty() && texts.size() <= limits::texts,
-                   fmt::format("'{}' has {} texts, not 1 to {}", name, texts.size(), limits::texts));
+                   fmt::format("'{}' has {} strings, not 1 to {}", name, texts.size(), limits::texts));
   for (const std::string& text : texts) {
     require_readable(text.size() <= limits::text_bytes,
-                     fmt::format("a text of '{}' has {} bytes, more than {}", name, text.size(), limits::text_bytes));
-    require_readable(text.find('\0') == std::string::npos, fmt::format("a text of '{}' holds a zero byte", name));
+                     fmt::format("a string of '{}' has {} bytes, more than {}", name, text.size(), limits::text_bytes));
+    require_readable(text.find('\0') == std::string::npos, fmt::format("a string of '{}' contains a zero byte", name));
   }
 }
 
@@ -34,19 +34,19 @@ void require_readable_tensor(const ParameterStore::Entry& entry) {
       !entry.dims.empty() && entry.dims.size() <= limits::dimensions,
       fmt::format("'{}' has {} dimensions, not 1 to {}", entry.name, entry.dims.size(), limits::dimensions));
   require_readable(std::ranges::all_of(entry.dims, [](std::int64_t size) { return size > 0; }),
-                   fmt::format("'{}' has a dimension without values", entry.name));
+                   fmt::format("'{}' has a dimension of size 0", entry.name));
 }
 
 // No timestamps: they would make files with equal content differ.
 Hid<H5Pclose> without_dates() {
-  Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
-  check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
+  Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "create a property list"));
+  check_h5(H5Pset_obj_track_times(creation, false), "turn off timestamps");
   return creation;
 }
 
 void write_values(hid_t root, const char* name, hid_t type, std::size_t size, const void* values) {
   const hsize_t count = size;
-  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe the shape of an attribute"));
   const Hid<H5Aclose> attribute(
       check_h5(H5Acreate2(root, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute"));
   check_h5(H5Awrite(attribute, type, values), "write an attribute");
@@ -94,10 +94,10 @@ void TensorFileWriter::write_texts(const char* name, std::span<const std::string
 void TensorFileWriter::write_long_text(const char* name, const std::string& text) {
   require_readable(!text.empty(), fmt::format("'{}' is empty", name));
   const hsize_t bytes = text.size();
-  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &bytes, nullptr), "describe a text"));
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &bytes, nullptr), "describe the shape of a string"));
   const Hid<H5Dclose> dataset(check_h5(
-      H5Dcreate2(file_, name, H5T_STD_U8LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT), "create a text"));
-  check_h5(H5Dwrite(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "write a text");
+      H5Dcreate2(file_, name, H5T_STD_U8LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT), "create a string"));
+  check_h5(H5Dwrite(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "write a string");
 }
 
 void TensorFileWriter::write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors) {
@@ -106,7 +106,7 @@ void TensorFileWriter::write_tensors(const char* group, std::span<const Paramete
   const hid_t opened = group == std::string_view(root_group)
                            ? H5Gopen2(file_, group, H5P_DEFAULT)
                            : H5Gcreate2(file_, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  const Hid<H5Gclose> handle(check_h5(opened, "make a group of tensors"));
+  const Hid<H5Gclose> handle(check_h5(opened, "create a group of tensors"));
   for (const ParameterStore::Entry& entry : tensors) write_tensor(handle, entry);
 }
 

@@ -45,19 +45,16 @@ const Model& find_model(const std::string& name) {
                                             did_you_mean(plain, model_names()), known_models()));
   }
   require(found->kind == Kind::residual || !is_blurred(name), Failure::usage,
-          "model '{}' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
-          "--blur-pool.",
-          plain);
+          "model '{}' has no strided convolution that could be blurred (--blur-pool). Leave out --blur-pool.", plain);
   return *found;
 }
 
 void require_size(const ModelOptions& options, std::int64_t smallest) {
   const SampleShape& sample = options.sample;
-  require(
-      sample.height >= smallest && sample.width >= smallest, Failure::usage,
-      "model '{}' cannot take samples of {} x {} pixels (it halves them until nothing is left). It needs at least {} "
-      "x {}: choose another --model or --data.",
-      options.name, sample.height, sample.width, smallest, smallest);
+  require(sample.height >= smallest && sample.width >= smallest, Failure::usage,
+          "model '{}' cannot take samples of {} x {} pixels, because it halves them until nothing is left. It needs at "
+          "least {} x {}. Choose another --model or --data.",
+          options.name, sample.height, sample.width, smallest, smallest);
 }
 
 std::string with_sizes(Sizes sizes) {
@@ -79,30 +76,28 @@ std::string known_models() { return fmt::format("{}", fmt::join(model_names(), "
 
 void require_model(const std::string& name, ResidualInit start) {
   const Model& model = find_model(name);
-  require(
-      start == ResidualInit::standard || model.kind == Kind::residual, Failure::usage,
-      "model '{}' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). Leave "
-      "out --zero-init-gamma.",
-      name);
+  require(start == ResidualInit::standard || model.kind == Kind::residual, Failure::usage,
+          "model '{}' has no residual blocks, whose last norms --zero-init-gamma would initialize to a scale of 0. "
+          "Leave out --zero-init-gamma.",
+          name);
 }
 
 void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width) {
   const SampleShape& sample = options.sample;
   const bool is_its_own = height == sample.height && width == sample.width;
-  require(
-      is_its_own || find_model(options.name).sizes == Sizes::any, Failure::usage,
-      "model '{}' takes images of one size, here {} x {} pixels, and none of {} x {} (it has a weight for each pixel "
-      "that is left). Use one of {}, or leave out --image-size-ramp and --test-image-size.",
-      options.name, sample.height, sample.width, height, width, with_sizes(Sizes::any));
+  require(is_its_own || find_model(options.name).sizes == Sizes::any, Failure::usage,
+          "model '{}' takes only images of {} x {} pixels, not {} x {}, because it has a weight for each remaining "
+          "pixel. Use one of {}, or leave out --image-size-ramp and --test-image-size.",
+          options.name, sample.height, sample.width, height, width, with_sizes(Sizes::any));
 }
 
 std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context) {
   const Model& model = find_model(options.name);
-  require(options.classes >= 1, Failure::usage, "model '{}' cannot tell {} classes apart. Is --data a data set?",
-          options.name, options.classes);
+  require(options.classes >= 1, Failure::usage,
+          "model '{}' cannot classify {} classes. Check that --data is a data set.", options.name, options.classes);
   // More channels would be features, which a device lays out differently from images.
   require(options.sample.channels >= 1 && options.sample.channels <= 3, Failure::usage,
-          "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
+          "model '{}' cannot take samples with {} channels. It takes 1 to 3 (gray or color). Choose another --data.",
           options.name, options.sample.channels);
   require_size(options, model.smallest_side);
   require_model(options.name, options.residual_init);

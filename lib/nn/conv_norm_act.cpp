@@ -15,8 +15,8 @@ namespace {
 void require_variance(const Shape& y, const NormGroup* group, const std::string& norm) {
   const std::int64_t ranks = group == nullptr ? 1 : group->size();
   require(ranks * y[0] * y[1] * y[2] > 1, Failure::usage,
-          "the norm '{}' cannot be trained: it sees one value per channel, a map of 1 x 1 pixel of one sample (which "
-          "has no variance). Take more samples per rank or virtual rank, or larger ones.",
+          "the norm '{}' cannot be trained: it sees only one value per channel, a map of 1 x 1 pixel of one sample. "
+          "One value has no variance. Use more samples per rank or virtual rank, or larger ones.",
           norm);
 }
 

@@ -37,7 +37,7 @@ Convolution::Convolution(const LayerContext& context, const std::string& name, c
 Shape Convolution::output_shape(const Shape& x) const {
   assert(x.ndim == 4);
   require(x[3] == conv_.in_channels, Failure::usage,
-          "layer '{}' cannot take {}: it needs {} channels. Do model and data fit together?", name_, x.text(),
+          "layer '{}' cannot take {}: it needs {} channels. Check that the model fits the data.", name_, x.text(),
           conv_.in_channels);
   const std::int64_t smallest = conv_.kernel - 2 * conv_.padding;
   require(x[1] >= smallest && x[2] >= smallest, Failure::usage,

@@ -87,8 +87,8 @@ struct Misfit {
   std::string text() const {
     std::vector<std::string> parts;
     if (!missing.empty()) parts.push_back("missing " + first_few(missing));
-    if (!unknown.empty()) parts.push_back("no place for " + first_few(unknown));
-    if (!other_shapes.empty()) parts.push_back("of another shape " + first_few(other_shapes));
+    if (!unknown.empty()) parts.push_back("unexpected " + first_few(unknown));
+    if (!other_shapes.empty()) parts.push_back("wrong shape of " + first_few(other_shapes));
     return fmt::format("{}", fmt::join(parts, "; "));
   }
 };
@@ -107,8 +107,8 @@ Misfit compare(const std::vector<Slot>& slots, const std::vector<const Parameter
       ++entry;
     } else {
       if (slot->dims != (*entry)->dims) {
-        misfit.other_shapes.push_back(
-            fmt::format("'{}' ({} there and {} here)", slot->name, dims_text((*entry)->dims), dims_text(slot->dims)));
+        misfit.other_shapes.push_back(fmt::format("'{}' ({} in the file, {} in the model)", slot->name,
+                                                  dims_text((*entry)->dims), dims_text(slot->dims)));
       }
       ++slot;
       ++entry;
@@ -121,17 +121,17 @@ Misfit compare(const std::vector<Slot>& slots, const std::vector<const Parameter
 void check_entries(const std::vector<Slot>& slots, const std::vector<const ParameterStore::Entry*>& given) {
   const auto twice = std::ranges::adjacent_find(given, {}, &ParameterStore::Entry::name);
   require(twice == given.end(), Failure::bad_data,
-          "the weights are damaged: '{}' appears twice. Is there another copy of the file?",
+          "the weights are damaged: '{}' appears twice. Use another copy of the file.",
           twice == given.end() ? "" : (*twice)->name);
   const Misfit misfit = compare(slots, given);
-  require(misfit.is_none(), Failure::bad_data,
-          "the weights do not fit this model: {}. Were they written with another --model or number of classes?",
-          misfit.text());
+  require(
+      misfit.is_none(), Failure::bad_data,
+      "the weights do not fit this model: {}. Use the --model and the number of classes that they were written with.",
+      misfit.text());
   for (const ParameterStore::Entry* const entry : given) {
-    require(
-        static_cast<std::int64_t>(entry->values.size()) == count_of(entry->dims), Failure::bad_data,
-        "the weights are damaged: '{}' has {} values where its shape {} needs {}. Is there another copy of the file?",
-        entry->name, entry->values.size(), dims_text(entry->dims), count_of(entry->dims));
+    require(static_cast<std::int64_t>(entry->values.size()) == count_of(entry->dims), Failure::bad_data,
+            "the weights are damaged: '{}' has {} values, but its shape {} needs {}. Use another copy of the file.",
+            entry->name, entry->values.size(), dims_text(entry->dims), count_of(entry->dims));
   }
 }
 

@@ -6,9 +6,10 @@ namespace lockstep {
 
 Shape MaxPool::output_shape(const Shape& x) const {
   const std::int64_t smallest = pool_.kernel - 2 * pool_.padding;
-  require(x[1] >= smallest && x[2] >= smallest, Failure::usage,
-          "a max pool cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
-          x.text(), smallest, smallest);
+  require(
+      x[1] >= smallest && x[2] >= smallest, Failure::usage,
+      "a max pooling layer cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
+      x.text(), smallest, smallest);
   return y_shape(x);
 }
 

@@ -21,17 +21,17 @@ double half_cosine(double from, double to, double progress) {
 
 LrSchedule::LrSchedule(ScheduleOptions options) : options_(std::move(options)) {
   const ScheduleOptions& o = options_;
-  require(std::isfinite(o.rate) && o.rate > 0, Failure::usage, "the learning rate must be above zero, not {}.", o.rate);
+  require(std::isfinite(o.rate) && o.rate > 0, Failure::usage, "the learning rate must be above 0, not {}.", o.rate);
   require(o.total_steps > 0, Failure::usage, "a training of {} steps has no learning rate. Train at least one step.",
           o.total_steps);
   require(o.warmup_steps >= 0 && o.warmup_steps < o.total_steps, Failure::usage,
-          "a warm-up of {} steps does not fit a training of {} steps. Shorten the warm-up or train longer.",
+          "a warm-up of {} steps does not fit into a training of {} steps. Shorten the warm-up or train longer.",
           o.warmup_steps, o.total_steps);
   if (o.schedule != Schedule::step) return;
   require(std::isfinite(o.factor) && o.factor > 0, Failure::usage,
-          "the factor of a step schedule must be above zero, not {}.", o.factor);
+          "the factor of a step schedule must be above 0, not {}.", o.factor);
   require(std::ranges::adjacent_find(o.milestones, std::greater_equal{}) == o.milestones.end(), Failure::usage,
-          "the milestones of a step schedule must rise. Put them in order and name each once.");
+          "the milestones of a step schedule must increase. Sort them, and state each one once.");
 }
 
 double LrSchedule::at(std::int64_t step) const {

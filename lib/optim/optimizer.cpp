@@ -61,11 +61,10 @@ void assign_state(ParameterStore& store, const Optimizer& optimizer, const Optim
   for (const auto& [name, entries] : state) given.insert(printable(name));
   std::set<std::string> kept;
   for (const StateArray& array : optimizer.state()) kept.insert(array.name);
-  require(
-      given == kept, Failure::usage,
-      "the checkpoint is of another optimizer: it keeps {} of each parameter, this training's keeps {} (it cannot go "
-      "on from there). Use the optimizer that it was written with, or start anew?",
-      describe_names(given), describe_names(kept));
+  require(given == kept, Failure::usage,
+          "the checkpoint was written with another optimizer: it stores {} per parameter, but this training needs {}. "
+          "So it cannot resume. Use the same optimizer, or start from scratch.",
+          describe_names(given), describe_names(kept));
   for (const StateArray& array : optimizer.state()) store.assign_to(array.values, state.at(array.name));
 }
 

@@ -31,7 +31,7 @@ DecodedPicture decode_jpeg_file(std::span<const std::byte> file) {
   decode_jpeg(file, decoded.picture, damage);
   turn_upright(decoded.picture, header.orientation);
   if (header.is_cmyk) add_remark(decoded.remark, "is CMYK");
-  if (header.orientation != 1) add_remark(decoded.remark, fmt::format("is turned (EXIF {})", header.orientation));
+  if (header.orientation != 1) add_remark(decoded.remark, fmt::format("has EXIF orientation {}", header.orientation));
   add_remark(decoded.remark, damage);
   const bool is_as_seen = decoded.remark.empty();
   decoded.is_plain_jpeg = is_as_seen && !header.is_progressive;

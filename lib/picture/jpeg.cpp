@@ -89,8 +89,8 @@ class Decoder {
       jpeg_read_header(&info_, TRUE);
     });
     if (std::int64_t{info_.image_height} * info_.image_width > max_pixels) {
-      throw PictureFault(
-          fmt::format("has {} x {} pixels, more than {} in all", info_.image_width, info_.image_height, max_pixels));
+      throw PictureFault(fmt::format("has {} x {} pixels, more than the limit of {}", info_.image_width,
+                                     info_.image_height, max_pixels));
     }
   }
   ~Decoder() { jpeg_destroy_decompress(&info_); }
@@ -185,8 +185,8 @@ void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::st
     }
     jpeg_finish_decompress(&info);
   });
-  if (decoder.errors().ends_early) throw PictureFault("ends too early");
-  remark = decoder.errors().is_damaged ? fmt::format("is damaged in its middle ({})", decoder.errors().message.data())
+  if (decoder.errors().ends_early) throw PictureFault("is truncated");
+  remark = decoder.errors().is_damaged ? fmt::format("is damaged inside ({})", decoder.errors().message.data())
                                        : std::string();
 }
 
@@ -196,7 +196,7 @@ void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, 
   const auto reduced = [&](JDIMENSION side) { return (std::int64_t{side} + reduction - 1) / reduction; };
   // The header can differ from the stored size if the shard was written wrongly.
   if (box.top + box.size.height > reduced(info.image_height) || box.left + box.size.width > reduced(info.image_width)) {
-    throw PictureFault(fmt::format("has {} x {} pixels, fewer than it should", info.image_width, info.image_height));
+    throw PictureFault(fmt::format("has {} x {} pixels, fewer than expected", info.image_width, info.image_height));
   }
   window.size = box.size;
   window.pixels.resize(static_cast<std::size_t>(box.size.height * box.size.width * 3));

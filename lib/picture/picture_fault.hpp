@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// The message completes the sentence "it ...", such as "ends too early".
+// The message completes the sentence "it ...", such as "is truncated".
 class PictureFault : public std::runtime_error {
  public:
   explicit PictureFault(const std::string& message) : std::runtime_error(message) {}

@@ -35,7 +35,7 @@ void ignore_warning(png_structp, png_const_charp) {}
 
 void read_from_span(png_structp png, png_bytep to, std::size_t bytes) {
   auto& unread = *static_cast<std::span<const std::byte>*>(png_get_io_ptr(png));
-  if (bytes > unread.size()) png_error(png, "ends too early");
+  if (bytes > unread.size()) png_error(png, "truncated file");
   std::memcpy(to, unread.data(), bytes);
   unread = unread.subspan(bytes);
 }
@@ -63,7 +63,8 @@ class Reader {
     });
     const PictureSize whole = size();
     if (whole.height * whole.width > max_pixels) {
-      throw PictureFault(fmt::format("has {} x {} pixels, more than {} in all", whole.width, whole.height, max_pixels));
+      throw PictureFault(
+          fmt::format("has {} x {} pixels, more than the limit of {}", whole.width, whole.height, max_pixels));
     }
   }
   ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
@@ -101,7 +102,7 @@ class Reader {
       if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
       png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
-      if (png_get_rowbytes(png_, info_) != row_bytes) png_error(png_, "has rows of an unknown form");
+      if (png_get_rowbytes(png_, info_) != row_bytes) png_error(png_, "unexpected row size");
       png_read_image(png_, rows.data());
     });
   }
@@ -112,7 +113,7 @@ class Reader {
       guarded(errors_, [&] { png_read_end(png_, info_); });
       return {};
     } catch (const PictureFault&) {
-      return fmt::format("is damaged after its pixels ({})", errors_.message.data());
+      return fmt::format("is damaged after the pixel data ({})", errors_.message.data());
     }
   }
 
@@ -198,7 +199,7 @@ void decode_png(std::span<const std::byte> file, const SampleBits& bits, OwnedPi
   picture.pixels.resize(static_cast<std::size_t>(picture.size.height * picture.size.width * 3));
   std::vector<std::string> remarks;
   if (reader.is_wide()) {
-    remarks.push_back(fmt::format("has {} bits a channel", read_wide(reader, bits, picture.pixels)));
+    remarks.push_back(fmt::format("has {} bits per channel", read_wide(reader, bits, picture.pixels)));
   } else {
     reader.read_rgb(picture.pixels);
   }
@@ -206,7 +207,7 @@ void decode_png(std::span<const std::byte> file, const SampleBits& bits, OwnedPi
   if (std::string damage = reader.read_end(); !damage.empty()) remarks.push_back(std::move(damage));
   const int orientation = reader.orientation();
   turn_upright(picture, orientation);
-  if (orientation != 1) remarks.push_back(fmt::format("is turned (EXIF {})", orientation));
+  if (orientation != 1) remarks.push_back(fmt::format("has EXIF orientation {}", orientation));
   remark = fmt::format("{}", fmt::join(remarks, ", "));
 }
 

@@ -73,7 +73,7 @@ std::string unsupported_format_message(std::span<const std::byte> file) {
   const std::span<const std::byte> head = file.first(std::min(file.size(), start_bytes));
   const Format format = format_of({reinterpret_cast<const char*>(head.data()), head.size()});
   if (format.name.empty()) return {};
-  return fmt::format("is {} file, which is not read (to convert: {})", format.name, format.conversion);
+  return fmt::format("is {} file, which Lockstep does not read (convert it with: {})", format.name, format.conversion);
 }
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// Recognizes the format by the first bytes: "is a WebP file, which is not read (to convert: mogrify -format png
-// *.webp)". Empty if the format is unknown. The message completes the sentence "it ...".
+// Recognizes the format by the first bytes: "is a WebP file, which Lockstep does not read (convert it with:
+// mogrify -format png *.webp)". Empty if the format is unknown. The message completes the sentence "it ...".
 std::string unsupported_format_message(std::span<const std::byte> file);
 
 }  // namespace lockstep

@@ -82,7 +82,7 @@ Json json_of(const Field& field, const Settings& settings) {
 }
 
 std::string set_from_json(const Field& field, Settings& settings, const Json& value) {
-  if (value.is_null() && !field.may_be_unset) return "it is not stated";
+  if (value.is_null() && !field.may_be_unset) return "it is missing";
   std::vector<std::string> texts;
   const bool is_list = field.form == Field::Form::list && value.is_array();
   const Json values = is_list ? value : value.is_null() ? Json::array() : Json::array({value});
@@ -90,7 +90,7 @@ std::string set_from_json(const Field& field, Settings& settings, const Json& va
     const std::optional<std::string> text = text_of_json(one);
     const bool is_its_kind = one.is_boolean() == (field.form == Field::Form::flag) &&
                              one.is_string() == (field.json_type == Field::JsonType::text);
-    if (!text || !is_its_kind) return fmt::format("{} is no value of it", json_text(one));
+    if (!text || !is_its_kind) return fmt::format("{} is not a valid value", json_text(one));
     if (*text == "false") continue;
     if (std::string message = field.validation_error(*text); !message.empty()) return message;
     texts.push_back(*text);

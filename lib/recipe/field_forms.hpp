@@ -73,7 +73,7 @@ struct TextForm {
 // A folder. An empty text is an error, because it usually comes from an unset shell variable.
 struct NamedFolderForm : TextForm {
   static std::string validation_error(const std::string& text) {
-    return text.empty() ? "'' names no folder (is a variable unset?)" : "";
+    return text.empty() ? "'' is not the name of a folder (is a variable unset?)" : "";
   }
 };
 
@@ -82,7 +82,7 @@ struct NoteForm : TextForm {
   static std::string validation_error(const std::string& text) {
     constexpr std::size_t max_bytes = 4096;
     if (text.size() <= max_bytes) return "";
-    return fmt::format("it has {} bytes, and a note at most {}. Write the rest into a file of its own", text.size(),
+    return fmt::format("it has {} bytes, but a note has at most {}. Write the rest into a separate file", text.size(),
                        max_bytes);
   }
 };
@@ -92,11 +92,12 @@ struct TagForm : TextForm {
   static std::string validation_error(const std::string& text) {
     constexpr std::size_t max_bytes = 255;
     if (text.size() > max_bytes) {
-      return fmt::format("it has {} bytes, and a tag at most {}. Write more into --note", text.size(), max_bytes);
+      return fmt::format("it has {} bytes, but a tag has at most {}. Use --note for longer text", text.size(),
+                         max_bytes);
     }
     const std::size_t equals = text.find('=');
     const bool is_tag = equals != std::string::npos && equals > 0;
-    return is_tag ? "" : fmt::format("'{}' is no tag. Write KEY=VALUE", text);
+    return is_tag ? "" : fmt::format("'{}' is not a tag. Write KEY=VALUE", text);
   }
 };
 
@@ -106,7 +107,7 @@ struct IntervalForm {
   static std::string values() { return "an interval"; }
   static std::string validation_error(const std::string& text) {
     if (parse_checkpoint_interval(text)) return "";
-    return fmt::format("'{}' is no interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)", text);
+    return fmt::format("'{}' is not an interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)", text);
   }
   static CheckpointInterval parse(const std::string& text) { return parse_checkpoint_interval(text).value(); }
   static std::string text(const CheckpointInterval& interval) { return checkpoint_interval_text(interval); }
@@ -121,7 +122,7 @@ struct ColorJitterForm {
   static std::string validation_error(const std::string& text) {
     if (read(text)) return "";
     return fmt::format(
-        "'{}' is neither a number from 0 to 1 nor three. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast and "
+        "'{}' is not one or three numbers from 0 to 1. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast and "
         "saturation",
         text);
   }
@@ -156,7 +157,7 @@ struct SizeRampForm {
   static std::string values() { return "a ramp, or none"; }
   static std::string validation_error(const std::string& text) {
     if (text == "none" || parse_size_ramp(text)) return "";
-    return fmt::format("'{}' is no ramp. Write FROM:START:END (160:65:76), with START no later than END, or none",
+    return fmt::format("'{}' is not a ramp. Write FROM:START:END (160:65:76), with START no later than END, or none",
                        text);
   }
   static std::optional<SizeRamp> parse(const std::string& text) { return parse_size_ramp(text); }
@@ -168,7 +169,7 @@ struct DurationForm {
 
   static std::string values() { return "a time"; }
   static std::string validation_error(const std::string& text) {
-    return parse_duration(text) ? "" : fmt::format("'{}' is no time. Write 90s, 10min or 1.5h", text);
+    return parse_duration(text) ? "" : fmt::format("'{}' is not a time. Write 90s, 10min or 1.5h", text);
   }
   static double parse(const std::string& text) { return parse_duration(text).value(); }
   static std::string text(double seconds) { return number_text(seconds) + "s"; }

@@ -314,8 +314,8 @@ std::string unused_option_message(const Field& field, const Settings& settings) 
   const auto chooser = std::ranges::find(training_fields(), field.chooser, &Field::name);
   const std::string chosen = chooser->texts(settings).front();
   if (std::ranges::find(field.readers, chosen) != field.readers.end()) return "";
-  return fmt::format("--{} {} does not read it ({} {}). Leave it out", field.chooser, chosen,
-                     fmt::join(field.readers, " and "), field.readers.size() == 1 ? "does" : "do");
+  return fmt::format("it has no effect with --{} {}, only with {}. Leave it out", field.chooser, chosen,
+                     fmt::join(field.readers, " and "));
 }
 
 nlohmann::json json_of(const Settings& settings, Field::Part part) {

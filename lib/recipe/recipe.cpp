@@ -12,7 +12,7 @@ namespace {
 
 void require_batch(const char* option, std::int64_t samples) {
   require(samples >= 1 && samples <= std::int64_t{1} << 31, Failure::usage,
-          "{} is {}. A batch has at least 1 sample and at most 2^31.", option, samples);
+          "{} is {}. A batch has at least 1 sample and at most 2^31 samples.", option, samples);
 }
 
 // Throws unless `global` is divisible by `micro_batches`. `origin` describes where that number comes from.
@@ -22,23 +22,22 @@ void require_divides(std::int64_t global, std::int64_t micro_batches, const std:
   const std::string nearest =
       below == 0 ? fmt::format("{}", micro_batches) : fmt::format("{} or {}", below, below + micro_batches);
   throw Error(Failure::usage,
-              fmt::format("--global-batch {} does not divide into {} equal parts ({}). Nearest that does: "
-                          "{}.",
+              fmt::format("--global-batch {} is not divisible by {} micro-batches ({}). Nearest valid size: {}.",
                           global, micro_batches, origin, nearest));
 }
 
 LoaderShare share_of_virtual_ranks(const BatchOptions& plan, int rank, int ranks) {
   const int micro_batches = *plan.virtual_ranks;
   require(plan.accumulate == 1, Failure::usage,
-          "--virtual-ranks says how the global batch is cut, and --accumulate {} too. Leave out --accumulate: a rank "
-          "carries its virtual ranks one after another.",
+          "--virtual-ranks and --accumulate {} both define how the global batch is divided. Leave out --accumulate: "
+          "each rank runs its virtual ranks one after another.",
           plan.accumulate);
   require(plan.global_batch.has_value(), Failure::usage,
-          "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
+          "--batch-per-rank depends on the number of ranks, but results with --virtual-ranks must not. Use "
           "--global-batch.");
   require_batch("--global-batch", plan.global_batch->value);
   require(ranks <= micro_batches, Failure::usage,
-          "{} ranks cannot share {} (a virtual rank is computed by one rank). Start at most {}, or raise "
+          "{} ranks cannot share {}, because each virtual rank runs on one rank. Start at most {}, or raise "
           "--virtual-ranks.",
           ranks, counted(micro_batches, "virtual rank"), micro_batches);
   require_divides(plan.global_batch->value, micro_batches, "virtual ranks");
@@ -65,8 +64,8 @@ BatchOptions fit_global_batch(BatchOptions plan, int ranks, std::int64_t samples
   if (!plan.global_batch || plan.global_batch->by == ChosenBy::user) return plan;
   const std::int64_t micro_batches = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
   require(micro_batches <= samples, Failure::usage,
-          "{} parts cannot share a training set of {} samples (each takes at least one in a step). {}.", micro_batches,
-          samples,
+          "{} micro-batches cannot share a training set of {} samples. Each needs at least one sample per step. {}.",
+          micro_batches, samples,
           plan.virtual_ranks     ? "Lower --virtual-ranks"
           : plan.accumulate == 1 ? "Start fewer ranks"
                                  : "Start fewer ranks, or lower --accumulate");
@@ -82,7 +81,9 @@ LoaderShare loader_share(const BatchOptions& plan, int rank, int ranks) {
   const std::int64_t stated = plan.global_batch ? plan.global_batch->value : plan.batch_per_rank.value_or(0);
   require_batch(plan.global_batch ? "--global-batch" : "--batch-per-rank", stated);
   const std::int64_t global = plan.global_batch ? stated : stated * micro_batches;
-  require_divides(global, micro_batches, fmt::format("ranks: {}, parts each: {}", ranks, plan.accumulate));
+  require_divides(
+      global, micro_batches,
+      fmt::format("{} x {}", counted(ranks, "rank"), counted(plan.accumulate, "gradient accumulation step")));
   return {global, static_cast<int>(micro_batches), rank * plan.accumulate, plan.accumulate};
 }
 
@@ -95,13 +96,12 @@ std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& plan, const Mani
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
   if (recipe.sync_batch_norm_ranks == 1) return 1;
   const int size = recipe.sync_batch_norm_ranks == 0 ? ranks : recipe.sync_batch_norm_ranks;
-  require(
-      !recipe.batch.virtual_ranks || share.total_micro_batches == ranks, Failure::usage,
-      "{} cannot carry {} virtual ranks with --sync-batch-norm (those whose norms take their statistics together go "
-      "forward at the same time, each on a rank of its own). Start {}, or leave out --sync-batch-norm.",
-      counted(ranks, "rank"), share.total_micro_batches, counted(share.total_micro_batches, "rank"));
+  require(!recipe.batch.virtual_ranks || share.total_micro_batches == ranks, Failure::usage,
+          "{} cannot run {} virtual ranks with --sync-batch-norm. Virtual ranks with shared statistics run at the same "
+          "time, each on its own rank. Start {}, or leave out --sync-batch-norm.",
+          counted(ranks, "rank"), share.total_micro_batches, counted(share.total_micro_batches, "rank"));
   require(ranks % size == 0, Failure::usage,
-          "--sync-batch-norm {} does not divide {} into equal groups. Take a number that does, or 0: all ranks.", size,
+          "--sync-batch-norm {} does not divide {} into equal groups. Choose a divisor, or 0 for all ranks.", size,
           counted(ranks, "rank"));
   return size;
 }
@@ -194,12 +194,11 @@ void require_ramp_grows(const ImageOptions& plan) {
   if (!plan.ramp) return;
   const std::string ramp = size_ramp_text(*plan.ramp);
   require(plan.side.has_value(), Failure::usage,
-          "--image-size-ramp {} does not say how large images get at its end. State that too: --image-size.", ramp);
-  require(
-      plan.ramp->from <= *plan.side, Failure::usage,
-      "--image-size-ramp {} begins with larger images than it ends with (--image-size {}). Begin with smaller ones, "
-      "or without a ramp: --image-size-ramp none.",
-      ramp, *plan.side);
+          "--image-size-ramp {} does not state the final image size. Add --image-size.", ramp);
+  require(plan.ramp->from <= *plan.side, Failure::usage,
+          "--image-size-ramp {} starts with larger images than it ends with (--image-size {}). Start with smaller "
+          "ones, or use no ramp: --image-size-ramp none.",
+          ramp, *plan.side);
 }
 
 ImageRules test_rules(const ImageOptions& plan, const Manifest& data) {

@@ -17,7 +17,7 @@ void require_possible_schedule(const Recipe& recipe) {
   const double warmup = recipe.learning_rate.warmup_epochs.value_or(0);
   const bool is_by_steps = recipe.max_steps && recipe.epochs.by == ChosenBy::program;
   require(is_by_steps || warmup < static_cast<double>(recipe.epochs.value), Failure::usage,
-          "--warmup {:g} does not fit a training of --epochs {}. Shorten the warm-up or train longer.", warmup,
+          "--warmup {:g} does not fit into a training of --epochs {}. Shorten the warm-up or train longer.", warmup,
           recipe.epochs.value);
   constexpr std::int64_t fine = 1000000;  // steps per epoch: enough that distinct milestones stay distinct
   LearningRate rate = recipe.learning_rate;
@@ -60,17 +60,16 @@ void require_follows(const Device& device, const Recipe& recipe) {
   const bool follows = computes.precision == asked.precision && (asked.tf32 || !computes.tf32) &&
                        (asked.direct_convolutions || !computes.direct_convolutions) &&
                        (device.is_deterministic() || !recipe.batch.virtual_ranks);
-  require(
-      follows, Failure::usage,
-      "{} was opened for another recipe (its results would be rounded otherwise). Open it by device_options(recipe, "
-      "run).",
-      device.description());
+  require(follows, Failure::usage,
+          "{} was opened for another recipe. Its results would be rounded differently. Open it with "
+          "device_options(recipe, run).",
+          device.description());
 }
 
 AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run) {
   constexpr std::int64_t mebibyte = 1 << 20;
   require(!recipe.batch.virtual_ranks || recipe.wire == DType::f32, Failure::usage,
-          "--virtual-ranks sums gradients exactly, --wire {} rounds them. Leave out one of the two.",
+          "--virtual-ranks sums gradients reproducibly, but --wire {} rounds them. Leave out one of the two.",
           precision_name(recipe.wire));
   return {run.sums.reducer, run.sums.bucket_mib * mebibyte, sums_of(recipe), recipe.wire};
 }

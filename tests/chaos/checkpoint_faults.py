@@ -75,7 +75,7 @@ def damage_newest(damage):
         newest = max(training.checkpoints().items())[1]
         case.where = f"newest, {damage(newest, (training.output / 'model.h5').read_bytes())}"
         case.expect_to_go_on(training)
-        case.expect_words(training, f"'.*{newest.name}' is .* It is passed over")
+        case.expect_words(training, f"'.*{newest.name}' is .* It is skipped")
         return "named, the one before was used"
 
     return inject
@@ -133,7 +133,7 @@ def leave_partial(keep):
         case.where = "beside them" if keep else "alone"
         case.expect_to_go_on(training)
         case.expect(not partial.exists(), "it is still there")
-        return case.expect_words(training, "removed '.*lockstep-partial', which a run left half written")
+        return case.expect_words(training, "removed '.*lockstep-partial', which a previous run left incomplete")
 
     return inject
 

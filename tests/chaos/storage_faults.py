@@ -10,7 +10,7 @@ import tempfile
 
 from ground import Fault, Skipped, last_line
 
-NOT_WRITTEN = r"the checkpoint of step [0-9]+ is not written, the training goes on: .*"
+NOT_WRITTEN = r"the checkpoint of step [0-9]+ was not written, but the training continues: .*"
 
 # $1 folder, $2 bytes of the disk, $3 a file that triggers the fault, $4 the fault, ... the command. What the disk held in
 # the end is kept.
@@ -119,7 +119,7 @@ def read_only(case):
     return expect_no_loss(case, training, code)
 
 
-MADE_AGAIN = r"somebody removed or renamed '.*' during the training"
+MADE_AGAIN = r"'.*' was removed or renamed during the training"
 
 
 def vanished(case):

@@ -1,7 +1,6 @@
 // On any number of ranks: what conversion writes is the same, whole, and continues where it was interrupted.
 #include "dataset/shards/convert.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -181,8 +180,7 @@ TEST_F(ConvertTest, more_shards_than_names_are_refused_for_each_split) {
       convert(world_, source, options_);
       ADD_FAILURE() << "it was taken";
     } catch (const Error& error) {
-      EXPECT_STREQ(error.what(),
-                   "1 samples a shard make more than 100000 shards (--samples-per-shard). Give a larger number.");
+      expect_message(error.what(), {"--samples-per-shard", "100000"});
     }
   }
   EXPECT_FALSE(fs::exists(options_.output));
@@ -216,7 +214,9 @@ TEST_F(ConvertTest, verifying_finds_the_damaged_block_and_running_again_mends_it
     write_file_atomically(shard, bytes);
   });
   const Manifest manifest = read_manifest(options_.output / "train");
-  expect_message(find_damage(world_, options_.output / "train", manifest).at(0), {"train-0000"});
+  const std::vector<std::string> found = find_damage(world_, options_.output / "train", manifest);
+  ASSERT_EQ(found.size(), 1U);
+  expect_message(found.front(), {shard.string(), "block 0 of 1"});
   world_.barrier();
   run();
   verify(world_, options_.output);
@@ -235,10 +235,7 @@ TEST_F(ConvertTest, a_shard_that_cannot_be_opened_is_not_called_damaged) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
   const std::string told = error_sentence([&] { verify(alone, options_.output / "train"); }, Failure::usage);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_THAT(told,
-              testing::HasSubstr("': Too many open files. Raise the limit on open files (ulimit -n). (shards that "
-                                 "were not checked: "));
-  EXPECT_THAT(told, testing::HasSubstr("; damaged: 0). Run again when they can be read."));
+  expect_message(told, {"train-00000.h5", "Too many open files", "ulimit -n"});
 }
 
 // Its bytes are those of the manifest, so every hash is right: a training refused it, and pointed to verify.
@@ -248,8 +245,7 @@ TEST_F(ConvertTest, verifying_finds_a_shard_that_a_reader_refuses) {
   manifest.classes.resize(1);
   const std::vector<std::string> found = find_damage(world_, options_.output / "train", manifest);
   ASSERT_EQ(found.size(), manifest.shards.size());
-  EXPECT_THAT(found.front(), testing::HasSubstr("train-00000.h5' is damaged: sample "));
-  EXPECT_THAT(found.front(), testing::HasSubstr(", but labels go from 0 to 0."));
+  expect_message(found.front(), {"train-00000.h5", "0 to 0"});
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "base/error.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
-#include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
@@ -190,9 +189,7 @@ TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words)
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_STREQ(error.what(),
-                 "the training set has 103 samples but the global batch 128 (no step would ever be complete). Choose a "
-                 "smaller global batch?");
+    expect_message(error.what(), {"103 samples", "128"});
   }
 }
 
@@ -226,17 +223,14 @@ TEST(LoaderOfPictures, one_channel_is_not_resized) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
   const Dataset dataset(folder.path());
-  const std::string message =
-      "the data set 'small' has 1 channel (only pictures of 3 channels are resized). Leave out --image-size, "
-      "--test-image-size, --resize and resized crops (--augment).";
   ImageRules larger{{12, 12}};
   larger.shorter_side = 12;
-  EXPECT_EQ(message_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), message);
-  EXPECT_EQ(message_of(Failure::usage,
-                       [&] {
-                         training_source(dataset, {10, 1, 0, 1}, {image, Augmentation::resized_crop}, 1, 0, 0, 1);
-                       }),
-            message);
+  const std::initializer_list<std::string_view> subjects = {"'small'",           "1 channel", "--image-size",
+                                                            "--test-image-size", "--resize",  "--augment"};
+  expect_error(Failure::usage, subjects, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); });
+  expect_error(Failure::usage, subjects, [&] {
+    training_source(dataset, {10, 1, 0, 1}, {image, Augmentation::resized_crop}, 1, 0, 0, 1);
+  });
 }
 
 // Of JPEG files as of pixels a batch does not depend on ranks or threads.

@@ -37,8 +37,9 @@ class ManifestTest : public testing::Test {
       return error.what();
     }
   }
-  std::string damaged(const std::string& what) const {
-    return "'" + file().string() + "' is damaged: " + what + ". Re-run make_shards?";
+  void expect_damaged(const std::string& from, const std::string& to, std::string_view subject,
+                      const std::source_location& where = std::source_location::current()) const {
+    expect_message(words_after(from, to), {file().string(), subject}, where);
   }
 
   TemporaryFolder folder_;
@@ -61,8 +62,7 @@ TEST_F(ManifestTest, a_store_of_pictures_is_format_2_and_named) {
   write_small_data_set(folder_.path(), {2, 2, 3}, 5, 3, SampleStore::pictures);
   EXPECT_NE(text().find("\"format\": 2"), std::string::npos);
   EXPECT_EQ(read_manifest(folder_.path()).store, SampleStore::pictures);
-  EXPECT_EQ(words_after("\"store\": \"pictures\"", "\"store\": \"images\""),
-            damaged("'store' is not 'pictures' or 'jpeg'"));
+  expect_damaged("\"store\": \"pictures\"", "\"store\": \"images\"", "'store'");
 }
 
 TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
@@ -79,17 +79,14 @@ TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
 // --data DATA/train was answered with "'DATA/train/train' holds no data set".
 TEST_F(ManifestTest, a_split_that_is_named_as_the_data_set_names_the_folder_above) {
   write_small_data_set(folder_.path() / "train", {2, 2, 3}, 5, 3);
-  const std::string expected = "'" + (folder_.path() / "train").string() +
-                               "' is one part of a data set (its other parts are needed, too). Name the folder above "
-                               "it: '" +
-                               folder_.path().string() + "'.";
   for (const char* const named : {"train/train", "train//train", "test/../train/./test"}) {
     try {
       read_manifest(folder_.path() / named);
       ADD_FAILURE() << named;
     } catch (const Error& error) {
       EXPECT_EQ(error.failure(), Failure::usage);
-      EXPECT_EQ(error.what(), expected);
+      expect_message(error.what(),
+                     {"'" + (folder_.path() / "train").string() + "'", "'" + folder_.path().string() + "'"});
     }
   }
 }
@@ -109,75 +106,64 @@ TEST_F(ManifestTest, a_validation_split_that_was_not_made_is_told_apart_from_no_
 // "[json.exception.parse_error.101] parse error at line ..." was told.
 TEST_F(ManifestTest, what_is_no_json_is_told_with_its_place) {
   const std::string whole = text();
-  EXPECT_EQ(words_after("\"block_bytes\": ", "\"block_bytes\" "), damaged("it is no JSON (line 2, column 22)"));
-  EXPECT_EQ(words_after(text(), whole.substr(0, 10)), damaged("it is no JSON (line 2, column 8)"));
-  EXPECT_EQ(words_after(text(), "]" + whole), damaged("it is no JSON (line 1, column 1)"));
-  EXPECT_EQ(words_after(text(), "{\"format\": 1e999}"), damaged("it holds a number beyond all bounds"));
-  EXPECT_EQ(words_after(text(), ""), damaged("it is no JSON (line 1, column 1)"));
+  expect_damaged("\"block_bytes\": ", "\"block_bytes\" ", "line 2, column 22");
+  expect_damaged(text(), whole.substr(0, 10), "line 2, column 8");
+  expect_damaged(text(), "]" + whole, "line 1, column 1");
+  expect_damaged(text(), "{\"format\": 1e999}", "number");
+  expect_damaged(text(), "", "line 1, column 1");
 }
 
 TEST_F(ManifestTest, sample_bits_are_bounded) {
-  EXPECT_EQ(words_after("\"block_bytes\": ", "\"sample_bits\": 17, \"block_bytes\": "),
-            damaged("'sample_bits' is not from 8 to 16"));
+  expect_damaged("\"block_bytes\": ", "\"sample_bits\": 17, \"block_bytes\": ", "'sample_bits'");
 }
 
 TEST_F(ManifestTest, a_shard_outside_the_folder_is_refused) {
-  EXPECT_EQ(words_after("\"shard-1.h5\"", "\"../shard-1.h5\""), damaged("'shards[1].file' is not a plain file name"));
+  expect_damaged("\"shard-1.h5\"", "\"../shard-1.h5\"", "'shards[1].file'");
 }
 
 TEST_F(ManifestTest, a_number_of_samples_that_is_impossible_is_refused) {
-  EXPECT_EQ(words_after("\"samples\": 2", "\"samples\": -2"),
-            damaged("'shards[1].samples' is not from 1 to 1099511627776"));
+  expect_damaged("\"samples\": 2", "\"samples\": -2", "'shards[1].samples'");
 }
 
 TEST_F(ManifestTest, a_number_beyond_64_bits_is_refused) {
-  EXPECT_EQ(words_after("\"samples\": 2", "\"samples\": 18446744073709551615"),
-            damaged("'shards[1].samples' is not a whole number"));
+  expect_damaged("\"samples\": 2", "\"samples\": 18446744073709551615", "'shards[1].samples'");
 }
 
-TEST_F(ManifestTest, a_missing_field_is_named) {
-  EXPECT_EQ(words_after("\"height\"", "\"hight\""), damaged("'shape.height' is not there"));
-}
+TEST_F(ManifestTest, a_missing_field_is_named) { expect_damaged("\"height\"", "\"hight\"", "'shape.height'"); }
 
-TEST_F(ManifestTest, a_file_listed_twice_is_refused) {
-  EXPECT_EQ(words_after("\"shard-1.h5\"", "\"shard-0.h5\""), damaged("'shards' is not a list of different files"));
-}
+TEST_F(ManifestTest, a_file_listed_twice_is_refused) { expect_damaged("\"shard-1.h5\"", "\"shard-0.h5\"", "'shards'"); }
 
 TEST_F(ManifestTest, a_change_that_looks_right_does_not_match_the_root_hash) {
-  EXPECT_EQ(words_after("\"class 7\"", "\"class 8\""), damaged("it does not match its 'root_hash'"));
+  expect_damaged("\"class 7\"", "\"class 8\"", "'root_hash'");
 }
 
 TEST_F(ManifestTest, deep_nesting_is_refused) {
-  EXPECT_EQ(words_after("\"noise for tests\"", std::string(100'000, '[')), damaged("it is nested too deeply"));
+  expect_damaged("\"noise for tests\"", std::string(100'000, '['), "nested");
 }
 
 // make_shards wrote a class's name of 300 bytes, and reading then called the manifest damaged.
 TEST_F(ManifestTest, what_reading_would_refuse_is_not_written) {
   const std::vector<std::pair<std::function<void(Manifest&)>, std::string>> faults = {
-      {[](Manifest& draft) { draft.name = ""; }, "'name' is not 1 to 255 bytes long"},
-      {[](Manifest& draft) { draft.name = std::string(256, 'x'); }, "'name' is not 1 to 255 bytes long"},
-      {[](Manifest& draft) { draft.source = std::string(65537, 'x'); }, "'source' is not 0 to 65536 bytes long"},
-      {[](Manifest& draft) { draft.shape.height = 16385; }, "'shape.height' is not from 1 to 16384"},
-      {[](Manifest& draft) { draft.shape.channels = 17; }, "'shape.channels' is not from 1 to 16"},
-      {[](Manifest& draft) { draft.classes.clear(); }, "'classes' is not a list of 1 to 100000"},
-      {[](Manifest& draft) { draft.classes.resize(100'001); }, "'classes' is not a list of 1 to 100000"},
-      {[](Manifest& draft) { draft.classes[3] = std::string(300, 'x'); },
-       "'classes' is not a list of texts of at most 255 bytes"},
+      {[](Manifest& draft) { draft.name = ""; }, "'name'"},
+      {[](Manifest& draft) { draft.name = std::string(256, 'x'); }, "'name'"},
+      {[](Manifest& draft) { draft.source = std::string(65537, 'x'); }, "'source'"},
+      {[](Manifest& draft) { draft.shape.height = 16385; }, "'shape.height'"},
+      {[](Manifest& draft) { draft.shape.channels = 17; }, "'shape.channels'"},
+      {[](Manifest& draft) { draft.classes.clear(); }, "'classes'"},
+      {[](Manifest& draft) { draft.classes.resize(100'001); }, "'classes'"},
+      {[](Manifest& draft) { draft.classes[3] = std::string(300, 'x'); }, "'classes'"},
       {[](Manifest& draft) { draft.classes[3] = std::string(100, '\xE9'); },
-       "'classes' is not a list of texts of at most 255 bytes"},  // three bytes in the place of each
-      {[](Manifest& draft) { draft.classes[3] = std::string("c\0t", 3); },
-       "'classes' is not a list of texts without zero bytes"},
-      {[](Manifest& draft) { draft.mean[0] = 2; }, "'mean' is not a list of numbers from 0 to 1"},
-      {[](Manifest& draft) { draft.deviation[0] = 0; }, "'deviation' is not a list of numbers from 0.003922 to 1"},
-      {[](Manifest& draft) { draft.block_bytes = 4095; }, "'block_bytes' is not from 4096 to 1073741824"},
-      {[](Manifest& draft) { draft.shards.clear(); }, "'shards' is not a list of 1 to 67108864"},
-      {[](Manifest& draft) { draft.shards[1].file = "../a"; }, "'shards[1].file' is not a plain file name"},
-      {[](Manifest& draft) { draft.shards[1].samples = 0; }, "'shards[1].samples' is not from 1 to 1099511627776"},
-      {[](Manifest& draft) { draft.shards[1].bytes = 1 << 30; },
-       "'shards[1].block_hashes' is not a list of 1024 to "
-       "1024"},
-      {[](Manifest& draft) { draft.shards[1].hash = "x"; }, "'shards[1].hash' is not 32 to 32 bytes long"},
-      {[](Manifest& draft) { draft.shards.resize(700'000, draft.shards[1]); }, "it is larger than 67108864 bytes"},
+       "'classes'"},  // three bytes in the place of each
+      {[](Manifest& draft) { draft.classes[3] = std::string("c\0t", 3); }, "'classes'"},
+      {[](Manifest& draft) { draft.mean[0] = 2; }, "'mean'"},
+      {[](Manifest& draft) { draft.deviation[0] = 0; }, "'deviation'"},
+      {[](Manifest& draft) { draft.block_bytes = 4095; }, "'block_bytes'"},
+      {[](Manifest& draft) { draft.shards.clear(); }, "'shards'"},
+      {[](Manifest& draft) { draft.shards[1].file = "../a"; }, "'shards[1].file'"},
+      {[](Manifest& draft) { draft.shards[1].samples = 0; }, "'shards[1].samples'"},
+      {[](Manifest& draft) { draft.shards[1].bytes = 1 << 30; }, "'shards[1].block_hashes'"},
+      {[](Manifest& draft) { draft.shards[1].hash = "x"; }, "'shards[1].hash'"},
+      {[](Manifest& draft) { draft.shards.resize(700'000, draft.shards[1]); }, "67108864 bytes"},
   };
   const std::string before = text();
   for (const auto& [spoil, what] : faults) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "dataset/shards/hash.hpp"
+#include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -89,19 +90,18 @@ TEST(ShardTest, all_of_hdf5s_own_structures_lie_in_the_first_block) {
 TEST(ShardTest, a_missing_shard_is_named) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "none.h5").string();
-  EXPECT_EQ(
-      describe(folder.path(), manifest_of("none.h5", bytes_of(content()))),
-      "cannot open shard '" + path + "': No such file or directory (listed in manifest.json). Re-run make_shards?");
+  expect_message(describe(folder.path(), manifest_of("none.h5", bytes_of(content()))),
+                 {"'" + path + "'", "No such file or directory", "manifest.json"});
 }
 
-// "Re-run make_shards?" was the advice whatever the reason.
+// The advice was to run make_shards again, whatever the reason.
 TEST(ShardTest, a_shard_that_cannot_be_opened_comes_with_the_reasons_advice) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "loop.h5";
   std::filesystem::create_symlink("loop.h5", path);
-  EXPECT_EQ(describe(folder.path(), manifest_of("loop.h5", bytes_of(content())), Failure::usage),
-            "cannot open shard '" + path.string() +
-                "': Too many levels of symbolic links (listed in manifest.json). Check the path and its permissions.");
+  const std::string message = describe(folder.path(), manifest_of("loop.h5", bytes_of(content())), Failure::usage);
+  expect_message(message, {"'" + path.string() + "'", "Too many levels of symbolic links", "manifest.json"});
+  EXPECT_EQ(message.find("make_shards"), std::string::npos) << message;
 }
 
 TEST(ShardTest, a_shard_that_was_cut_is_damaged) {
@@ -113,8 +113,7 @@ TEST(ShardTest, a_shard_that_was_cut_is_damaged) {
     // Cut before the manifest was written, or after.
     for (const Manifest& manifest :
          {manifest_of("cut.h5", std::span(whole).first(size)), manifest_of("cut.h5", whole)}) {
-      EXPECT_NE(describe(folder.path(), manifest).find("shard '" + path.string() + "' is damaged: "), std::string::npos)
-          << size;
+      EXPECT_NE(describe(folder.path(), manifest).find("'" + path.string() + "'"), std::string::npos) << size;
     }
   }
 }
@@ -125,10 +124,8 @@ TEST(ShardTest, a_label_beyond_the_classes_is_named) {
   Content made = content();
   made.labels[5] = 255;
   write_file_atomically(path, bytes_of(made));
-  EXPECT_EQ(describe(folder.path(), manifest_of("a.h5", bytes_of(made))),
-            "shard '" + path.string() +
-                "' is damaged: sample 5 has label 255, but labels go from 0 to 2. Re-run make_shards, or make_shards "
-                "verify?");
+  expect_message(describe(folder.path(), manifest_of("a.h5", bytes_of(made))),
+                 {"'" + path.string() + "'", "sample 5", "label 255", "0 to 2", "make_shards verify"});
 }
 
 TEST(ShardTest, another_number_of_samples_than_the_manifest_says_is_refused) {
@@ -137,10 +134,7 @@ TEST(ShardTest, another_number_of_samples_than_the_manifest_says_is_refused) {
   write_file_atomically(path, bytes_of(content()));
   Manifest manifest = manifest_of("a.h5", bytes_of(content()));
   manifest.shards.front().samples = 8;
-  EXPECT_EQ(describe(folder.path(), manifest),
-            "shard '" + path.string() +
-                "' is damaged: /labels does not have the 8 samples and the shape that manifest.json says. Re-run "
-                "make_shards, or make_shards verify?");
+  expect_message(describe(folder.path(), manifest), {"'" + path.string() + "'", "/labels", "8 samples"});
 }
 
 // HDF5 1.10 reads beyond its buffers in some damaged structures, so none may reach it.
@@ -159,9 +153,9 @@ TEST(ShardTest, every_changed_byte_of_the_first_block_is_found_before_hdf5_looks
         std::ofstream(path, std::ios::binary)
             .write(reinterpret_cast<const char*>(damaged.data()), static_cast<std::streamsize>(damaged.size()));
       }
-      EXPECT_EQ(describe(folder.path(), manifest), "shard '" + path.string() + "' is damaged: block 0 of " +
-                                                       std::to_string(manifest.shards.front().block_hashes.size()) +
-                                                       " changed. Re-run make_shards, or make_shards verify?");
+      const std::string message = describe(folder.path(), manifest);
+      EXPECT_NE(message.find("'" + path.string() + "'"), std::string::npos) << message;
+      EXPECT_NE(message.find("block 0 of "), std::string::npos) << message;
     }
   }
 }

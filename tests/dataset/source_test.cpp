@@ -129,7 +129,7 @@ TEST_F(IdxTest, images_and_labels_are_read) {
   EXPECT_EQ(std::string(image.picture.pixels.begin(), image.picture.pixels.end()), "ghijkl");
 }
 
-// Label 13 was answered with "there are 10 classes. Fetch it again?", and a set of four classes got ten.
+// Label 13 was refused as one of 10 classes, and a set of four classes got ten.
 TEST_F(IdxTest, a_set_of_other_classes_is_not_taken_for_mnist) {
   write("t10k-labels-idx1-ubyte", idx({1}, "\x0d"));
   expect_message(message(), {"--classes", "make_shards idx"});

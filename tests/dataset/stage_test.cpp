@@ -197,10 +197,10 @@ TEST_F(StageAloneTest, no_room_is_told_before_anything_is_copied) {
   manifest.shards[1].block_hashes.assign(1 << 17, manifest.shards[1].block_hashes.front());
   write_manifest(options_.from.of(Split::train), manifest);
   const std::string told = error_sentence([&] { stage_alone(); }, Failure::other);
-  const std::string start =
-      "cannot stage the data in '" + options_.folder.string() + "': No space left on device (140737488.4 MB to copy, ";
-  EXPECT_EQ(told.substr(0, start.size()), start);
-  EXPECT_NE(told.find(" MB free). Free some space there and run again."), std::string::npos) << told;
+  for (const std::string& subject :
+       {"'" + options_.folder.string() + "'", std::string("No space left on device"), std::string("140737488.4 MB")}) {
+    EXPECT_NE(told.find(subject), std::string::npos) << told;
+  }
   EXPECT_TRUE(files().empty());
 }
 
@@ -276,15 +276,16 @@ TEST_F(StoppedCopyTest, is_waited_for_by_name_and_then_another_is_made) {
   const std::string told = testing::internal::GetCapturedStderr();
   const std::string holder = describe_lease_holder(unfinished());
   EXPECT_NE(holder.find(fmt::format(", process {}, stopped", other_)), std::string::npos) << holder;
-  EXPECT_NE(told.find("waiting for '" + shard().string() + "': another process (" + holder + ") copies it to '" +
-                      unfinished().string() + "', which has not grown for 0."),
-            std::string::npos)
-      << told;
-  EXPECT_NE(told.find(" s. After 0.3 s this job makes its own copy."), std::string::npos) << told;
-  EXPECT_NE(told.find("'" + unfinished().string() + "' (" + holder +
-                      ") has not grown for 0.3 s. This job makes its own copy of 'shard-2.h5'."),
-            std::string::npos)
-      << told;
+  const std::size_t second_line = told.find('\n') + 1;
+  const std::string waiting = told.substr(0, second_line);
+  const std::string own_copy = told.substr(second_line);
+  for (const std::string& subject :
+       {"'" + shard().string() + "'", holder, "'" + unfinished().string() + "'", std::string("0.3 s")}) {
+    EXPECT_NE(waiting.find(subject), std::string::npos) << subject << " in " << told;
+  }
+  for (const std::string& subject : {"'" + unfinished().string() + "'", holder, std::string("'shard-2.h5'")}) {
+    EXPECT_NE(own_copy.find(subject), std::string::npos) << subject << " in " << told;
+  }
   EXPECT_EQ(content(shard()), content(options_.from.of(Split::train) / "shard-2.h5"));
   EXPECT_TRUE(is_absent(unfinished_copy(copies(Split::train), entry_, 2)));
 

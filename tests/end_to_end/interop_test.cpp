@@ -22,8 +22,8 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 class InteropTest : public testing::Test {
  protected:
@@ -71,6 +71,8 @@ class InteropTest : public testing::Test {
     return result.errors;
   }
 
+  static std::string quoted(const fs::path& file) { return "'" + file.string() + "'"; }
+
   static TemporaryFolder* folder_;
 };
 
@@ -84,24 +86,19 @@ TEST_F(InteropTest, another_programs_weights_are_evaluated_as_the_model_that_the
 }
 
 TEST_F(InteropTest, another_programs_weights_need_the_name_of_a_model_that_they_fit) {
-  EXPECT_THAT(refusal(evaluate(foreign()), 2),
-              HasSubstr(fmt::format("'{}' was written by another program and does not say which model its weights are "
-                                    "of. State it: --model.",
-                                    foreign().string())));
-  EXPECT_THAT(
-      refusal(evaluate(foreign(), {"--model", "convnet"}), 2),
-      HasSubstr("do not fit the model 'convnet': missing 'fc.bias', 'fc.weight', 'layer1.0.bias' and 11 more; no place "
-                "for 'conv1.bias', 'conv1.weight', 'conv2.bias' and 7 more. They fit --model lenet."));
+  EXPECT_THAT(refusal(evaluate(foreign()), 2), AllOf(HasSubstr(quoted(foreign())), HasSubstr("--model")));
+  EXPECT_THAT(refusal(evaluate(foreign(), {"--model", "convnet"}), 2),
+              AllOf(HasSubstr("'convnet'"), HasSubstr("'fc.bias', 'fc.weight', 'layer1.0.bias' and 11 more"),
+                    HasSubstr("'conv1.bias', 'conv1.weight', 'conv2.bias' and 7 more"), HasSubstr("--model lenet")));
   EXPECT_THAT(refusal(evaluate(model(), {"--model", "resnet20"}), 2),
-              HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
-                                    model().string())));
+              AllOf(HasSubstr(quoted(model())), HasSubstr("'lenet'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
 }
 
 TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
   const fs::path run = folder_->path() / "blurred";
   const ProgramResult trained = train(run, {"--blur-pool"}, "resnet20");
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  EXPECT_THAT(trained.output, HasSubstr("model: resnet20-blur, 269722 parameters"));
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("resnet20-blur"), HasSubstr("269722")));
   const std::string answer = evaluate(run / "model.h5").output;
   const fs::path weights = run / "weights.safetensors";
   ASSERT_EQ(run_program({built_program("export_model"), run / "model.h5", "--safetensors", weights}).exit_code, 0);
@@ -109,43 +106,34 @@ TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
   EXPECT_EQ(evaluate(weights, {"--model", "resnet20-blur"}).output, answer);
   EXPECT_NE(evaluate(weights, {"--model", "resnet20"}).output, answer);
   EXPECT_THAT(refusal(evaluate(run / "model.h5", {"--model", "resnet20"}), 2),
-              HasSubstr("is a 'resnet20-blur' by its own word, not a 'resnet20'. Leave out --model."));
-  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2),
-              HasSubstr("the checkpoint was made with --blur-pool true, now it is false"));
+              AllOf(HasSubstr("'resnet20-blur'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
+  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2), HasSubstr("--blur-pool"));
 }
 
 TEST_F(InteropTest, a_model_without_strided_convolutions_is_not_blurred) {
   EXPECT_THAT(refusal(train(folder_->path() / "never", {"--blur-pool"}), 2),
-              HasSubstr("model 'lenet' has no strided convolution, before which maps could be blurred (--blur-pool). "
-                        "Leave out --blur-pool."));
+              AllOf(HasSubstr("'lenet'"), HasSubstr("--blur-pool")));
 }
 
 TEST_F(InteropTest, a_training_begins_with_another_programs_weights) {
   const fs::path output = folder_->path() / "transfer";
   const ProgramResult result = train(output, {"--init-from", foreign(), "--new-head"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output,
-              HasSubstr(fmt::format("weights from '{}', but for the last layer, which is new (10 classes)",
-                                    foreign().string())));
+  EXPECT_THAT(result.output, AllOf(HasSubstr(quoted(foreign())), HasSubstr("10 classes")));
 }
 
 TEST_F(InteropTest, a_pickle_is_never_opened) {
   const fs::path pickle = folder_->path() / "weights.pth";
   std::ofstream(pickle) << "\x80\2}q";
-  const std::string words = fmt::format(
-      "'{}' is a pickle of PyTorch (opening one can run code, so Lockstep never does). "
-      "Convert it in Python: import h5py, torch;",
-      pickle.string());
-  EXPECT_THAT(refusal(evaluate(pickle, {"--model", "lenet"}), 2), HasSubstr(words));
-  EXPECT_THAT(refusal(train(folder_->path() / "never", {"--init-from", pickle}), 2), HasSubstr(words));
+  const auto names_the_conversion = AllOf(HasSubstr(quoted(pickle)), HasSubstr("import h5py, torch;"));
+  EXPECT_THAT(refusal(evaluate(pickle, {"--model", "lenet"}), 2), names_the_conversion);
+  EXPECT_THAT(refusal(train(folder_->path() / "never", {"--init-from", pickle}), 2), names_the_conversion);
 }
 
 TEST_F(InteropTest, inspect_lists_another_programs_weights) {
   const ProgramResult result = run_program({built_program("inspect"), foreign()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, StartsWith("weights that another program wrote (safetensors)\n"
-                                        "  values     62006 in 10 tensors\n"
-                                        "  weights    "));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("(safetensors)\n"), HasSubstr("62006 in 10 tensors\n")));
   EXPECT_THAT(result.output, HasSubstr("conv1.weight                              [6, 3, 5, 5]\n"));
 }
 
@@ -153,13 +141,12 @@ TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
   const fs::path exported = folder_->path() / "exported.safetensors";
   const ProgramResult result = run_program({built_program("export_model"), model(), "--safetensors", exported});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr(fmt::format("'{}' written (", exported.string())));
+  EXPECT_THAT(result.output, HasSubstr(quoted(exported)));
   EXPECT_EQ(evaluate(exported).output, evaluate(model()).output) << "its metadata say the model";
   EXPECT_THAT(refusal(evaluate(exported, {"--model", "resnet20"}), 2),
-              HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
-                                    exported.string())));
+              AllOf(HasSubstr(quoted(exported)), HasSubstr("'lenet'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
   const ProgramResult inspected = run_program({built_program("inspect"), exported});
-  EXPECT_THAT(inspected.output, StartsWith("model 'lenet', as export_model writes it (safetensors)\n  takes "));
+  EXPECT_THAT(inspected.output, AllOf(HasSubstr("'lenet'"), HasSubstr("(safetensors)\n")));
   EXPECT_THAT(inspected.output, HasSubstr("in 10 tensors\n"));
 }
 
@@ -202,15 +189,12 @@ TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {
     write_file_atomically(exported, safetensors_image(read_weights(model()).entries, strange));
     return evaluate(exported);
   };
-  EXPECT_THAT(refusal(said("classes", "a, b"), 65),
-              HasSubstr("its metadata's 'classes' is not as export_model writes it"));
-  EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65),
-              HasSubstr("its metadata's 'sample_shape' is not as export_model writes it"));
-  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65),
-              HasSubstr("its attributes 'mean' and 'deviation' are not a normalisation"));
+  EXPECT_THAT(refusal(said("classes", "a, b"), 65), HasSubstr("'classes'"));
+  EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65), HasSubstr("'sample_shape'"));
+  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65), HasSubstr("'deviation'"));
   EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("'llama'"));
   metadata.erase("mean");
-  EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("was written by another program"));
+  EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("--model"));
 }
 
 // Python's own JSON reader sees where each tensor lies.
@@ -256,31 +240,21 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
     words.insert(words.end(), more.begin(), more.end());
     return run_program(words);
   };
-  EXPECT_THAT(refusal(exported({}), 2),
-              HasSubstr("nothing to write: neither --onnx nor --safetensors is stated. See --help."));
+  EXPECT_THAT(refusal(exported({}), 2), AllOf(HasSubstr("--onnx"), HasSubstr("--safetensors"), HasSubstr("--help")));
   EXPECT_THAT(refusal(exported({"--onnx", model()}), 2),
-              HasSubstr(fmt::format("'{0}' of --onnx is the same file as '{0}' of MODEL (the result would replace what "
-                                    "is read). Choose another name for --onnx.",
-                                    model().string())));
+              AllOf(HasSubstr(quoted(model())), HasSubstr("--onnx"), HasSubstr("MODEL")));
   EXPECT_EQ(evaluate(model()).exit_code, 0);
   const fs::path other = folder_->path() / "other.json";
   write_file_atomically(other, "{}");
   EXPECT_THAT(refusal(exported({"--onnx", other}), 2),
-              HasSubstr(fmt::format("'{}' exists and is no ONNX model (it would be lost). Choose another name for "
-                                    "--onnx.",
-                                    other.string())));
-  EXPECT_THAT(
-      refusal(exported({"--safetensors", other}), 2),
-      HasSubstr(fmt::format("'{}' exists and is no safetensors file (it would be lost). Choose another name for "
-                            "--safetensors.",
-                            other.string())));
+              AllOf(HasSubstr(quoted(other)), HasSubstr("ONNX"), HasSubstr("--onnx")));
+  EXPECT_THAT(refusal(exported({"--safetensors", other}), 2),
+              AllOf(HasSubstr(quoted(other)), HasSubstr("--safetensors")));
   EXPECT_EQ(read_file(other, 100), "{}");
   const fs::path same = folder_->path() / "same";
-  EXPECT_THAT(
-      refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
-      HasSubstr(fmt::format("'{}' of --safetensors is the same file as '{}' of --onnx (one result would replace the "
-                            "other). Choose two names.",
-                            (folder_->path() / "." / "same").string(), same.string())));
+  EXPECT_THAT(refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
+              AllOf(HasSubstr(quoted(folder_->path() / "." / "same")), HasSubstr("--safetensors"),
+                    HasSubstr(quoted(same)), HasSubstr("--onnx")));
   EXPECT_FALSE(fs::exists(same));
   for (int time = 0; time < 2; ++time) {
     EXPECT_EQ(exported({"--onnx", same, "--safetensors", folder_->path() / "other"}).exit_code, 0) << "its own again";
@@ -289,11 +263,11 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
   EXPECT_THAT(refusal(exported({"--onnx", nowhere}), 2), HasSubstr("No such file or directory"));
   const fs::path onnx = folder_->path() / "of_foreign.onnx";
   EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65),
-              HasSubstr("it does not begin as an HDF5 file does"));
+              AllOf(HasSubstr(quoted(foreign())), HasSubstr("HDF5")));
   EXPECT_FALSE(fs::exists(onnx));
 }
 
-// [rows, columns] of a data set in a file of ours, or [rows].
+// [rows, columns] of a dataset in a logits file, or [rows].
 template <typename Value>
 std::vector<Value> values_in(const fs::path& file, const char* name, hid_t type, std::vector<hsize_t>& dims) {
   const Hid<H5Fclose> opened(check_h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open"));
@@ -338,18 +312,17 @@ TEST_F(InteropTest, logits_are_those_of_the_predictions_on_any_number_of_ranks) 
 }
 
 TEST_F(InteropTest, a_place_for_logits_is_looked_at_before_the_work) {
-  const auto refused = [](const fs::path& file, const std::string& sentence) {
+  const auto refused = [](const fs::path& file, const std::string& subject) {
     const ProgramResult result = run_program(
         {built_program("evaluate"), "--model-file", model(), "--data", data(), "--threads", "1", "--logits", file});
     EXPECT_EQ(result.exit_code, 2) << result.errors;
-    EXPECT_NE(result.errors.find(sentence), std::string::npos) << result.errors;
+    EXPECT_NE(result.errors.find(subject), std::string::npos) << result.errors;
+    EXPECT_NE(result.errors.find(quoted(file)), std::string::npos) << result.errors;
     EXPECT_EQ(result.output.find("top-1"), std::string::npos) << result.output;
   };
   const fs::path other = folder_->path() / "copy.h5";
   fs::copy_file(model(), other);
-  refused(other, fmt::format("'{}' exists and is no file of logits (it would be lost). Choose another name for "
-                             "--logits.",
-                             other.string()));
+  refused(other, "--logits");
   refused(folder_->path() / "absent" / "logits.h5", "No such file or directory");
 }
 

@@ -157,8 +157,8 @@ TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
                  "--global-batch excludes --batch-per-rank. See --help.");
   expect_failure(
       training(output, {"--accumulate", "7"}), 2,
-      "--global-batch 60 does not divide into 7 equal parts (ranks: 1, parts each: 7). Nearest that does: 56 "
-      "or 63.");
+      "--global-batch 60 is not divisible by 7 micro-batches (1 rank x 7 gradient accumulation steps). Nearest valid "
+      "size: 56 or 63.");
   expect_failure(
       {built_program("train_cifar"), "--data", pictures(), "--global-batch", "1000"}, 2,
       "a global batch of 1000 samples is larger than the training set of 600. Lower --global-batch to 600 at most.");
@@ -192,8 +192,8 @@ TEST_F(TrainCifarTest, what_no_training_would_take_is_not_printed) {
        "unknown model 'banana' (--model). Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101. "
        "See --help."},
       {{"--recipe", "rn50-ffcv-16", "--image-size", "128"},
-       "--image-size-ramp 160:11:13 begins with larger images than it ends with (--image-size 128). Begin with smaller "
-       "ones, or without a ramp: --image-size-ramp none. See --help."}};
+       "--image-size-ramp 160:11:13 starts with larger images than it ends with (--image-size 128). Start with smaller "
+       "ones, or use no ramp: --image-size-ramp none. See --help."}};
   for (const auto& [options, sentence] : mistakes) {
     std::vector<std::string> words = {built_program("train_cifar"), "--print-recipe"};
     words.insert(words.end(), options.begin(), options.end());

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/io/file.hpp"
-#include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
@@ -72,10 +71,7 @@ TEST_F(CheckpointFolderTest, a_damaged_one_is_named_and_the_one_before_is_used) 
   testing::internal::CaptureStderr();
   CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
   EXPECT_EQ(folder.newest_valid()->path, file_of(7));
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("checkpoint '" + file_of(20).string() +
-                        "' is damaged or not a checkpoint: it does not begin as an HDF5 file does. Is there an older "
-                        "one? It is passed over."));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'" + file_of(20).string() + "'"));
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3, 7, 20}));
 }
 
@@ -105,7 +101,9 @@ TEST_F(CheckpointFolderTest, a_checkpoint_under_another_steps_name_is_passed_ove
   std::filesystem::rename(file_of(3), file_of(30));
   testing::internal::CaptureStderr();
   EXPECT_EQ(CheckpointFolder(locked(), {}).newest_valid()->path, file_of(7));
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is the checkpoint of step 3 (it was renamed?)"));
+  const std::string warning = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(warning, HasSubstr("'" + file_of(30).string() + "'"));
+  EXPECT_THAT(warning, HasSubstr("step 3"));
 }
 
 TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_checkpoint) {
@@ -118,8 +116,7 @@ TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_chec
   EXPECT_TRUE(std::filesystem::exists(left)) << "it goes when nothing more can keep a training from beginning";
   EXPECT_FALSE(folder.resume_after(-1, {}));
   EXPECT_FALSE(std::filesystem::exists(left));
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("removed '" + left.string() + "', which a run left half written."));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'" + left.string() + "'"));
 }
 
 TEST_F(CheckpointFolderTest, other_files_are_nobodys_business) {
@@ -178,9 +175,9 @@ TEST_F(CheckpointFolderTest, later_checkpoints_than_the_one_it_goes_on_from_are_
   folder.resume_after(3, {});
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3}));
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-1" / file_of(20).filename()));
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("the checkpoints of later steps in '" + path_.string() + "' are moved to '" +
-                        (path_ / "set-aside-1").string() + "'."));
+  const std::string warning = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(warning, HasSubstr("'" + path_.string() + "'"));
+  EXPECT_THAT(warning, HasSubstr("'" + (path_ / "set-aside-1").string() + "'"));
   folder.resume_after(-1, {});
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-2" / file_of(3).filename()));
 }
@@ -189,8 +186,7 @@ TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
   CheckpointFolder folder(locked(), {});
   folder.write(checkpoint_of(7));
   std::ofstream(path_ / "lock") << "another's";
-  EXPECT_THAT(message_of(Failure::out_of_step, [&] { folder.write(checkpoint_of(8)); }),
-              HasSubstr("is no longer this training's"));
+  expect_error(Failure::out_of_step, {(path_ / "lock").string()}, [&] { folder.write(checkpoint_of(8)); });
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{7}));
   std::filesystem::remove(path_ / "lock");
 }

@@ -36,11 +36,8 @@ class CheckpointTest : public testing::Test {
   void write(const Checkpoint& checkpoint) const {
     write_file_atomically(path_, std::span<const std::byte>(checkpoint_image(checkpoint)));
   }
-  // Everything after "checkpoint '<path>' is damaged or not a checkpoint: ".
   std::string damage() const {
-    const std::string message = message_of(Failure::bad_data, [&] { read_checkpoint(path_); });
-    const std::string start = "checkpoint '" + path_.string() + "' is damaged or not a checkpoint: ";
-    return message.starts_with(start) ? message.substr(start.size()) : message;
+    return message_of(Failure::bad_data, [&] { read_checkpoint(path_); });
   }
   Hid<H5Fclose> open() const {
     return Hid<H5Fclose>(check_h5(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for spoiling"));
@@ -138,7 +135,8 @@ TEST_F(CheckpointTest, one_changed_value_shows_wherever_it_is) {
       const float values[] = {-1, 0.5F, 2e-30F};
       check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write");
     }
-    EXPECT_EQ(damage(), "its hash does not match its content. Is there an older one?") << tensor;
+    SCOPED_TRACE(tensor);
+    expect_message(damage(), {path_.string(), "hash"});
   }
 }
 
@@ -159,7 +157,7 @@ TEST_F(CheckpointTest, every_cut_is_found) {
   const std::size_t content_bytes = whole.size() - hash_line({}).size();  // the line itself may go
   for (std::size_t bytes = 0; bytes < content_bytes; bytes += 197) {
     std::ofstream(path_, std::ios::binary) << whole.substr(0, bytes);
-    EXPECT_NE(damage().find("Is there an older one?"), std::string::npos) << bytes;
+    EXPECT_NE(damage().find(path_.string()), std::string::npos) << bytes;
   }
 }
 
@@ -207,14 +205,12 @@ TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything
     check_h5(H5Ldelete(file, "state", H5P_DEFAULT), "delete");
     check_h5(H5Adelete(file, "mean"), "delete");
   };
-  const std::string start = "checkpoint '" + path_.string() + "' was written by ";
-  const std::string end = ", this one reads format 3. Use the version that wrote it?";
   const auto message = [&] { return message_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
   written_with(1);
-  expect_message(message(), {start, end});
+  expect_message(message(), {path_.string(), "older", "format 1", "format 3"});
   written_with(4);
-  EXPECT_EQ(message(), start + "a newer Lockstep (format 4)" + end);
-  EXPECT_EQ(message_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 4)" + end);
+  expect_message(message(), {path_.string(), "newer", "format 4", "format 3"});
+  expect_error(Failure::bad_data, {path_.string(), "newer", "format 4", "format 3"}, [&] { read_weights(path_); });
   written_with(-1);
   expect_message(damage(), {"checkpoint_format"});
 }

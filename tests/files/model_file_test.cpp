@@ -19,6 +19,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -36,14 +37,8 @@ ModelFile small_model() {
 
 class ModelFileTest : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  // Everything after "model file '<path>' is damaged or not a model file: ".
   std::string damage() const {
-    const std::string message = message_of(Failure::bad_data, [&] { read_weights(path_); });
-    const std::string start = "model file '" + path_.string() + "' is damaged or not a model file: ";
-    return message.starts_with(start) ? message.substr(start.size()) : message;
+    return message_of(Failure::bad_data, [&] { read_weights(path_); });
   }
 
   // Opens the file as any HDF5 user might, to spoil it.
@@ -71,9 +66,8 @@ class ModelFileTest : public testing::Test {
     check_h5(H5Awrite(attribute, type, cell.data()), "write");
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string("model_file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
   const std::filesystem::path path_ = folder_ / "model.h5";
 };
 
@@ -201,7 +195,7 @@ TEST_F(ModelFileTest, every_cut_is_found) {
   const std::size_t content_bytes = whole.size() - hash_line({}).size();  // the line itself may go
   for (std::size_t bytes = 0; bytes < content_bytes; bytes += 97) {
     std::ofstream(path_, std::ios::binary) << whole.substr(0, bytes);
-    EXPECT_NE(damage().find("Train or copy it again?"), std::string::npos) << bytes;
+    EXPECT_NE(damage().find(path_.string()), std::string::npos) << bytes;
   }
 }
 
@@ -317,46 +311,37 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
   const std::string text_limit(tensor_file_limits::text_bytes, 'x');
   const std::string name_limit(tensor_file_limits::name_bytes, 'x');
   const std::vector<std::pair<std::function<void(ModelFile&)>, std::string>> faults = {
-      {[](ModelFile& model) { model.classes.clear(); }, "'classes' has 0 texts, not 1 to 1048576"},
-      {[](ModelFile& model) { model.classes.resize(tensor_file_limits::texts + 1); },
-       "'classes' has 1048577 texts, not 1 to 1048576"},
-      {[&](ModelFile& model) { model.classes[1] = text_limit + 'x'; },
-       "a text of 'classes' has 4097 bytes, more than 4096"},
-      {[](ModelFile& model) { model.classes[1] = std::string("c\0t", 3); }, "a text of 'classes' holds a zero byte"},
-      {[](ModelFile& model) { model.entries.clear(); }, "it has 0 tensors, not 1 to 1048576"},
-      {[&](ModelFile& model) { model.entries[0].name = name_limit + 'x'; },
-       "a tensor's name has 4096 bytes, not 1 to 4095"},
-      {[](ModelFile& model) { model.entries[0].name.clear(); }, "a tensor's name has 0 bytes, not 1 to 4095"},
+      {[](ModelFile& model) { model.classes.clear(); }, "'classes'"},
+      {[](ModelFile& model) { model.classes.resize(tensor_file_limits::texts + 1); }, "1048577"},
+      {[&](ModelFile& model) { model.classes[1] = text_limit + 'x'; }, "4097"},
+      {[](ModelFile& model) { model.classes[1] = std::string("c\0t", 3); }, "'classes'"},
+      {[](ModelFile& model) { model.entries.clear(); }, "0 tensors"},
+      {[&](ModelFile& model) { model.entries[0].name = name_limit + 'x'; }, "4096"},
+      {[](ModelFile& model) { model.entries[0].name.clear(); }, "0 bytes"},
       {[](ModelFile& model) {
          model.entries[0].dims = {1, 1, 1, 1, 6};
        },
-       "'conv1.weight' has 5 dimensions, not 1 to 4"},
+       "'conv1.weight'"},
       {[](ModelFile& model) {
          model.entries[0].dims = {6, 0};
        },
-       "'conv1.weight' has a dimension without values"},
-      {[](ModelFile& model) { model.shape.width = 65537; }, "its attribute 'sample_shape' holds an impossible size"},
-      {[](ModelFile& model) { model.deviation[1] = 0; },
-       "its attributes 'mean' and 'deviation' are not a normalisation"},
-      {[](ModelFile& model) { model.deviation[1] = 1e-30F; },
-       "its attributes 'mean' and 'deviation' are not a normalisation"},
-      {[](ModelFile& model) { model.mean[1] = 1e30F; },
-       "its attributes 'mean' and 'deviation' are not a normalisation"},
-      {[](ModelFile& model) { model.mean[1] = std::nanf(""); },
-       "its attributes 'mean' and 'deviation' are not a normalisation"},
-      {[](ModelFile& model) { model.shorter_side = 65537; }, "its attribute 'shorter_side' is an impossible size"},
-      {[](ModelFile& model) { model.sample_bits = 17; }, "its attribute 'sample_bits' is an impossible number"},
-      {[](ModelFile& model) { model.shorter_side = -1; }, "its attribute 'shorter_side' is an impossible size"},
-      {[](ModelFile& model) { model.mean.pop_back(); },
-       "its attributes 'mean' and 'deviation' are not a normalisation"},
+       "'conv1.weight'"},
+      {[](ModelFile& model) { model.shape.width = 65537; }, "'sample_shape'"},
+      {[](ModelFile& model) { model.deviation[1] = 0; }, "'mean'"},
+      {[](ModelFile& model) { model.deviation[1] = 1e-30F; }, "'mean'"},
+      {[](ModelFile& model) { model.mean[1] = 1e30F; }, "'mean'"},
+      {[](ModelFile& model) { model.mean[1] = std::nanf(""); }, "'mean'"},
+      {[](ModelFile& model) { model.shorter_side = 65537; }, "'shorter_side'"},
+      {[](ModelFile& model) { model.sample_bits = 17; }, "'sample_bits'"},
+      {[](ModelFile& model) { model.shorter_side = -1; }, "'shorter_side'"},
+      {[](ModelFile& model) { model.mean.pop_back(); }, "'mean'"},
   };
-  for (const auto& [spoil, what] : faults) {
+  for (const auto& [spoil, subject] : faults) {
     ModelFile model = small_model();
     spoil(model);
-    const std::string message = message_of(Failure::usage, [&] { write_model_file(path_, model); });
-    EXPECT_TRUE(message.starts_with("cannot make a model file or checkpoint: " + what + " (nothing would read it)."))
-        << message;
-    EXPECT_TRUE(std::filesystem::is_empty(folder_)) << what;
+    SCOPED_TRACE(subject);
+    expect_error(Failure::usage, {subject}, [&] { write_model_file(path_, model); });
+    EXPECT_TRUE(std::filesystem::is_empty(folder_));
   }
   ModelFile model = small_model();
   model.classes[1] = text_limit;

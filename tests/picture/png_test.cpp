@@ -18,9 +18,6 @@ namespace {
 
 using namespace std::string_literals;
 using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 DecodedPicture decoded(const std::string& file, const SampleBits& bits = {}) {
   return decode_picture(std::as_bytes(std::span(file)), bits);
@@ -128,16 +125,16 @@ TEST(Png, is_turned_upright_as_its_exif_says) {
     const DecodedPicture picture = decoded(file);
     EXPECT_EQ(picture.picture.size, (PictureSize{2, 3}));
     EXPECT_THAT(grays(picture), ElementsAre(5, 3, 1, 6, 4, 2));
-    EXPECT_EQ(picture.remark, "is turned (EXIF 6)");
+    EXPECT_EQ(picture.remark, "has EXIF orientation 6");
   }
 }
 
 TEST(Png, bits_of_samples_are_those_that_are_stated) {
   const std::vector<std::uint16_t> samples{0, 1000, 4095};
   EXPECT_THAT(grays(decoded(wide_gray_png(samples), {12})), ElementsAre(0, 62, 255));
-  EXPECT_EQ(decoded(wide_gray_png(samples), {12}).remark, "has 12 bits a channel");
+  EXPECT_EQ(decoded(wide_gray_png(samples), {12}).remark, "has 12 bits per channel");
   EXPECT_THAT(grays(decoded(wide_gray_png(samples))), ElementsAre(0, 4, 16));
-  EXPECT_EQ(decoded(wide_gray_png(samples)).remark, "has 16 bits a channel");
+  EXPECT_EQ(decoded(wide_gray_png(samples)).remark, "has 16 bits per channel");
   expect_message(fault_of(wide_gray_png({0, 4096}), {12}), {"4095"});
 }
 
@@ -167,7 +164,7 @@ TEST(Png, what_follows_the_pixels_may_be_damaged) {
   const std::string whole = make_png({2, 1, 8, 0}, "\0\x01\x02"s);
   const DecodedPicture picture = decoded(whole.substr(0, whole.size() - 12));
   EXPECT_THAT(grays(picture), ElementsAre(1, 2));
-  EXPECT_EQ(picture.remark, "is damaged after its pixels (ends too early)");
+  expect_message(picture.remark, {"damaged", "truncated"});
   expect_message(fault_of(whole.substr(0, 50)), {});
 }
 
@@ -176,32 +173,32 @@ TEST(Png, a_header_that_asks_for_more_than_a_picture_is_refused_before_memory_is
 }
 
 TEST(UnreadFormats, are_named_with_what_to_do) {
-  expect_message(fault_of("RIFF\x10\0\0\0WEBPVP8 "s), {"WebP"});
-  expect_message(fault_of("RIFF\x10\0\0\0WAVEfmt "s), {"JPEG", "PNG"});
-  expect_message(fault_of("GIF87a\1\0\1\0"s), {"GIF"});
-  expect_message(fault_of("GIF89a\1\0\1\0"s), {"GIF"});
+  expect_message(fault_of("RIFF\x10\0\0\0WEBPVP8 "s), {"WebP", "*.webp"});
+  expect_message(fault_of("RIFF\x10\0\0\0WAVEfmt "s), {});
+  expect_message(fault_of("GIF87a\1\0\1\0"s), {"GIF", "*.gif"});
+  expect_message(fault_of("GIF89a\1\0\1\0"s), {"GIF", "*.gif"});
   for (const std::string& file : {"II*\0\x08\0\0\0"s, "MM\0*\0\0\0\x08"s, "II+\0\x08\0\0\0"s, "MM\0+\0\x08\0\0"s}) {
-    expect_message(fault_of(file), {"TIFF"});
+    expect_message(fault_of(file), {"TIFF", "*.tif"});
   }
-  expect_message(fault_of("BM\x46\0\0\0\0\0\0\0\x36\0\0\0"s), {"BMP"});
-  expect_message(fault_of("BMW and other texts"), {"JPEG", "PNG"});
+  expect_message(fault_of("BM\x46\0\0\0\0\0\0\0\x36\0\0\0"s), {"BMP", "*.bmp"});
+  expect_message(fault_of("BMW and other texts"), {});
   expect_message(fault_of("\0\0\0\x18"
                           "ftypheic\0\0\0\0mif1heic"s),
-                 {"HEIC"});
+                 {"HEIC", "*.heic"});
   expect_message(fault_of("\0\0\0\x1c"
                           "ftypmif1\0\0\0\0mif1avif"s),
-                 {"AVIF"});
+                 {"AVIF", "*.avif"});
   expect_message(fault_of("\0\0\0\x18"
                           "ftypisom\0\0\0\0isommp42"s),
-                 {"JPEG", "PNG"});
-  expect_message(fault_of("\xff\x0a\x01\x02"), {"JPEG XL"});
-  expect_message(fault_of("\0\0\0\x0cJXL \r\n\x87\n"s), {"JPEG XL"});
-  expect_message(fault_of("\0\0\0\x0cjP  \r\n\x87\n"s), {"JPEG 2000"});
-  expect_message(fault_of("\xff\x4f\xff\x51\0\x29"s), {"JPEG 2000"});
-  expect_message(fault_of("8BPS\0\1"s), {"PSD"});
-  expect_message(fault_of("%PDF-1.7\n"), {"PDF"});
-  expect_message(fault_of("\xef\xbb\xbf<?xml version=\"1.0\"?>\n<svg>"), {"SVG"});
-  expect_message(fault_of("<svg width=\"2\">"), {"SVG"});
+                 {});
+  expect_message(fault_of("\xff\x0a\x01\x02"), {"JPEG XL", "djxl"});
+  expect_message(fault_of("\0\0\0\x0cJXL \r\n\x87\n"s), {"JPEG XL", "djxl"});
+  expect_message(fault_of("\0\0\0\x0cjP  \r\n\x87\n"s), {"2000"});
+  expect_message(fault_of("\xff\x4f\xff\x51\0\x29"s), {"2000"});
+  expect_message(fault_of("8BPS\0\1"s), {"PSD", "*.psd"});
+  expect_message(fault_of("%PDF-1.7\n"), {"PDF", "pdftoppm"});
+  expect_message(fault_of("\xef\xbb\xbf<?xml version=\"1.0\"?>\n<svg>"), {"SVG", "*.svg"});
+  expect_message(fault_of("<svg width=\"2\">"), {"SVG", "*.svg"});
 }
 
 }  // namespace

@@ -66,8 +66,8 @@ AugmentedPicture AugmentedReader::read_window(std::int64_t sample, const Augment
     return {decoded_, augmentation};
   } catch (const PictureFault& fault) {
     throw Error(Failure::bad_data,
-                fmt::format("sample {} of the data set '{}' {} (it was whole when the data set was made: its shard was "
-                            "written wrongly). Make the data set again.",
+                fmt::format("sample {} of the data set '{}' {}. The sample was valid when the data set was made, so "
+                            "its shard was written wrongly. Make the data set again.",
                             sample, printable(dataset_.manifest().name), fault.what()));
   }
 }

@@ -101,7 +101,8 @@ class CudaLoader final : public Loader {
     start_next();
     started_ = false;
     const Place& place = places_[filled_];
-    check_cuda(cudaStreamWaitEvent(device_.stream(), place.arrived.get(), 0), "order work behind an upload");
+    check_cuda(cudaStreamWaitEvent(device_.stream(), place.arrived.get(), 0),
+               "make the compute stream wait for an upload");
     cuda::queue_batch(samples_at(place), reinterpret_cast<const SampleAugmentation*>(place.data.data()),
                       reinterpret_cast<const float*>(place.data.data() + layout_.shares_at()), batch_,
                       device_.stream());
@@ -119,7 +120,8 @@ class CudaLoader final : public Loader {
     const PinnedMicroBatch& pinned = ring_->next();
     filled_ = 1 - filled_;
     Place& place = places_[filled_];
-    check_cuda(cudaStreamWaitEvent(side_.get(), place.released.get(), 0), "order an upload behind work");
+    check_cuda(cudaStreamWaitEvent(side_.get(), place.released.get(), 0),
+               "make the upload stream wait for the compute stream");
     copy(pinned.memory.data(), layout_.bytes(), place.data, 0, side_.get());
     check_cuda(cudaEventRecord(place.arrived.get(), side_.get()), "record an event");
     place.samples = pinned.micro_batch.samples;

@@ -155,17 +155,17 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules) {
   const std::string name = printable(dataset.manifest().name);
   const std::int64_t channels = dataset.manifest().shape.channels;
   require(!rules.resamples() || channels == 3, Failure::usage,
-          "the data set '{}' has {} (only pictures of 3 channels are resized). Leave out --image-size, "
+          "the data set '{}' has {}. Only pictures of 3 channels can be resized. Leave out --image-size, "
           "--test-image-size, --resize and resized crops (--augment).",
           name, counted(channels, "channel"));
   require(!rules.jitter || channels == 3, Failure::usage,
-          "the data set '{}' has {} (only pictures of 3 channels have colours). Leave out --color-jitter.", name,
+          "the data set '{}' has {}. Only pictures of 3 channels have colors. Leave out --color-jitter.", name,
           counted(channels, "channel"));
   const std::int64_t side = std::min(rules.size.height, rules.size.width);
-  require(
-      !rules.cutout || *rules.cutout <= side, Failure::usage,
-      "--cutout {} is larger than the images of {} x {} pixels (it would leave nothing of many). Choose at most {}.",
-      rules.cutout.value_or(0), rules.size.height, rules.size.width, side);
+  require(!rules.cutout || *rules.cutout <= side, Failure::usage,
+          "--cutout {} is larger than the images of {} x {} pixels. It would erase many images completely. Choose at "
+          "most {}.",
+          rules.cutout.value_or(0), rules.size.height, rules.size.width, side);
 }
 
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
@@ -174,8 +174,8 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
   require_can_show(dataset, rules);
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
-          "the training set has {} samples but the global batch {} (no step would ever be complete). Choose a smaller "
-          "global batch?",
+          "the training set has {} samples, fewer than the global batch of {}. No step would ever be complete. Choose "
+          "a smaller global batch.",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
   // Each thread is working on one micro-batch, so read-ahead requests concern later ones.

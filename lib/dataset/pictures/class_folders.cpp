@@ -38,7 +38,7 @@ constexpr const char* skipped_text = "is left out by --skip";
 
 // Leaves out a system folder with all its files, none of which the user made.
 void add_system_folder(const fs::path& name, const PictureList& list, std::vector<OddFile>& left_out) {
-  constexpr const char* words = "belongs to the operating or storage system";
+  constexpr const char* words = "belongs to the operating system or the storage system";
   const std::size_t before = left_out.size();
   std::error_code reason;
   fs::recursive_directory_iterator at(list.folder / name, reason);

@@ -34,14 +34,15 @@ ClassNumbers class_numbers(const fs::path& folder, const MetaMat& meta) {
   if (const fs::path file = meta_mat_in(folder); !file.empty()) {
     if (meta.fault) throw Error(*meta.fault);
     require(meta.classes.has_value(), Failure::other,
-            "'{}' was not there, or another process was rank 0, when the program started. Run it again.",
+            "'{}' was not read when the program started: it did not exist yet, or another process was rank 0. Run the "
+            "program again.",
             file.string());
     return *meta.classes;
   }
   const fs::path map = in_kit(folder, "map_clsloc.txt");
   require(!map.empty(), Failure::usage,
-          "'{}' has neither meta.mat nor map_clsloc.txt (the numbers of the validation pictures' classes are the "
-          "development kit's own, and would be taken for others). Put the kit's data/ there.",
+          "'{}' has neither meta.mat nor map_clsloc.txt. The labels of validation pictures are the development kit's "
+          "own class numbers, which these files explain. Copy the kit's data/ there.",
           folder.string());
   return read_map_clsloc(map);
 }
@@ -62,16 +63,15 @@ class ValidationLabels {
   std::int32_t label_of(const fs::path& picture) const {
     const std::optional<std::int64_t> number = validation_number(picture.filename().string());
     if (!number || *number > std::ssize(classes_of_pictures_)) {
-      throw Error(
-          Failure::bad_data,
-          fmt::format("'{}' is no validation picture that the development kit has a class for ({} are known, as "
-                      "ILSVRC2012_val_00000001.JPEG). Remove it?",
-                      printable(picture.string()), classes_of_pictures_.size()));
+      throw Error(Failure::bad_data,
+                  fmt::format("'{}' is not a validation picture that the development kit labels. It labels {}, with "
+                              "names like ILSVRC2012_val_00000001.JPEG. Remove the file.",
+                              printable(picture.string()), classes_of_pictures_.size()));
     }
     const std::string& name = classes_of_pictures_[static_cast<std::size_t>(*number - 1)];
     const auto found = std::ranges::lower_bound(classes_, name);
     require(found != classes_.end() && *found == name, Failure::bad_data,
-            "'{}' is of class {}, which no training picture has. Are all training pictures there?",
+            "'{}' has class {}, but no training picture has this class. Check that all training pictures are there.",
             printable(picture.string()), name);
     return static_cast<std::int32_t>(found - classes_.begin());
   }
@@ -88,7 +88,8 @@ void add_train_archive(PictureList& list) {
   for (const TarEntry& entry : of_classes) {
     const fs::path name = entry.name;
     require(name.extension() == ".tar" && is_class_name(name.stem().string()), Failure::bad_data,
-            "'{}' holds '{}', which is no archive of a class, as n01440764.tar. Is it ImageNet's?",
+            "'{}' contains '{}', which is not the archive of a class, such as n01440764.tar. Check that it is "
+            "ImageNet's training archive.",
             (list.folder / imagenet_train_archive).string(), printable(entry.name));
     const auto label = static_cast<std::int32_t>(list.classes.size());
     list.classes.push_back(name.stem().string());
@@ -103,12 +104,11 @@ void add_train_archive(PictureList& list) {
 
 void add_imagenet_archives(PictureList& list) {
   require(!is_absent(list.folder / imagenet_validation_archive), Failure::usage,
-          "'{}' has {} but no {} (there would be no test). Put it there too.", list.folder.string(),
+          "'{}' contains {} but not {}. Without it, there is no test set. Put it there too.", list.folder.string(),
           imagenet_train_archive, imagenet_validation_archive);
   // Reports missing kit files now, before a million headers are read.
   read_validation_classes(list.folder, list.meta_mat);
-  log::info("'{}': looking for the pictures in its archives, which takes minutes where they are ImageNet's",
-            list.folder.string());
+  log::info("'{}': listing the pictures in its archives, which takes minutes for ImageNet", list.folder.string());
   list.archives = {imagenet_train_archive, imagenet_validation_archive};
   add_train_archive(list);
   const ValidationLabels labels(list);
@@ -137,11 +137,10 @@ fs::path meta_mat_in(const fs::path& folder) { return in_kit(folder, "meta.mat")
 
 std::vector<std::string> read_validation_classes(const fs::path& folder, const MetaMat& meta) {
   const fs::path file = in_kit(folder, ground_truth_file);
-  require(
-      !file.empty(), Failure::usage,
-      "'{}' holds validation pictures without folders of classes, and no {} (nothing else says what they show). Put "
-      "the development kit's data/ there, or the pictures into folders.",
-      folder.string(), ground_truth_file);
+  require(!file.empty(), Failure::usage,
+          "'{}' contains validation pictures without class folders, and no {}. So their classes are unknown. Put the "
+          "development kit's data/ there, or sort the pictures into class folders.",
+          folder.string(), ground_truth_file);
   const ClassNumbers classes = class_numbers(folder, meta);
   std::vector<std::string> of_pictures;
   std::istringstream lines(read_file(file, text_limit_bytes));
@@ -149,8 +148,9 @@ std::vector<std::string> read_validation_classes(const fs::path& folder, const M
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     const auto number = parse_number<std::int64_t>(line, {1, 1'000'000});
     const auto found = number ? classes.find(*number) : classes.end();
-    require(found != classes.end(), Failure::bad_data, "line {} of '{}' is no class's number: '{}'. Fetch it again?",
-            of_pictures.size() + 1, file.string(), printable(line.substr(0, 100)));
+    require(found != classes.end(), Failure::bad_data,
+            "line {} of '{}' is not the number of a class: '{}'. Download the file again.", of_pictures.size() + 1,
+            file.string(), printable(line.substr(0, 100)));
     of_pictures.push_back(found->second);
   }
   return of_pictures;
@@ -167,9 +167,10 @@ ClassNumbers read_map_clsloc(const fs::path& file) {
     std::string text;
     words >> name >> text;
     const auto number = parse_number<std::int64_t>(text, {1, 1'000'000});
-    require(is_class_name(name) && number && classes.emplace(*number, name).second, Failure::bad_data,
-            "line {} of '{}' is no class and its number, as 'n02119789 1 kit_fox': '{}'. Fetch it again?",
-            number_of_line, file.string(), printable(line.substr(0, 100)));
+    require(
+        is_class_name(name) && number && classes.emplace(*number, name).second, Failure::bad_data,
+        "line {} of '{}' is not a class and its number, such as 'n02119789 1 kit_fox': '{}'. Download the file again.",
+        number_of_line, file.string(), printable(line.substr(0, 100)));
   }
   return classes;
 }

@@ -51,7 +51,8 @@ void require_one_label_each(const List& list) {
   for (const Line& line : list.lines) {
     const Line& first = *seen.emplace(line.path, &line).first->second;
     require(line.label == first.label, Failure::bad_data,
-            "line {} of '{}' says '{}' of '{}', and line {} says '{}' (a picture has one class). Mend the list?",
+            "line {} of '{}' gives the label '{}' to '{}', but line {} gives it '{}'. A picture has only one class. "
+            "Correct the list.",
             line.number, list.file.string(), printable(line.label), printable(line.path), first.number,
             printable(first.label));
   }
@@ -62,12 +63,13 @@ List read_list(const fs::path& file) {
   for_each_entry(file, [&](std::int64_t number, std::string_view line) {
     const std::size_t gap = line.find_last_of(white);
     const std::size_t path_end = gap == std::string_view::npos ? gap : line.substr(0, gap).find_last_not_of(white);
-    require(path_end != std::string_view::npos, Failure::bad_data,
-            "line {} of '{}' is no path and label: '{}'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'.",
-            number, file.string(), printable(line.substr(0, 200)));
+    require(
+        path_end != std::string_view::npos, Failure::bad_data,
+        "line {} of '{}' is not a path and a label: '{}'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'.",
+        number, file.string(), printable(line.substr(0, 200)));
     lines.push_back({number, std::string(line.substr(0, path_end + 1)), std::string(line.substr(gap + 1))});
   });
-  require(!lines.empty(), Failure::bad_data, "'{}' names no picture. Write a path and a label on each line.",
+  require(!lines.empty(), Failure::bad_data, "'{}' lists no pictures. Write a path and a label on each line.",
           file.string());
   List list{file, std::move(lines)};
   require_one_label_each(list);
@@ -84,7 +86,7 @@ std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t l
   if (!is_absent(folder / names_file)) {
     for_each_entry(folder / names_file, [&](std::int64_t, std::string_view line) { names.emplace_back(line); });
     require(static_cast<std::int64_t>(names.size()) > largest, Failure::bad_data,
-            "'{}' names {} classes, but the lists have label {}. Are the labels counted from 0?",
+            "'{}' names {} classes, but the lists have label {}. Check that the labels start at 0.",
             (folder / names_file).string(), names.size(), largest);
     return names;
   }
@@ -113,11 +115,10 @@ Error unlearned(const List& list, const Line& line, const std::map<std::string, 
                 const fs::path& train) {
   std::vector<std::string> known;
   for (const auto& [text, label] : meaning) known.push_back(text);
-  return {Failure::bad_data,
-          fmt::format("line {} of '{}' has label '{}', which no line of '{}' has (a class must be learned before it is "
-                      "tested). {}Mend one of the two?",
-                      line.number, list.file.string(), printable(line.label), train.string(),
-                      look_alike_hint(line.label, known))};
+  return {Failure::bad_data, fmt::format("line {} of '{}' has label '{}', which no line of '{}' has. A class can only "
+                                         "be tested if it has training pictures. {}Correct one of the two lists.",
+                                         line.number, list.file.string(), printable(line.label), train.string(),
+                                         look_alike_hint(line.label, known))};
 }
 
 // `meaning` maps the labels of the list `train`.
@@ -127,7 +128,7 @@ void add_lines(const List& list, const std::map<std::string, std::int32_t>& mean
   for (const Line& line : list.lines) {
     std::error_code reason;
     const auto bytes = fs::file_size(folder / line.path, reason);
-    require(!reason, Failure::bad_data, "line {} of '{}' names '{}', which cannot be looked at: {}. Mend the list?",
+    require(!reason, Failure::bad_data, "line {} of '{}' names '{}', which cannot be accessed: {}. Correct the list.",
             line.number, list.file.string(), printable(line.path), reason.message());
     const auto label = meaning.find(line.label);
     if (label == meaning.end()) throw unlearned(list, line, meaning, train);

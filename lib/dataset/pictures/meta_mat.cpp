@@ -65,11 +65,12 @@ std::string text_in(const matvar_t* field) {
 
 ClassNumbers read_meta_mat(const std::filesystem::path& file) {
   const auto damaged = [&](const char* words) {
-    return Error(Failure::bad_data, fmt::format("'{}' {}. Is it the development kit's, whole?", file.string(), words));
+    return Error(Failure::bad_data, fmt::format("'{}' {}. Check that it is the complete file of the development kit.",
+                                                file.string(), words));
   };
   open_to_read(file);  // throws if it is not a readable regular file
   const MatFile mat(Mat_Open(file.c_str(), MAT_ACC_RDONLY), Mat_Close);
-  if (!mat) throw damaged("is no file of MATLAB's");
+  if (!mat) throw damaged("is not a MATLAB file");
   const MatVariable synsets(Mat_VarRead(mat.get(), "synsets"), Mat_VarFree);
   if (!synsets || synsets->class_type != MAT_C_STRUCT || synsets->rank != 2 || synsets->dims == nullptr) {
     throw damaged("has no list 'synsets'");
@@ -80,10 +81,10 @@ ClassNumbers read_meta_mat(const std::filesystem::path& file) {
     const std::int64_t number = number_in(Mat_VarGetStructFieldByName(synsets.get(), "ILSVRC2012_ID", at));
     const std::string name = text_in(Mat_VarGetStructFieldByName(synsets.get(), "WNID", at));
     if (number < 1 || name.size() != 9 || !classes.emplace(number, name).second) {
-      throw damaged("has a class without a number or a name of its own");
+      throw damaged("has a class without a name or without a unique number");
     }
   }
-  if (classes.empty()) throw damaged("names no class");
+  if (classes.empty()) throw damaged("names no classes");
   return classes;
 }
 

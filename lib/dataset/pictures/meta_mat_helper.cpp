@@ -22,18 +22,19 @@ constexpr std::int64_t max_classes = 1'000'000;
 constexpr std::size_t longest_sentence = 8192;
 
 Error damaged(const std::filesystem::path& file, const std::string& message) {
-  return {Failure::bad_data, fmt::format("'{}' is damaged: {}. Fetch the development kit again, or replace "
-                                         "meta.mat by its map_clsloc.txt.",
-                                         printable(file.string()), message)};
+  return {Failure::bad_data,
+          fmt::format(
+              "'{}' is damaged: {}. Download the development kit again, or replace meta.mat with its map_clsloc.txt.",
+              printable(file.string()), message)};
 }
 
 // Why the helper was terminated; empty if it exited by itself.
 std::string describe_end(const HelperResult& helper) {
-  if (helper.took_too_long) return "reading it does not end";
+  if (helper.took_too_long) return "reading it takes too long";
   if (helper.printed_too_much) return "it names too many classes";
   if (!helper.signal) return {};
   const char* const name = ::sigabbrev_np(*helper.signal);
-  return fmt::format("libmatio crashes as it reads it (SIG{})", name == nullptr ? "?" : name);
+  return fmt::format("libmatio crashes while it reads the file (SIG{})", name == nullptr ? "?" : name);
 }
 
 std::optional<Error> stated_fault(std::string_view line) {
@@ -96,10 +97,10 @@ MetaMat meta_mat_from(const HelperResult& helper, const std::filesystem::path& f
   std::string line;
   while (std::getline(lines, line) && line != end_mark) {
     if (std::optional<Error> fault = stated_fault(line); fault && classes.empty()) return {{}, std::move(fault)};
-    if (!add_class(line, classes)) return {{}, damaged(file, "what libmatio reads is no list of classes")};
+    if (!add_class(line, classes)) return {{}, damaged(file, "libmatio does not read a list of classes from it")};
   }
   const bool is_whole = line == end_mark && helper.exit_code == 0 && !classes.empty();
-  if (!is_whole) return {{}, damaged(file, "reading it ends without a list of classes")};
+  if (!is_whole) return {{}, damaged(file, "reading it ends before the list of classes is complete")};
   return {std::move(classes), {}};
 }
 

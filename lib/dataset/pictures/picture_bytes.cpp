@@ -22,7 +22,7 @@ PictureBytes::PictureBytes(const PictureList& list) : list_(list) {
 std::string PictureBytes::all_of(const PictureFile& file) const {
   if (file.archive >= 0) {
     require(file.bytes <= static_cast<std::int64_t>(file_limit_bytes), Failure::bad_data,
-            "'{}' has {} bytes (no picture has). Is it one?", printable(file.name), file.bytes);
+            "'{}' has {} bytes, more than any picture. Check that it is a picture.", printable(file.name), file.bytes);
     std::string bytes(static_cast<std::size_t>(file.bytes), '\0');
     archives_[static_cast<std::size_t>(file.archive)].read(file.offset, bytes);
     return bytes;
@@ -30,8 +30,8 @@ std::string PictureBytes::all_of(const PictureFile& file) const {
   const std::filesystem::path path = list_.folder / file.name;
   std::string bytes = read_file(path, file_limit_bytes);
   require(static_cast<std::int64_t>(bytes.size()) == file.bytes, Failure::bad_data,
-          "'{}' had {} bytes and has {} now (its data set changes while it is read). Try again when nobody writes "
-          "there.",
+          "'{}' had {} bytes and now has {}. Its data set changes while it is read. Try again when no other program "
+          "writes there.",
           path.string(), file.bytes, bytes.size());
   return bytes;
 }

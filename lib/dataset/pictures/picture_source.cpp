@@ -94,7 +94,7 @@ class PictureSource final : public SampleSource {
     const PictureFile& file = list_.files(split)[static_cast<std::size_t>(index)];
     sample.file = file.name;
     if (is_system_name(fs::path(file.name).filename().string())) {
-      sample.remark = "belongs to the operating or storage system";
+      sample.remark = "belongs to the operating system or the storage system";
       return std::nullopt;
     }
     const std::string bytes = bytes_.all_of(file);
@@ -114,14 +114,14 @@ class PictureSource final : public SampleSource {
  private:
   void require_whole(const PictureFile& file, bool is_whole, const std::string& message) const {
     require(is_whole || !storage_.is_strict, Failure::bad_data,
-            "'{}' {} (--strict). Mend or remove it; without --strict it is listed.",
+            "'{}' {} (--strict). Repair or remove it. Without --strict, it is only listed.",
             printable((list_.folder / file.name).string()), message);
   }
 
   PictureSize size_in_shard(const PictureSize& whole) const {
     const PictureSize size = with_shorter_side(whole, storage_.side);
     if (std::max(size.height, size.width) > max_picture_side) {
-      throw PictureFault(fmt::format("would have {} x {} pixels, and in a shard no side has more than {}", size.height,
+      throw PictureFault(fmt::format("would have {} x {} pixels, but a shard allows at most {} per side", size.height,
                                      size.width, max_picture_side));
     }
     return size;
@@ -188,7 +188,7 @@ std::string shared_pictures_message(const std::vector<SharedPicture>& shared) {
   std::string message = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
   for (std::size_t at = 0; at < std::min(shared.size(), max_shown); ++at) {
     const SharedPicture& one = shared[at];
-    message += fmt::format("{}'{}' ({}) has the bytes of '{}' ({})", at == 0 ? "" : ", ", printable(one.name),
+    message += fmt::format("{}'{}' ({}) has the same bytes as '{}' ({})", at == 0 ? "" : ", ", printable(one.name),
                            one.split, printable(one.same_as), one.same_split);
   }
   if (shared.size() > max_shown) message += fmt::format(", and {} more", shared.size() - max_shown);
@@ -200,11 +200,11 @@ void judge(const std::vector<SharedPicture>& shared, const PictureStorage& stora
   if (shared.empty()) return;
   const std::string message = shared_pictures_message(shared);
   require(storage.allows(Oddity::duplicates), Failure::usage,
-          "{} (a test on pictures that were learned measures nothing). Remove the copies, or add --allow duplicates.",
-          message);
+          "{}. A test on training pictures measures nothing. Remove the copies, or add --allow duplicates.", message);
   log::warning("{} (--allow duplicates).", message);
   for (const SharedPicture& one : shared) {
-    list.remarks.push_back({one.name, false, fmt::format("has the bytes of '{}' ({})", one.same_as, one.same_split)});
+    list.remarks.push_back(
+        {one.name, false, fmt::format("has the same bytes as '{}' ({})", one.same_as, one.same_split)});
   }
 }
 

@@ -90,14 +90,14 @@ JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, 
   const bool exceeds = found.largest >> bits > 0;
   if (stated) {
     require(!exceeds, Failure::usage,
-            "'{}' has the value {}, which does not fit into {} bits (--sample-bits). State more bits, or keep files of "
-            "other bits apart.",
+            "'{}' has the value {}, which does not fit into {} bits (--sample-bits). Choose more bits, or convert "
+            "files of other bit depths separately.",
             printable(found.file), found.largest, bits);
     return {{bits, BitPosition::lowest}, stated};
   }
   require(found.largest <= 0 || exceeds, Failure::usage,
-          "no value in the 16-bit PNG files exceeds 4095: the largest is {}, in '{}' (12-bit samples, read as 16 bits, "
-          "are nearly black). State --sample-bits 12 or --sample-bits 16.",
+          "no value in the 16-bit PNG files exceeds 4095: the largest is {}, in '{}'. 12-bit samples that are read as "
+          "16 bits would be nearly black. Pass --sample-bits 12 or --sample-bits 16.",
           found.largest, printable(found.file));
   if (found.has_high_bits || found.low_bits == 0) return {{max_sample_bits, BitPosition::highest}};
   // A manifest holds one number of bits. If some files lack the chunk, they have 16 bits, so nothing is noted.

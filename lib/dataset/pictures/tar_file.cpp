@@ -102,14 +102,14 @@ class TarWalk {
     while (true) {
       const Block header = block();
       if (std::ranges::all_of(header, [](char byte) { return byte == '\0'; })) return found;
-      require_whole(number_of(bytes_of(header, sum_field)) == sum_of(header), "has no header of a file");
+      require_whole(number_of(bytes_of(header, sum_field)) == sum_of(header), "has no valid file header");
       take(header, found);
     }
   }
 
  private:
   Block block() const {
-    require_whole(end_ - at_ >= block_bytes, "ends without its last block");
+    require_whole(end_ - at_ >= block_bytes, "ends before its last block");
     Block bytes{};
     tar_.read(at_, bytes);
     return bytes;
@@ -145,7 +145,7 @@ class TarWalk {
     const auto stated = next_bytes_ && !is_about_the_next ? next_bytes_ : number_of(bytes_of(header, size_field));
     const std::int64_t bytes = stated.value_or(-1);
     const std::int64_t begin = at_ + block_bytes;
-    require_whole(bytes >= 0 && bytes <= end_ - begin, "ends within a file");
+    require_whole(bytes >= 0 && bytes <= end_ - begin, "ends inside a file");
     return {begin, bytes};
   }
 
@@ -174,7 +174,7 @@ class TarWalk {
   }
 
   void require_whole(bool condition, const char* words) const {
-    require(condition, Failure::bad_data, "'{}' is damaged: at byte {} it {}. Fetch it again?", path_.string(), at_,
+    require(condition, Failure::bad_data, "'{}' is damaged: at byte {} it {}. Download it again.", path_.string(), at_,
             words);
   }
 
@@ -199,8 +199,8 @@ void TarFile::read(std::int64_t offset, std::span<char> bytes) const {
     if (got < 0) {
       throw system_failure(fmt::format("cannot read '{}'", path_.string()), errno, Access::reading, "--source");
     }
-    require(got > 0, Failure::bad_data, "'{}' became shorter while it was read. Try again when nobody writes there.",
-            path_.string());
+    require(got > 0, Failure::bad_data,
+            "'{}' became shorter while it was read. Try again when no other program writes there.", path_.string());
     offset += got;
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }

@@ -56,10 +56,10 @@ void BlockCheck::require_present() const {
   const std::uintmax_t size = std::filesystem::file_size(path_, reason);
   require(reason != std::errc::no_such_file_or_directory, Failure::bad_data,
           "shard '{}' was removed while it was in use: {}. {}", path_.string(), reason.message(),
-          repair_advice(path_, "Restore it, or re-run make_shards?"));
+          repair_advice(path_, "Restore it, or run make_shards again."));
   require(reason || size == file_.size(), Failure::bad_data,
           "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. {}", path_.string(), size, file_.size(),
-          repair_advice(path_, "Restore it, or re-run make_shards?"));
+          repair_advice(path_, "Restore it, or run make_shards again."));
 }
 
 void BlockCheck::require_block(std::size_t block) const {
@@ -70,12 +70,11 @@ void BlockCheck::require_block(std::size_t block) const {
       fmt::format("shard '{}' is damaged: block {} of {} changed", path_.string(), block, entry_.block_hashes.size());
   const std::int64_t last_whole = whole_in_[block];
   require(last_whole >= 0, Failure::bad_data, "{}. {}", what,
-          repair_advice(path_, "Re-run make_shards, or make_shards verify?"));
-  throw Error(
-      Failure::bad_data,
-      fmt::format("{} since epoch {} first read it (what was learned from it since then may be wrong). {} Then go "
-                  "on from a checkpoint of before that epoch: --resume FILE.",
-                  what, last_whole + 1, repair_advice(path_, "Restore it, or re-run make_shards.")));
+          repair_advice(path_, "Check the data set with make_shards verify, or run make_shards again."));
+  throw Error(Failure::bad_data,
+              fmt::format("{} since epoch {} first read it. What the training learned from it since then may be wrong. "
+                          "{} Then resume from a checkpoint of an earlier epoch: --resume FILE.",
+                          what, last_whole + 1, repair_advice(path_, "Restore it, or run make_shards again.")));
 }
 
 }  // namespace lockstep

@@ -50,8 +50,8 @@ std::string difference(const Json& before, const Json& now) {
     const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
     if (old == value) continue;
     // A hash of file names, lengths and times.
-    if (name == "files") return "the files of --source, or how they are to be stored, are not those of the first run";
-    return fmt::format("{} was {} and is {} now", record_error_message(name), json_text(old), json_text(value));
+    if (name == "files") return "the files of --source or the storage options differ from the first run";
+    return fmt::format("{} was {} and is now {}", record_error_message(name), json_text(old), json_text(value));
   }
   return "";
 }
@@ -69,7 +69,7 @@ void make_folder(const fs::path& folder) {
 Descriptor keep_others_out(const fs::path& folder) {
   std::optional<Descriptor> lease = lease_folder(folder);
   require(lease.has_value(), Failure::usage,
-          "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose "
+          "another make_shards is writing into '{}'. Each would remove the other's files. Wait for it, or choose "
           "another --output.",
           folder.string());
   return std::move(*lease);
@@ -92,7 +92,8 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
     const Json before = try_parse_json(read_file(record, record_limit_bytes));
     const std::string differs = difference(before, now);
     require(differs.empty(), Failure::usage,
-            "'{}' was begun with other options: {} (two data sets must not mix). Choose another --output or remove it.",
+            "'{}' was started with other options: {}. Two data sets must not be mixed. Choose another --output, or "
+            "remove the folder.",
             output.string(), differs);
   } else {
     remove_partial_files(output);
@@ -105,7 +106,7 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
             "'{}' is not empty and was not made by make_shards (--output). Choose another folder.", output.string());
     const std::string text = json_lines(now) + '\n';
     require(text.size() <= record_limit_bytes, Failure::usage,
-            "'{}' would have more than {} bytes (no later run would read it). Give --source a shorter path.",
+            "'{}' would have more than {} bytes. Later runs could not read it. Use a shorter path for --source.",
             record.string(), record_limit_bytes);
     write_file_atomically(record, text);
   }

@@ -60,8 +60,8 @@ class ShardSamples {
   void require_image(const OwnedPicture& picture, std::int64_t position) const {
     const SampleShape& shape = source_.shape;
     require(picture.size == PictureSize{shape.height, shape.width}, Failure::bad_data,
-            "sample {} of '{}' has {} x {} pixels and not {} x {} (a shard holds pictures of one size). Bring all to "
-            "one size first.",
+            "sample {} of '{}' has {} x {} pixels instead of {} x {}. All pictures of a shard must have the same size. "
+            "Resize them first.",
             position, source_.source, picture.size.height, picture.size.width, shape.height, shape.width);
   }
 
@@ -71,7 +71,7 @@ class ShardSamples {
 
 Error no_picture(const SplitSpec& plan, const fs::path& folder, const OddFile& first) {
   return {Failure::bad_data,
-          fmt::format("none of {} files for '{}' is a picture that can be read: the first one, '{}', {}. Look at them?",
+          fmt::format("none of {} files for '{}' is a readable picture: the first one, '{}', {}. Check the files.",
                       plan.samples.size(), folder.string(), printable(first.file), first.remark)};
 }
 
@@ -80,9 +80,10 @@ void require_own_names(std::vector<std::string> classes) {
   std::ranges::sort(classes);
   const auto twice = std::ranges::adjacent_find(classes);
   if (twice == classes.end()) return;
-  throw Error(Failure::usage, fmt::format("two classes are called '{}' (as UTF-8, which their own names may not be; "
-                                          "nobody could tell them apart). Rename one.",
-                                          printable(*twice)));
+  throw Error(
+      Failure::usage,
+      fmt::format("two classes are called '{}' after conversion to UTF-8. They could not be told apart. Rename one.",
+                  printable(*twice)));
 }
 
 // A network cannot learn a class without samples.
@@ -99,8 +100,8 @@ void warn_of_empty_classes(const fs::path& folder) {
   if (empty == 0) return;
   const auto first = static_cast<std::size_t>(std::ranges::find(counts, 0) - counts.begin());
   log::warning(
-      "{} of {} classes have no sample in '{}', the first of them '{}' (no network can learn them). Look at their "
-      "files?",
+      "{} of {} classes have no sample in '{}', the first of them '{}'. A network cannot learn them. Check their "
+      "files.",
       empty, counts.size(), folder.string(), printable(manifest.classes[first]));
 }
 
@@ -140,7 +141,7 @@ class Conversion {
         try {
           readable = !is_absent(folder / manifest_file) && read_manifest(folder).samples() > 0;
         } catch (const Error& damage) {
-          log::warning("{} It is made again.", damage.what());
+          log::warning("{} make_shards writes it again.", damage.what());
         }
       }
       if (world_.max(readable ? 1 : 0) == 0) return false;
@@ -299,7 +300,7 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
     held.emplace(prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options));
   });
   if (conversion.is_complete(plans)) {
-    return log::info("'{}' is complete already: every shard was read again and is right.", options.output.string());
+    return log::info("'{}' is already complete: all shards were read again and are valid.", options.output.string());
   }
   // A manifest states that all shards are valid, so it is removed until they are.
   if (world.rank() == 0) {

@@ -34,14 +34,15 @@ using Refusal = std::function<void(const std::string& what)>;
 
 Refusal damaged(const std::filesystem::path& file) {
   return [file](const std::string& what) {
-    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: {}. Re-run make_shards?", file.string(), what));
+    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: {}. Run make_shards again.", file.string(), what));
   };
 }
 
 Refusal unwritable(const std::filesystem::path& file) {
   return [file](const std::string& what) {
-    throw Error(Failure::usage, fmt::format("cannot write '{}': {} (readers would call it damaged). Change the source.",
-                                            file.string(), what));
+    throw Error(Failure::usage,
+                fmt::format("cannot write '{}': {}. Readers would reject it as damaged. Change the source.",
+                            file.string(), what));
   };
 }
 
@@ -57,15 +58,15 @@ class Fields {
   std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
     const Json& value = at(name);
     require_field(value.is_number_integer() && (!value.is_number_unsigned() || value.get<std::uint64_t>() <= INT64_MAX),
-                  name, "a whole number");
+                  name, "an integer");
     const auto number = value.get<std::int64_t>();
-    require_field(number >= least && number <= most, name, fmt::format("from {} to {}", least, most));
+    require_field(number >= least && number <= most, name, fmt::format("in the range {} to {}", least, most));
     return number;
   }
 
   std::string text(const char* name, std::size_t least_bytes, std::size_t max_bytes) const {
     const Json& value = at(name);
-    require_field(value.is_string(), name, "a text");
+    require_field(value.is_string(), name, "a string");
     const auto& text = value.get_ref<const std::string&>();
     require_field(text.size() >= least_bytes && text.size() <= max_bytes, name,
                   fmt::format("{} to {} bytes long", least_bytes, max_bytes));
@@ -81,7 +82,7 @@ class Fields {
   const Json& list(const char* name, std::size_t least, std::size_t most) const {
     const Json& value = at(name);
     require_field(value.is_array() && value.size() >= least && value.size() <= most, name,
-                  fmt::format("a list of {} to {}", least, most));
+                  fmt::format("a list of {} to {} items", least, most));
     return value;
   }
 
@@ -89,7 +90,7 @@ class Fields {
 
   const Json& at(const char* name) const {
     const auto found = object_.find(name);
-    require_field(found != object_.end(), name, "there");
+    if (found == object_.end()) refuse_(fmt::format("'{}{}' is missing", place_, name));
     return *found;
   }
 
@@ -125,10 +126,10 @@ std::vector<std::string> class_names(const Fields& fields) {
   std::vector<std::string> names;
   for (const Json& value : fields.list("classes", 1, classes_limit)) {
     const bool is_text = value.is_string() && value.get_ref<const std::string&>().size() <= name_limit_bytes;
-    fields.require_field(is_text, "classes", fmt::format("a list of texts of at most {} bytes", name_limit_bytes));
+    fields.require_field(is_text, "classes", fmt::format("a list of strings of at most {} bytes", name_limit_bytes));
     // HDF5 pads strings with zeros: in shards, models and checkpoints such a name would be cut there.
     const bool has_zero = value.get_ref<const std::string&>().find('\0') != std::string::npos;
-    fields.require_field(!has_zero, "classes", "a list of texts without zero bytes");
+    fields.require_field(!has_zero, "classes", "a list of strings without zero bytes");
     names.push_back(value.get<std::string>());
   }
   return names;
@@ -146,7 +147,7 @@ ShardEntry shard_entry(const Fields& fields, std::int64_t block_bytes) {
   const auto blocks = static_cast<std::size_t>((entry.bytes + block_bytes - 1) / block_bytes);
   for (const Json& value : fields.list("block_hashes", blocks, blocks)) {
     const bool is_hash = value.is_string() && Fields::is_hash(value.get_ref<const std::string&>(), 16);
-    fields.require_field(is_hash, "block_hashes", "a list of 16 hexadecimal digits each");
+    fields.require_field(is_hash, "block_hashes", "a list of hashes of 16 hexadecimal digits");
     entry.block_hashes.push_back(value.get<std::string>());
   }
   return entry;
@@ -160,7 +161,8 @@ std::vector<ShardEntry> shard_entries(const Fields& fields, std::int64_t block_b
     entries.push_back(shard_entry(fields.member(value, fmt::format("shards[{}]", entries.size())), block_bytes));
     fields.require_field(names.insert(entries.back().file).second, "shards", "a list of different files");
     samples += entries.back().samples;
-    fields.require_field(samples <= samples_limit, "shards", fmt::format("at most {} samples in all", samples_limit));
+    fields.require_field(samples <= samples_limit, "shards",
+                         fmt::format("a list of at most {} samples in total", samples_limit));
   }
   return entries;
 }
@@ -227,10 +229,10 @@ Json parse(const std::string& text, const Refusal& refuse) {
   try {
     return Json::parse(text, shallow);
   } catch (const Json::parse_error& mistake) {
-    refuse(fmt::format("it is no JSON ({})", describe_place(text, mistake.byte)));
+    refuse(fmt::format("it is not valid JSON ({})", describe_place(text, mistake.byte)));
     throw;
   } catch (const Json::out_of_range&) {
-    refuse("it holds a number beyond all bounds");
+    refuse("it contains a number that is too large");
     throw;
   }
 }
@@ -272,7 +274,7 @@ void require_no_part(const std::filesystem::path& directory) {
   std::error_code error;
   const std::filesystem::path split = std::filesystem::absolute(directory, error).lexically_normal().parent_path();
   require(is_absent(split / manifest_file), Failure::usage,
-          "'{}' is one part of a data set (its other parts are needed, too). Name the folder above it: '{}'.",
+          "'{}' is only one split of a data set, and the other splits are needed too. Pass the folder above it: '{}'.",
           split.string(), split.parent_path().string());
 }
 
@@ -281,8 +283,8 @@ void require_split_was_made(const std::filesystem::path& directory) {
   const bool is_other_split = directory.filename() == split_name(Split::validation) &&
                               !is_absent(split_folder(data, Split::train) / manifest_file);
   require(!is_other_split, Failure::usage,
-          "'{}' has no validation split (no training samples were set aside for it). Test on another, or make the data "
-          "set again with make_shards --validation N.",
+          "'{}' has no validation split, because no training samples were set aside for it. Test on another split, or "
+          "make the data set again with make_shards --validation N.",
           data.string());
 }
 
@@ -292,7 +294,7 @@ std::string manifest_text(const std::filesystem::path& directory) {
     require_no_part(directory);
     require_split_was_made(directory);
   }
-  require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
+  require(!is_absent(file), Failure::usage, "'{}' contains no data set: {} is missing. Make one with make_shards.",
           directory.string(), manifest_file);
   return read_file(file, manifest_limit_bytes);
 }
@@ -312,7 +314,7 @@ Manifest read_manifest(const std::filesystem::path& directory) {
 void copy_manifest(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& root_hash) {
   const std::string text = manifest_text(from);
   require(manifest_in(text, damaged(from / manifest_file)).root_hash == root_hash, Failure::other,
-          "'{}' was replaced while it was read. Wait for whoever makes the data set anew, and run again.",
+          "'{}' was replaced while it was read. Wait until the new data set is complete, and run again.",
           (from / manifest_file).string());
   if (is_absent(to / manifest_file) || read_file(to / manifest_file, manifest_limit_bytes) != text) {
     write_file_atomically(to / manifest_file, text);

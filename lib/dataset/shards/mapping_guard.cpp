@@ -46,10 +46,9 @@ void install_handler_once() {
 
 MappingGuard::MappingGuard(const std::filesystem::path& shard, std::span<const std::byte> mapped)
     : mapped_(mapped),
-      sentence_(
-          fmt::format("shard '{}' became shorter while it was in use (samples that it held are gone). Restore it, "
-                      "or re-run make_shards?",
-                      shard.string())),
+      sentence_(fmt::format("shard '{}' became shorter while it was in use. Samples in it are lost. Restore it, or run "
+                            "make_shards again.",
+                            shard.string())),
       line_(fmt::format("{} {}\n", log::prefix(), printable(sentence_))) {
   install_handler_once();
   const std::lock_guard lock(list_mutex);

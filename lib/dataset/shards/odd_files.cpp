@@ -29,7 +29,7 @@ void write_odd_files(const std::filesystem::path& folder, std::vector<OddFile> o
   const auto skipped = std::ranges::count(odd_files, true, &OddFile::is_skipped);
   const std::filesystem::path file = folder / "odd_files.csv";
   write_file_atomically(file, odd_files_text(odd_files));
-  log::info("{} left out and {} set right: '{}' names each, and says why.", counted(skipped, "file"),
+  log::info("{} left out, {} kept with a remark: '{}' lists each file with the reason.", counted(skipped, "file"),
             std::ssize(odd_files) - skipped, file.string());
 }
 

@@ -20,7 +20,7 @@ std::string staged_folder_name(std::string_view split, const std::string& root_h
 
 std::string repair_advice(const std::filesystem::path& shard, std::string_view advice) {
   const bool is_copy = is_folder_of_copies(shard.parent_path().filename().string());
-  return std::string(is_copy ? "Remove this copy: --stage makes it again." : advice);
+  return std::string(is_copy ? "Remove this copy. --stage then copies the shard again." : advice);
 }
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@ namespace {
   constexpr std::string_view why = "listed in manifest.json";
   const int error_number = reason.code().value();
   require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). {}", task, system_error_message(error_number), why,
-          repair_advice(path, "Re-run make_shards?"));
+          repair_advice(path, "Run make_shards again."));
   throw system_failure(task, error_number, Access::reading, why);
 }
 
@@ -37,9 +37,10 @@ template <typename... Args>
 void require_whole(bool condition, const std::filesystem::path& path, fmt::format_string<Args...> text,
                    Args&&... args) {
   if (condition) return;
-  throw Error(Failure::bad_data, fmt::format("shard '{}' is damaged: {}. {}", path.string(),
-                                             fmt::format(text, std::forward<Args>(args)...),
-                                             repair_advice(path, "Re-run make_shards, or make_shards verify?")));
+  throw Error(
+      Failure::bad_data,
+      fmt::format("shard '{}' is damaged: {}. {}", path.string(), fmt::format(text, std::forward<Args>(args)...),
+                  repair_advice(path, "Check the data set with make_shards verify, or run make_shards again.")));
 }
 
 void require_listed_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes, const ShardEntry& entry,
@@ -76,12 +77,12 @@ class ShardReader::File {
     const Hid<H5Dclose> dataset(H5Dopen2(file_, name, H5P_DEFAULT));
     require_whole(dataset >= 0, path_, "HDF5 cannot open /{}", name);
     const Hid<H5Tclose> stored_type(H5Dget_type(dataset));
-    require_whole(H5Tequal(stored_type, type) > 0, path_, "/{} is not of the type it should be", name);
+    require_whole(H5Tequal(stored_type, type) > 0, path_, "/{} has the wrong type", name);
     require_whole(dims_of(dataset, name, dims.size()) == dims, path_,
-                  "/{} does not have the {} samples and the shape that manifest.json says", name, dims[0]);
+                  "/{} does not have the {} samples and the shape that manifest.json states", name, dims[0]);
     const Hid<H5Pclose> creation(H5Dget_create_plist(dataset));
     require_whole(H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0, path_,
-                  "/{} is not stored in one piece", name);
+                  "/{} is not stored contiguously", name);
 
     std::size_t bytes = H5Tget_size(type);
     for (const hsize_t extent : dims) {
@@ -89,7 +90,7 @@ class ShardReader::File {
     }
     const haddr_t offset = H5Dget_offset(dataset);
     require_whole(offset != HADDR_UNDEF && bytes <= bytes_ && offset <= bytes_ - bytes, path_,
-                  "/{} reaches beyond the end of the file ({} bytes)", name, bytes_);
+                  "/{} extends beyond the end of the file ({} bytes)", name, bytes_);
     return offset;
   }
 
@@ -102,7 +103,7 @@ class ShardReader::File {
     const Hid<H5Tclose> type(H5Aget_type(attribute));
     const bool one_number = H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_INTEGER;
     require_whole(one_number && H5Aread(attribute, H5T_NATIVE_INT32, &value) >= 0, path_,
-                  "its attribute 'format' is no number");
+                  "its attribute 'format' is not a number");
     return value;
   }
 
@@ -145,7 +146,7 @@ ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, co
   const auto classes = static_cast<std::int32_t>(manifest.classes.size());
   for (std::int64_t sample = 0; sample < samples_; ++sample) {
     const std::int32_t value = label(sample);
-    require_whole(value >= 0 && value < classes, path_, "sample {} has label {}, but labels go from 0 to {}", sample,
+    require_whole(value >= 0 && value < classes, path_, "sample {} has label {}, but labels range from 0 to {}", sample,
                   value, classes - 1);
   }
 }
@@ -168,7 +169,7 @@ void ShardReader::find_pictures(const File& shard, const Manifest& manifest, con
   require_listed_block_hashes(offsets_, (count + 1) * sizeof(std::int64_t), entry, manifest.block_bytes);
   require_listed_block_hashes(sizes_, count * 2 * sizeof(std::int32_t), entry, manifest.block_bytes);
   const std::int64_t all_bytes = offset(samples_);
-  require_whole(offset(0) == 0 && all_bytes >= 0, path_, "its offsets do not begin at 0");
+  require_whole(offset(0) == 0 && all_bytes >= 0, path_, "its offsets do not start at 0");
   stored_ = reinterpret_cast<const std::uint8_t*>(
       start + shard.find(shard_format::samples, H5T_STD_U8LE, {static_cast<hsize_t>(all_bytes)}));
   for (std::int64_t sample = 0; sample < samples_; ++sample) {

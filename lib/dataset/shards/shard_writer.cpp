@@ -10,12 +10,12 @@ namespace lockstep {
 namespace {
 
 Hid<H5Dclose> create_dataset(hid_t file, const char* name, hid_t type, std::span<const hsize_t> dims) {
-  const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
-  check_h5(H5Pset_layout(creation, H5D_CONTIGUOUS), "choose a layout");
+  const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "create a property list"));
+  check_h5(H5Pset_layout(creation, H5D_CONTIGUOUS), "set a storage layout");
   // Timestamps would make files with equal content differ.
-  check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
-  const Hid<H5Sclose> space(
-      check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe the samples"));
+  check_h5(H5Pset_obj_track_times(creation, false), "turn off timestamps");
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+                                     "describe the shape of the samples"));
   return Hid<H5Dclose>(
       check_h5(H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT), "create a dataset"));
 }
@@ -30,7 +30,7 @@ void write_text(hid_t file, const char* name, const std::string& text) {
 
 void write_numbers(hid_t file, const char* name, hid_t type, std::size_t size, const void* values) {
   const hsize_t count = size;
-  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe the shape of an attribute"));
   const Hid<H5Aclose> attribute(
       check_h5(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute"));
   check_h5(H5Awrite(attribute, type, values), "write an attribute");
@@ -76,8 +76,8 @@ Hid<H5Fclose> create_shard(std::int32_t format, std::span<const std::string> cla
   silence_hdf5();
   const Hid<H5Pclose> access = hdf5_core_access_plist();
   check_h5(H5Pset_alignment(access, page_bytes, page_bytes), "align the samples");
-  const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_FILE_CREATE), "make a creation list"));
-  check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
+  const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_FILE_CREATE), "create a property list"));
+  check_h5(H5Pset_obj_track_times(creation, false), "turn off timestamps");
   Hid<H5Fclose> file(check_h5(H5Fcreate("shard", H5F_ACC_TRUNC, creation, access), "create a shard in memory"));
   hdf5_write_number(file, "format", format);
   hdf5_write_texts(file, "classes", classes);

@@ -19,14 +19,13 @@ std::vector<std::int64_t> all_samples(std::int64_t count) {
 std::vector<SplitSpec> splits_of(const SampleSource& source, const ConvertOptions& options) {
   const std::int64_t count = source.samples(SourceSplit::train);
   require(options.validation >= 0 && options.validation < count, Failure::usage,
-          "{} samples cannot be split off {} training samples (--validation). Give a smaller number.",
+          "{} validation samples cannot be taken from {} training samples (--validation). Choose a smaller number.",
           options.validation, count);
   const std::string& validation = source.description().validation;
-  require(
-      options.validation == 0 || validation.empty(), Failure::usage,
-      "--validation splits samples off the training split, but '{}' is a validation split already. Leave out one of "
-      "the two: --validation, or the folder with --skip.",
-      validation);
+  require(options.validation == 0 || validation.empty(), Failure::usage,
+          "--validation takes samples from the training split, but '{}' is already a validation split. Leave out "
+          "--validation, or leave out the folder with --skip.",
+          validation);
   std::vector<std::int64_t> shuffled = all_samples(count);
   const auto drawn = [&](std::int64_t sample) {
     return philox(options.seed, static_cast<std::uint64_t>(Stream::split) << 32, static_cast<std::uint64_t>(sample));
@@ -71,8 +70,8 @@ std::vector<ShardRange> shards_of(const SplitSpec& plan, const SampleSource& sou
 constexpr std::size_t max_shards = 100'000;  // shard names have five digits
 
 void require_count(std::size_t shards, const std::string& message, const char* option) {
-  require(shards < max_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", message,
-          max_shards, option);
+  require(shards < max_shards, Failure::usage, "{} would make more than {} shards ({}). Choose a larger number.",
+          message, max_shards, option);
 }
 
 // A shard is created in memory.
@@ -80,10 +79,10 @@ void require_shard_samples(const SampleShape& shape, std::size_t largest_split, 
   constexpr std::int64_t max_bytes = std::int64_t{1} << 31;
   const std::int64_t most = max_bytes / (shape.height * shape.width * shape.channels);
   require(options.samples_per_shard > 0 && options.samples_per_shard <= most, Failure::usage,
-          "{} samples cannot be in one shard (--samples-per-shard). Give a number from 1 to {}.",
+          "{} samples do not fit into one shard (--samples-per-shard). Choose a number from 1 to {}.",
           options.samples_per_shard, most);
   require_count(largest_split / static_cast<std::size_t>(options.samples_per_shard),
-                fmt::format("{} samples a shard", options.samples_per_shard), "--samples-per-shard");
+                fmt::format("{} samples per shard", options.samples_per_shard), "--samples-per-shard");
 }
 
 }  // namespace
@@ -98,7 +97,7 @@ std::vector<SplitSpec> plan_splits(const SampleSource& source, const ConvertOpti
   for (SplitSpec& plan : plans) {
     plan.shards = shards_of(plan, source, options);
     if (description.store == SampleStore::images) continue;
-    require_count(plan.shards.size(), fmt::format("{} bytes a shard", options.bytes_per_shard), "--shard-megabytes");
+    require_count(plan.shards.size(), fmt::format("{} bytes per shard", options.bytes_per_shard), "--shard-megabytes");
   }
   return plans;
 }

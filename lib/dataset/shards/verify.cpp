@@ -31,7 +31,7 @@ std::string describe_block(const ShardEntry& entry, const std::vector<std::strin
   for (std::size_t block = 0; block < found.size(); ++block) {
     if (found[block] != entry.block_hashes[block]) damaged.push_back(fmt::format("{}", block));
   }
-  if (damaged.empty()) return "its blocks are right but their hash as a whole is not";
+  if (damaged.empty()) return "its blocks are valid, but the hash of the whole file is not";
   const std::size_t named = std::min(damaged.size(), max_named);
   const std::string more = damaged.size() > named ? fmt::format(" and {} more", damaged.size() - named) : "";
   return fmt::format("{} {}{} of {} changed", damaged.size() == 1 ? "block" : "blocks",
@@ -127,8 +127,7 @@ void require_checked(const std::vector<Fault>& faults, std::size_t shards) {
   if (unchecked == faults.end()) return;
   const auto damaged = std::ranges::count_if(faults, checked);
   throw Error(unchecked->failure,
-              fmt::format("{} (shards that were not checked: {} of {}; damaged: {}). Run again when "
-                          "they can be read.",
+              fmt::format("{} ({} of {} shards could not be checked, {} are damaged). Run again when they can be read.",
                           unchecked->message, faults.size() - static_cast<std::size_t>(damaged), shards, damaged));
 }
 
@@ -138,7 +137,7 @@ std::vector<fs::path> splits_of(const fs::path& directory) {
   for (const auto& split : splits) {
     if (!is_absent(directory / split.name)) found.push_back(directory / split.name);
   }
-  require(!found.empty(), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
+  require(!found.empty(), Failure::usage, "'{}' contains no data set: {} is missing. Make one with make_shards.",
           directory.string(), manifest_file);
   return found;
 }
@@ -166,7 +165,7 @@ void verify(const Communicator& world, const fs::path& directory, VerifyOutput o
     shards += manifest.shards.size();
     hashes.push_back(fmt::format("{} {}", split == directory ? "." : split.filename().string(), manifest.root_hash));
     if (output == VerifyOutput::summary) {
-      log::plain(fmt::format("{}: {} with {} read again, {} damaged", printable(split.string()),
+      log::plain(fmt::format("{}: {} with {} verified, {} damaged", printable(split.string()),
                              counted(manifest.shards.size(), "shard"), counted(manifest.samples(), "sample"),
                              found.size()));
     }
@@ -177,7 +176,7 @@ void verify(const Communicator& world, const fs::path& directory, VerifyOutput o
   }
   require_checked(faults, shards);
   // The last message is also part of the error, so that the error alone names a shard.
-  require(faults.empty(), Failure::bad_data, "{} (damaged shards: {} of {}). Run make_shards again: it replaces them.",
+  require(faults.empty(), Failure::bad_data, "{} ({} of {} shards are damaged). Run make_shards again to replace them.",
           faults.empty() ? "" : faults.back().message, faults.size(), shards);
   if (output == VerifyOutput::root_hashes) log::plain(fmt::format("{}", fmt::join(hashes, "\n")));
 }

@@ -46,7 +46,7 @@ std::vector<std::string> class_names(const std::filesystem::path& directory, con
     if (!line.empty()) names.push_back(line);
   }
   require(names.size() == version.known_classes.size(), Failure::bad_data,
-          "'{}' names {} classes (there are {}). Unpack the archive again?", file.string(), names.size(),
+          "'{}' names {} classes instead of {}. Unpack the archive again.", file.string(), names.size(),
           version.known_classes.size());
   return names;
 }
@@ -60,7 +60,7 @@ class CifarSource final : public SampleSource {
     std::error_code reason;
     if (is_absent(directory / version.train_files.front())) refuse_unsupported_formats(directory);
     require(std::filesystem::is_directory(directory, reason), Failure::usage,
-            "'{}' is not a directory (--source). Name the folder that holds {}.", directory.string(),
+            "'{}' is not a directory (--source). Pass the folder that contains {}.", directory.string(),
             version.train_files.front());
     description_ = {version.name,
                     fmt::format("{} ({}) from {}", version.name, version.form,
@@ -105,17 +105,19 @@ class CifarSource final : public SampleSource {
   std::string read_records(const std::filesystem::path& file, std::int64_t published_samples) const {
     std::string bytes = read_file(file, file_limit_bytes);
     require(!bytes.empty() && bytes.size() % record_bytes_ == 0, Failure::bad_data,
-            "'{}' is cut short: {} bytes are not a whole number of samples of {} bytes. Unpack the archive again?",
+            "'{}' is truncated: {} bytes are not a multiple of {} bytes per sample. Unpack the archive again.",
             file.string(), bytes.size(), record_bytes_);
     const auto samples = static_cast<std::int64_t>(bytes.size() / record_bytes_);
     if (samples < published_samples) {
-      log::info("'{}' holds {} samples, the published file {}: is it cut short, or meant to be a part?", file.string(),
-                samples, published_samples);
+      log::info(
+          "'{}' contains {} samples, but the published file has {}. Check that it is complete, unless you want only a "
+          "part.",
+          file.string(), samples, published_samples);
     }
     for (std::size_t at = 0; at < bytes.size(); at += record_bytes_) {
       const auto label = static_cast<std::uint8_t>(bytes[at + label_at_]);
       require(label < description_.classes.size(), Failure::bad_data,
-              "sample {} of '{}' has label {}, but there are {} classes. Unpack the archive again?", at / record_bytes_,
+              "sample {} of '{}' has label {}, but there are {} classes. Unpack the archive again.", at / record_bytes_,
               file.string(), label, description_.classes.size());
     }
     return bytes;

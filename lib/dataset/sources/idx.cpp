@@ -50,7 +50,7 @@ struct IdxPaths {
 IdxPart open_part(const IdxPaths& paths) {
   IdxPart opened = {paths.labels, read_idx_images(paths.images), read_idx_labels(paths.labels)};
   require(opened.images.dims[0] == opened.labels.dims[0], Failure::bad_data,
-          "'{}' has {} labels for {} images. Fetch both again?", paths.labels.string(), opened.labels.dims[0],
+          "'{}' has {} labels for {} images. Download both files again.", paths.labels.string(), opened.labels.dims[0],
           opened.images.dims[0]);
   return opened;
 }
@@ -60,9 +60,10 @@ class IdxSource final : public SampleSource {
   IdxSource(SourceDescription description, IdxPart train, IdxPart test)
       : description_(std::move(description)), train_(std::move(train)), test_(std::move(test)) {
     const std::vector<std::size_t>& dims = train_.images.dims;
-    require(dims[1] == test_.images.dims[1] && dims[2] == test_.images.dims[2], Failure::bad_data,
-            "the training and the test images in '{}' differ in size. Are they from one data set?",
-            test_.labels_path.parent_path().string());
+    require(
+        dims[1] == test_.images.dims[1] && dims[2] == test_.images.dims[2], Failure::bad_data,
+        "the training images and the test images in '{}' have different sizes. Check that they are from one data set.",
+        test_.labels_path.parent_path().string());
     description_.shape = {static_cast<std::int64_t>(dims[1]), static_cast<std::int64_t>(dims[2]), 1};
     assert(train_.classes() <= description_.classes.size() && test_.classes() <= description_.classes.size());
   }
@@ -99,7 +100,7 @@ void require_folder(const std::filesystem::path& directory) {
   std::error_code reason;
   if (std::filesystem::is_regular_file(directory, reason)) refuse_unsupported_formats(directory);
   require(std::filesystem::is_directory(directory, reason), Failure::usage,
-          "'{}' is not a directory (--source). Name the folder that holds train-images-idx3-ubyte.",
+          "'{}' is not a directory (--source). Pass the folder that contains train-images-idx3-ubyte.",
           directory.string());
 }
 
@@ -158,7 +159,7 @@ std::map<std::string, IdxNames> sets_in(const std::filesystem::path& directory) 
 // QMNIST's files have names that differ from MNIST's.
 void refuse_qmnist(const std::map<std::string, IdxNames>& sets, const std::filesystem::path& directory) {
   require(sets.contains("") || !sets.contains("qmnist"), Failure::usage,
-          "'{}' holds QMNIST ('qmnist-train-images-idx3-ubyte' and others), whose files have other names than MNIST's. "
+          "'{}' contains QMNIST ('qmnist-train-images-idx3-ubyte' and others), whose file names differ from MNIST's. "
           "Run 'make_shards idx'.",
           directory.string());
 }
@@ -174,18 +175,18 @@ std::pair<std::string, IdxNames> chosen_set(const std::filesystem::path& directo
   const std::map<std::string, IdxNames> sets = sets_in(directory);
   if (sets.empty()) refuse_unsupported_formats(directory);
   require(!sets.empty(), Failure::usage,
-          "'{}' holds no set of IDX files (their names end in train-images-idx3-ubyte and the like, or that and .gz). "
-          "Name the folder that does: --source.",
+          "'{}' contains no IDX files. Their names end in train-images-idx3-ubyte and the like, with or without .gz. "
+          "Pass the folder that contains them as --source.",
           directory.string());
-  require(prefix || sets.size() == 1, Failure::usage,
-          "'{}' holds {} sets of IDX files, whose names begin with {} (one is to be converted). Choose it with "
-          "--prefix.",
-          directory.string(), sets.size(), quoted_prefixes(sets));
+  require(
+      prefix || sets.size() == 1, Failure::usage,
+      "'{}' contains {} sets of IDX files, with the prefixes {}. Only one can be converted. Choose it with --prefix.",
+      directory.string(), sets.size(), quoted_prefixes(sets));
   if (!prefix) return *sets.begin();
   const auto found = sets.find(*prefix);
   require(found != sets.end(), Failure::usage,
-          "'{}' holds no IDX files whose names begin with '{}' (--prefix). There are: {}.", directory.string(), *prefix,
-          quoted_prefixes(sets));
+          "'{}' contains no IDX files with the prefix '{}' (--prefix). Available prefixes: {}.", directory.string(),
+          *prefix, quoted_prefixes(sets));
   return *found;
 }
 
@@ -194,11 +195,11 @@ std::filesystem::path only_file(const std::filesystem::path& directory, const Id
                                 std::string_view message) {
   const auto found = names.find(role);
   require(found != names.end(), Failure::usage,
-          "the set of IDX files in '{}' has no {} (a set has images and labels, for training and test). Put its other "
-          "files beside it.",
+          "the set of IDX files in '{}' has no {}. A set has images and labels, for training and for the test. Put the "
+          "missing files beside it.",
           directory.string(), message);
   require(found->second.size() == 1, Failure::usage,
-          "'{}' and '{}' in '{}' could both be the {} (one set of IDX files has one). Move one of them elsewhere.",
+          "'{}' and '{}' in '{}' could both be the {}. A set of IDX files has only one. Move one of them elsewhere.",
           *found->second.begin(), *std::next(found->second.begin()), directory.string(), message);
   return directory / *found->second.begin();
 }
@@ -207,19 +208,18 @@ std::filesystem::path only_file(const std::filesystem::path& directory, const Id
 std::size_t class_count(const IdxSet& set, const IdxPart& train, const IdxPart& test) {
   if (!set.classes) {
     require(test.classes() <= train.classes(), Failure::bad_data,
-            "sample {} of '{}' has label {}, but the training labels end at {} (nothing was trained for it). If there "
-            "are that many classes, say so: --classes {}.",
+            "sample {} of '{}' has label {}, but the largest training label is {}. No training sample has this class. "
+            "If there are more classes, pass --classes {}.",
             test.first_with_largest_label(), test.labels_path.string(), test.largest_label(), train.largest_label(),
             test.classes());
     return train.classes();
   }
   for (const IdxPart* const part : {&train, &test}) {
-    require(
-        std::cmp_less_equal(part->classes(), *set.classes), Failure::bad_data,
-        "sample {} of '{}' has label {}, but --classes {} ends with label {} (they count from 0). Give --classes {} or "
-        "more, or leave it out.",
-        part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), *set.classes,
-        *set.classes - 1, std::max(train.classes(), test.classes()));
+    require(std::cmp_less_equal(part->classes(), *set.classes), Failure::bad_data,
+            "sample {} of '{}' has label {}, but with --classes {} the largest label is {}. Pass --classes {} or more, "
+            "or leave it out.",
+            part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), *set.classes,
+            *set.classes - 1, std::max(train.classes(), test.classes()));
   }
   return static_cast<std::size_t>(*set.classes);
 }
@@ -238,14 +238,14 @@ std::unique_ptr<SampleSource> open_published(const std::filesystem::path& direct
   const std::size_t classes = description.classes.size();
   for (const IdxPart* const part : {&train, &test}) {
     require(part->classes() <= classes, Failure::bad_data,
-            "sample {} of '{}' has label {}, but {} has {} classes (is it another set?). 'make_shards idx' takes any, "
+            "sample {} of '{}' has label {}, but {} has {} classes. If it is another data set, run 'make_shards idx' "
             "with --classes {} or more.",
             part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), description.name,
             classes, part->classes());
   }
   require(train.classes() == classes, Failure::bad_data,
-          "'{}' has no label above {}, but {} has {} classes (is it another set?). 'make_shards idx' takes it as it "
-          "is, and with --classes {} as one of {}.",
+          "'{}' has no label above {}, but {} has {} classes. If it is another data set, run 'make_shards idx'. With "
+          "--classes {}, the data set gets {} classes.",
           train.labels_path.string(), train.largest_label(), description.name, classes, classes, classes);
   description.source =
       fmt::format("{} (IDX files) from {}", description.name, std::filesystem::weakly_canonical(directory).string());

@@ -68,7 +68,7 @@ class Unpacker {
     std::string_view message = gzerror(file_.get(), &code);
     const std::string start = fmt::format("<fd:{}>: ", descriptor_);
     if (message.starts_with(start)) message.remove_prefix(start.size());
-    require(code == Z_OK || code == Z_STREAM_END, Failure::bad_data, "'{}' is damaged: {}. Fetch it again?", path(),
+    require(code == Z_OK || code == Z_STREAM_END, Failure::bad_data, "'{}' is damaged: {}. Download it again.", path(),
             message);
   }
 
@@ -88,37 +88,38 @@ std::size_t big_endian(std::string_view bytes) {
 IdxFile read_rest(const Unpacker& file, std::size_t dimensions, std::size_t value_bytes) {
   IdxFile read;
   const std::string header = file.read(number_bytes * dimensions);
-  require(header.size() == number_bytes * dimensions, Failure::bad_data, "'{}' ends within its header. Fetch it again?",
-          file.path());
+  require(header.size() == number_bytes * dimensions, Failure::bad_data,
+          "'{}' ends inside its header. Download it again.", file.path());
   std::size_t expected = 1;
   for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
     const std::size_t extent = big_endian(std::string_view(header).substr(dimension * number_bytes, number_bytes));
     const bool is_possible = extent > 0 && !__builtin_mul_overflow(expected, extent, &expected) &&
                              expected <= values_limit_bytes / value_bytes;
-    require(is_possible, Failure::bad_data, "'{}' claims an impossible size ({} in dimension {}). Fetch it again?",
+    require(is_possible, Failure::bad_data, "'{}' states an impossible size ({} in dimension {}). Download it again.",
             file.path(), extent, dimension);
     read.dims.push_back(extent);
   }
   read.values = file.read(expected * value_bytes + 1);
   const std::size_t found = read.values.size() / value_bytes;
-  require(found >= expected, Failure::bad_data, "'{}' holds {} values, but its header says {}. Fetch it again?",
+  require(found >= expected, Failure::bad_data, "'{}' contains {} values, but its header states {}. Download it again.",
           file.path(), found, expected);
   require(read.values.size() == expected * value_bytes, Failure::bad_data,
-          "'{}' goes on after the {} values that its header states. Fetch it again?", file.path(), expected);
+          "'{}' continues after the {} values that its header states. Download it again.", file.path(), expected);
   return read;
 }
 
 // The class is the first number of each row.
 IdxFile first_column(IdxFile table, const std::string& path) {
   require(table.dims[1] == qmnist_columns, Failure::bad_data,
-          "'{}' has {} numbers for each label (QMNIST has {}). Is it the right file?", path, table.dims[1],
+          "'{}' has {} numbers per label, but QMNIST has {}. Check that it is the right file.", path, table.dims[1],
           qmnist_columns);
   IdxFile labels{{table.dims[0]}, {}};
   for (std::size_t row = 0; row < table.dims[0]; ++row) {
     const std::size_t at = row * qmnist_columns * number_bytes;
     const std::size_t label = big_endian(std::string_view(table.values).substr(at, number_bytes));
-    require(label < 256, Failure::bad_data, "sample {} of '{}' has label {}, but labels end at 255. Fetch it again?",
-            row, path, label);
+    require(label < 256, Failure::bad_data,
+            "sample {} of '{}' has label {}, but the largest possible label is 255. Download the file again.", row,
+            path, label);
     labels.values += static_cast<char>(label);
   }
   return labels;
@@ -126,9 +127,10 @@ IdxFile first_column(IdxFile table, const std::string& path) {
 
 [[noreturn]] void refuse_form(const Unpacker& file, std::string_view magic, int dimensions) {
   require(!magic.starts_with("\x93NUM"), Failure::bad_data,
-          "'{}' is a NumPy array (.npy) and no IDX file. Fetch the IDX file.", file.path());
-  throw Error(Failure::bad_data, fmt::format("'{}' is no IDX file of bytes in {} dimensions. Is it the right file?",
-                                             file.path(), dimensions));
+          "'{}' is a NumPy array (.npy), not an IDX file. Download the IDX file.", file.path());
+  throw Error(Failure::bad_data,
+              fmt::format("'{}' is not an IDX file of bytes in {} dimensions. Check that it is the right file.",
+                          file.path(), dimensions));
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ class SyntheticSource final : public SampleSource {
 std::unique_ptr<SampleSource> make_synthetic_source(std::int64_t samples, std::uint64_t seed) {
   constexpr std::int64_t most = std::int64_t{1} << 31;
   require(samples >= 10 && samples <= most, Failure::usage,
-          "{} samples cannot be made (--samples). Give a number from 10 to {}.", samples, most);
+          "{} samples cannot be generated (--samples). Choose a number from 10 to {}.", samples, most);
   return std::make_unique<SyntheticSource>(samples, seed);
 }
 

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view advice_on_arrays =
-    "Fetch the files that 'make_shards --help' names, or write the arrays as PNG files into a folder for each class "
+    "Download the files that 'make_shards --help' names. Or write the arrays as PNG files into one folder per class, "
     "and run 'make_shards images'.";
 
 // Recognized by the ending of a file name, unless another file is more specific.
@@ -36,9 +36,9 @@ constexpr std::array named_forms = {
     NamedForm{".arrow", "Arrow tables", advice_on_arrays},
     NamedForm{".tfrecord", "TFRecord files", advice_on_arrays},
     NamedForm{".pkl", "pickled arrays", advice_on_arrays},
-    NamedForm{".tar.gz", "packed files", "Unpack them, and name the folder that holds them."},
-    NamedForm{".tgz", "packed files", "Unpack them, and name the folder that holds them."},
-    NamedForm{".zip", "packed files", "Unpack them, and name the folder that holds them."},
+    NamedForm{".tar.gz", "archives", "Unpack them, and pass the folder that contains the files."},
+    NamedForm{".tgz", "archives", "Unpack them, and pass the folder that contains the files."},
+    NamedForm{".zip", "archives", "Unpack them, and pass the folder that contains the files."},
 };
 
 // The regular files of a folder, or the one file, sorted by name.
@@ -61,8 +61,8 @@ void refuse_unsupported_formats(const fs::path& source) {
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
   const auto refuse_version = [&](const char* version, const char* set, const char* file, const char* archive) {
     throw Error(Failure::usage,
-                fmt::format("'{}' holds the {} version of {} ('{}'), which is not read. Fetch the binary version, {}, "
-                            "from https://www.cs.toronto.edu/~kriz/cifar.html.",
+                fmt::format("'{}' contains the {} version of {} ('{}'), which make_shards does not read. Download the "
+                            "binary version, {}, from https://www.cs.toronto.edu/~kriz/cifar.html.",
                             source.string(), version, set, file, archive));
   };
   constexpr const char* of_cifar10 = "cifar-10-binary.tar.gz";
@@ -75,7 +75,7 @@ void refuse_unsupported_formats(const fs::path& source) {
     const auto found =
         std::ranges::find_if(names, [&](const std::string& name) { return name.ends_with(form.ending); });
     if (found == names.end()) continue;
-    throw Error(Failure::usage, fmt::format("'{}' holds {} ('{}'), which make_shards does not read. {}",
+    throw Error(Failure::usage, fmt::format("'{}' contains {} ('{}'), which make_shards does not read. {}",
                                             source.string(), form.name, printable(*found), form.advice));
   }
 }

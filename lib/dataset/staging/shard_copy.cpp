@@ -107,12 +107,12 @@ void ShardCopy::write(std::span<const std::byte> bytes) const {
 void ShardCopy::finish() {
   const bool is_whole = source_.bytes() == static_cast<std::size_t>(entry_.bytes) && copied_ == entry_.bytes;
   require(is_whole, Failure::bad_data,
-          "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Re-run make_shards, or make_shards "
-          "verify?",
+          "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Check the data set with make_shards "
+          "verify, or run make_shards again.",
           from_.string(), is_whole ? copied_ : static_cast<std::int64_t>(source_.bytes()), entry_.bytes);
   require(hash_.hex() == entry_.hash, Failure::bad_data,
-          "shard '{}' is damaged: its bytes have another hash than manifest.json says (found while it was staged). "
-          "Re-run make_shards, or make_shards verify?",
+          "shard '{}' is damaged: its hash differs from the one in manifest.json (found while staging). Check the data "
+          "set with make_shards verify, or run make_shards again.",
           from_.string());
   // If this process was suspended, others may have finished and opened the file meanwhile.
   if (is_copied(to_, entry_.bytes)) return;

@@ -38,7 +38,7 @@ void make_folder(const fs::path& folder) {
   std::error_code reason;
   fs::create_directories(folder, reason);
   if (!reason && fs::is_directory(folder, reason)) return;
-  throw system_failure(fmt::format("cannot make the folder '{}'", folder.string()),
+  throw system_failure(fmt::format("cannot create the folder '{}'", folder.string()),
                        reason ? reason.default_error_condition().value() : ENOTDIR, Access::writing, "--stage");
 }
 
@@ -46,8 +46,8 @@ void make_folder(const fs::path& folder) {
 void make_folder_of_copies(const fs::path& folder) {
   make_folder(folder);
   require(!fs::is_symlink(folder), Failure::usage,
-          "cannot stage the data in '{}': it is a link (copies would lie elsewhere). Remove it, or choose another "
-          "--stage.",
+          "cannot stage the data in '{}': it is a link, and the copies would be stored elsewhere. Remove it, or choose "
+          "another --stage.",
           folder.string());
 }
 
@@ -232,10 +232,11 @@ class Staging {
     const fs::space_info space = fs::space(folder_, unknown);
     if (unknown || static_cast<std::int64_t>(space.available) >= shard.entry->bytes) return;
     current_.reset();
-    throw system_failure(fmt::format("cannot stage '{}'", shard.copy().string()), ENOSPC, Access::writing,
-                         fmt::format("{:.1f} MB to copy, {:.1f} MB free; another copy that does not grow takes room",
-                                     static_cast<double>(shard.entry->bytes) / megabyte,
-                                     static_cast<double>(space.available) / megabyte));
+    throw system_failure(
+        fmt::format("cannot stage '{}'", shard.copy().string()), ENOSPC, Access::writing,
+        fmt::format("{:.1f} MB to copy, {:.1f} MB free; the stalled copy of another process also takes space",
+                    static_cast<double>(shard.entry->bytes) / megabyte,
+                    static_cast<double>(space.available) / megabyte));
   }
 
   // Another process copies this shard. It may be suspended, or waiting for an unresponsive file system.

@@ -14,8 +14,8 @@ namespace lockstep {
 
 namespace {
 
-constexpr FileKind kind{"checkpoint", "Is there an older one?"};
-constexpr FileKind either_kind{"model file", "Train or copy it again?"};
+constexpr FileKind kind{"checkpoint", "Use an older checkpoint, if there is one."};
+constexpr FileKind either_kind{"model file", "Copy it again, or train it again."};
 constexpr const char* format_attribute = "checkpoint_format";
 
 // Names that a group of the optimizer's state must not have. They are used in the root and among the hash's fields.
@@ -78,7 +78,7 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
       checkpoint.mean = file.tensors("mean_weights");
       continue;
     }
-    if (is_taken(name)) file.damaged(fmt::format("'{}' is a group", name));
+    if (is_taken(name)) file.damaged(fmt::format("the name of the group '{}' is reserved for other data", name));
     checkpoint.optimizer.emplace(name, file.tensors(name.c_str()));
   }
   if (file.has_attribute("note")) checkpoint.note = file.texts("note")[0];

@@ -66,18 +66,17 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest_valid() {
       std::string image = read_file(path, tensor_file_limits::file_bytes);
       const Checkpoint checkpoint = parse_checkpoint(path, image);
       if (checkpoint.state.progress.step == step) return Found{path, std::move(image)};
-      log::warning("'{}' is the checkpoint of step {} (it was renamed?). It is passed over.", path.string(),
+      log::warning("'{}' is the checkpoint of step {}: it was probably renamed. It is skipped.", path.string(),
                    checkpoint.state.progress.step);
     } catch (const Error& error) {
-      log::warning("{} It is passed over.", error.what());
+      log::warning("{} It is skipped.", error.what());
     }
     damaged_.insert(step);
   }
-  require(
-      found.empty(), Failure::bad_data,
-      "none of the {} checkpoints in '{}' can be read (nothing was overwritten). Bring one back, or begin anew with "
-      "--resume never.",
-      found.size(), path().string());
+  require(found.empty(), Failure::bad_data,
+          "none of the {} checkpoints in '{}' can be read. No file was overwritten. Restore one, or start from scratch "
+          "with --resume never.",
+          found.size(), path().string());
   return std::nullopt;
 }
 
@@ -99,7 +98,7 @@ fs::path CheckpointFolder::newest_finite() const {
 bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
   lock_->require_held();
   for (const fs::path& removed : remove_partial_files(path())) {
-    log::warning("removed '{}', which a run left half written.", removed.string());
+    log::warning("removed '{}', which a previous run left incomplete.", removed.string());
   }
   scores_ = scores;
   std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
@@ -111,7 +110,7 @@ bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64
   own_ = steps();
   std::erase_if(own_, [this](std::int64_t one) { return damaged_.contains(one); });
   if (aside.path().empty()) return false;
-  log::warning("the checkpoints of later steps in '{}' are moved to '{}'.", path().string(), aside.path().string());
+  log::warning("the checkpoints of later steps in '{}' were moved to '{}'.", path().string(), aside.path().string());
   return true;
 }
 

@@ -34,11 +34,11 @@ void CheckpointWriter::write(Checkpoint checkpoint) {
     if (error.failure() == Failure::out_of_step) throw;
     record_.failure = error.what();
   } catch (const std::bad_alloc&) {
-    record_.failure = "out of memory: there is none for its bytes. Leave the node some more.";
+    record_.failure = "out of memory: its bytes do not fit. Leave more memory free on the node.";
   }
   if (!record_.failure.empty()) {
     ++record_.failures;
-    log::warning("the checkpoint of step {} is not written, the training goes on: {}", step, record_.failure);
+    log::warning("the checkpoint of step {} was not written, but the training continues: {}", step, record_.failure);
   }
   is_idle_.store(true, std::memory_order_release);
 }

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 [[noreturn]] void fault(const char* field) {
-  throw std::runtime_error(fmt::format("field '{}' of its state is missing or impossible", field));
+  throw std::runtime_error(fmt::format("field '{}' of its state is missing or invalid", field));
 }
 
 const Json& member(const Json& object, const char* field) {
@@ -150,7 +150,7 @@ std::string training_state_text(const TrainingState& state) {
 
 TrainingState parse_training_state(const std::string& text) {
   const Json json = try_parse_json(text);
-  if (!json.is_object()) throw std::runtime_error("its state is not JSON");
+  if (!json.is_object()) throw std::runtime_error("its state is not valid JSON");
   TrainingState state;
   state.progress = progress_of(member(json, "progress"));
   state.report = report_of(member(json, "report"));

@@ -79,22 +79,22 @@ Error FolderLock::unwritable(const fs::path& path, int error_number) const {
 
 void FolderLock::refuse(const std::string& text) const {
   const std::optional<LockHolder> holder = holder_in(text);
-  throw Error(
-      Failure::usage,
-      fmt::format("'{}' belongs to another run: {} (two would overwrite each other's files). Wait for it, "
-                  "or choose another {}.",
-                  folder_.string(), holder ? describe_lock_holder(*holder) : "it keeps the lock file", option_));
+  throw Error(Failure::usage, fmt::format("'{}' belongs to another run: {}. Two runs would overwrite each other's "
+                                          "files. Wait until it ends, or choose another {}.",
+                                          folder_.string(),
+                                          holder ? describe_lock_holder(*holder) : "it holds the lock file", option_));
 }
 
 void FolderLock::give_up(const std::string& text) const {
   const std::optional<LockHolder> holder = holder_in(text);
   const std::string now = holder             ? "it is held by " + describe_lock_holder(*holder)
-                          : is_absent(file_) ? "it is gone"
-                                             : "another file has its name";
-  throw Error(Failure::out_of_step,
-              fmt::format("the lock '{}' is no longer this training's: {} (what it writes must not be overwritten). "
-                          "Was this one paused for long, or the file removed?",
-                          file_.string(), now));
+                          : is_absent(file_) ? "it was removed"
+                                             : "another file replaced it";
+  throw Error(
+      Failure::out_of_step,
+      fmt::format("the lock '{}' no longer belongs to this training: {}. This training stops, because it must not "
+                  "overwrite files of another run. Check whether it was paused for long, or the lock file was removed.",
+                  file_.string(), now));
 }
 
 std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<void()>& look) {
@@ -138,9 +138,10 @@ std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
 void FolderLock::require_lock() const {
   require_replaceable(file_);
   const std::string text = text_of(file_).value_or("");
-  require(text.empty() || text.front() == '{' || text.front() == '\0', Failure::usage,
-          "'{}' is no lock of a training (that file would be lost). Move it elsewhere, or choose another {}.",
-          file_.string(), option_);
+  require(
+      text.empty() || text.front() == '{' || text.front() == '\0', Failure::usage,
+      "'{}' is not a lock file of Lockstep. Lockstep does not overwrite it. Move it elsewhere, or choose another {}.",
+      file_.string(), option_);
 }
 
 // Returns when the holder is gone. Throws Error(usage) if it is alive.
@@ -188,9 +189,9 @@ void FolderLock::require_name_free() const {
   const std::string text = text_of(file_).value_or("");
   if (holder_in(text)) give_up(text);
   throw Error(Failure::out_of_step,
-              fmt::format("'{}' is no longer the folder that this training wrote into: it was removed or renamed, and "
-                          "something else has its name (which must not be overwritten). Move one of the two away; the "
-                          "same command then goes on.",
+              fmt::format("'{}' is no longer the folder that this training wrote to: it was removed or renamed, and "
+                          "another one has its name. Lockstep does not overwrite the other one. Move one of the two "
+                          "elsewhere. The same command then resumes.",
                           folder_.string()));
 }
 
@@ -200,7 +201,7 @@ void FolderLock::make_folder_again() {
   std::unique_ptr<Descriptor> fresh = take(file_);
   if (!fresh) give_up(text_of(file_).value_or(""));
   handle_ = std::move(fresh);
-  log::warning("somebody removed or renamed '{}' during the training. It is made again for what comes.",
+  log::warning("'{}' was removed or renamed during the training. Lockstep creates it again for new files.",
                folder_.string());
 }
 

@@ -71,8 +71,8 @@ std::optional<LockHolder> parse_lock_holder(const std::string& line) {
 }
 
 std::string describe_lock_holder(const LockHolder& holder) {
-  return fmt::format("{}on {} (process {})", holder.job.empty() ? "one " : fmt::format("job {} ", holder.job),
-                     holder.host, holder.process);
+  if (holder.job.empty()) return fmt::format("process {} on {}", holder.process, holder.host);
+  return fmt::format("job {} on {} (process {})", holder.job, holder.host, holder.process);
 }
 
 Liveness liveness_of(const LockHolder& holder, const LockHolder& own) {

@@ -12,8 +12,8 @@ namespace fs = std::filesystem;
 
 void require_done(const std::error_code& error, const fs::path& path) {
   if (!error) return;
-  throw system_failure(fmt::format("cannot set '{}' aside", path.string()), error.value(), Access::writing,
-                       "it would be lost");
+  throw system_failure(fmt::format("cannot move '{}' aside", path.string()), error.value(), Access::writing,
+                       "it would be overwritten");
 }
 
 // True also for a dangling link.

@@ -56,17 +56,17 @@ class Hdf5Reader {
     const std::uint64_t addresses = version == 0 ? 24 : 28;
     if (file.number(sizes_at, 1) != address_bytes || file.number(sizes_at + 1, 1) != address_bytes ||
         file.number(addresses, address_bytes) != 0) {
-      file.refuse("its addresses are not those of a usual HDF5 file");
+      file.refuse("its HDF5 addresses are not 8 bytes long, or do not start at 0");
     }
     const std::uint64_t end = file.number(addresses + 2 * address_bytes, address_bytes);
     if (end > file.size()) {
-      file.refuse(fmt::format("it has {} bytes, and says itself that it had {}", file.size(), end));
+      file.refuse(fmt::format("it has {} bytes, but its superblock states {}", file.size(), end));
     }
     root_ = file.number(addresses + 5 * address_bytes, address_bytes);
   }
 
   bool has_attribute(std::string_view name) const {
-    for (const Message& one : messages_of(root_, "its root")) {
+    for (const Message& one : messages_of(root_, "its root group")) {
       if (one.kind == message::attribute && !one.is_shared && attribute_name(one) == name) return true;
     }
     return false;
@@ -89,7 +89,7 @@ class Hdf5Reader {
 
   std::vector<ParameterStore::Entry> tensors() {
     for (const Member& member : members()) {
-      if (member.is_link) file_.refuse(fmt::format("'{}' is a link to elsewhere", member.name));
+      if (member.is_link) file_.refuse(fmt::format("'{}' is a soft or external link", member.name));
       if (!is_counter(member.name)) read_tensor(member.name, member.header);
     }
     if (entries_.empty()) file_.refuse("it holds no tensors");
@@ -105,7 +105,7 @@ class Hdf5Reader {
   };
 
   [[noreturn]] void newer() const {
-    file_.refuse("it is in a newer form of HDF5 than h5py writes by default (libver='latest', or track_order)");
+    file_.refuse("its HDF5 format is newer than the one that h5py writes by default (libver='latest', or track_order)");
   }
 
   // The messages of a version 1 object header, including its continuations.
@@ -113,7 +113,7 @@ class Hdf5Reader {
     constexpr std::uint64_t prefix_bytes = 16;
     constexpr std::uint64_t before_content = 8;
     if (file_.starts(header, "OHDR")) newer();
-    if (file_.number(header, 1) != 1) file_.refuse(fmt::format("{} is no object of HDF5", object));
+    if (file_.number(header, 1) != 1) file_.refuse(fmt::format("{} is not an HDF5 object", object));
     const std::uint64_t count = file_.number(header + 2, 2);
     std::vector<Message> messages;
     std::vector<Message> blocks = {{message::continuation, false, header + prefix_bytes, file_.number(header + 8, 4)}};
@@ -124,7 +124,7 @@ class Hdf5Reader {
       while (messages.size() < count && end - at >= before_content) {
         const std::uint64_t bytes = file_.number(at + 2, 2);
         const Message one{file_.number(at, 2), (file_.number(at + 4, 1) & 2) != 0, at + before_content, bytes};
-        if (bytes > end - one.at) file_.refuse(fmt::format("{} has a header that ends too early", object));
+        if (bytes > end - one.at) file_.refuse(fmt::format("{} has a truncated header", object));
         if (one.kind == message::continuation) {
           blocks.push_back({one.kind, false, file_.number(one.at, address_bytes),
                             file_.number(one.at + address_bytes, address_bytes)});
@@ -140,7 +140,7 @@ class Hdf5Reader {
                               const std::string& object) const {
     const auto found = std::ranges::find(messages, kind, &Message::kind);
     if (found == messages.end()) return std::nullopt;
-    if (found->is_shared) file_.refuse(fmt::format("{} shares a description with other objects", object));
+    if (found->is_shared) file_.refuse(fmt::format("{} shares a header message with other objects", object));
     return *found;
   }
 
@@ -153,13 +153,14 @@ class Hdf5Reader {
 
   // The local heap with the names of a group's members.
   std::string_view names_at(std::uint64_t heap) const {
-    if (!file_.starts(heap, "HEAP")) file_.refuse("its list of names is missing");
+    if (!file_.starts(heap, "HEAP")) file_.refuse("its list of names (local heap) is missing");
     return file_.piece(file_.number(heap + 24, address_bytes), file_.number(heap + 8, address_bytes));
   }
 
   // The members of the root.
   const std::vector<Member>& members() {
-    const std::optional<Message> table = find(messages_of(root_, "its root"), message::symbol_table, "its root");
+    const std::optional<Message> table =
+        find(messages_of(root_, "its root group"), message::symbol_table, "its root group");
     if (!table) newer();
     heap_ = names_at(file_.number(table->at + address_bytes, address_bytes));
     read_tree(file_.number(table->at, address_bytes), {});
@@ -170,14 +171,14 @@ class Hdf5Reader {
   void read_tree(std::uint64_t node, std::optional<std::uint64_t> level) {
     constexpr std::uint64_t before_keys = 24;
     if (file_.starts(node, "SNOD")) {
-      if (level.value_or(0) != 0) file_.refuse("its tree of names is damaged");
+      if (level.value_or(0) != 0) file_.refuse("its index of names (B-tree) is damaged");
       return read_members(node);
     }
     const bool is_tree = file_.starts(node, "TREE") && file_.number(node + 4, 1) == 0;
     const std::uint64_t own = file_.number(node + 5, 1);
     // Levels must decrease on the way down, so that the recursion ends.
     if (!is_tree || (level && own + 1 != *level) || ++nodes_ > limits::tensors) {
-      file_.refuse("its tree of names is damaged");
+      file_.refuse("its index of names (B-tree) is damaged");
     }
     const std::uint64_t children = file_.number(node + 6, 2);
     for (std::uint64_t child = 0; child < children; ++child) {
@@ -205,7 +206,7 @@ class Hdf5Reader {
     const std::string_view rest = heap_.substr(std::min<std::uint64_t>(offset, heap_.size()));
     const std::size_t length = rest.find('\0');
     if (length == 0 || length == std::string_view::npos || length > limits::name_bytes) {
-      file_.refuse("a tensor has an impossible name");
+      file_.refuse("a tensor has an invalid name");
     }
     return std::string(rest.substr(0, length));
   }
@@ -218,8 +219,8 @@ class Hdf5Reader {
     const std::optional<Message> space = asked(message::dataspace);
     const std::optional<Message> type = asked(message::datatype);
     const std::optional<Message> layout = asked(message::layout);
-    if (!space || !type || !layout) file_.refuse(object + " is no data set");
-    if (asked(message::external_files)) file_.refuse(object + " has its values in another file");
+    if (!space || !type || !layout) file_.refuse(object + " is not a dataset");
+    if (asked(message::external_files)) file_.refuse(object + " stores its values in another file");
     const StoredFloat form = form_of(object, *type);
     const std::vector<std::uint64_t> dims = dims_of(object, *space);
     const std::uint64_t bytes = file_.count_of(name, dims, size_of(form)) * size_of(form);
@@ -244,14 +245,14 @@ class Hdf5Reader {
 
   StoredFloat form_of(const std::string& object, const Message& type) const {
     const std::optional<StoredFloat> form = float_in(type);
-    if (!form) file_.refuse(object + " is not of 16-, 32- or 64-bit floating point numbers, little-endian");
+    if (!form) file_.refuse(object + " is not little-endian floating point of 16, 32 or 64 bits");
     return *form;
   }
 
   std::vector<std::uint64_t> dims_of(const std::string& object, const Message& space) const {
     const std::uint64_t version = file_.number(space.at, 1);
     const std::uint64_t rank = file_.number(space.at + 1, 1);
-    if (version < 1 || version > 2 || rank > limits::dimensions) file_.refuse(object + " has an impossible shape");
+    if (version < 1 || version > 2 || rank > limits::dimensions) file_.refuse(object + " has an invalid shape");
     constexpr std::uint64_t no_values = 2;
     if (version == 2 && file_.number(space.at + 3, 1) == no_values) file_.refuse(object + " has no values");
     std::vector<std::uint64_t> dims;
@@ -267,14 +268,14 @@ class Hdf5Reader {
     const std::uint64_t version = file_.number(layout.at, 1);
     const std::uint64_t kind = file_.number(layout.at + 1, 1);
     if (version < 3 || version > 4 || kind > contiguous) {
-      file_.refuse(object + " is stored in chunks or compressed");
+      file_.refuse(object + " is chunked or compressed");
     }
     const bool is_here = kind == compact;
     const std::uint64_t at = is_here ? layout.at + 4 : file_.number(layout.at + 2, address_bytes);
     const std::uint64_t stored = is_here ? file_.number(layout.at + 2, 2) : file_.number(layout.at + 10, address_bytes);
     if (at == undefined_address || stored != bytes) {
       file_.refuse(
-          fmt::format("{} has {} bytes where its shape needs {}", object, at == undefined_address ? 0 : stored, bytes));
+          fmt::format("{} has {} bytes, but its shape needs {}", object, at == undefined_address ? 0 : stored, bytes));
     }
     return file_.piece(at, bytes);
   }

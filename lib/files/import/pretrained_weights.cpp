@@ -20,11 +20,11 @@ bool is_zip(std::string_view start) { return start.starts_with("PK\3\4"); }
 [[noreturn]] void throw_pickle(const std::filesystem::path& path) {
   throw Error(
       Failure::usage,
-      fmt::format("'{}' is a pickle of PyTorch (opening one can run code, so Lockstep never does). Convert it in "
-                  "Python: import h5py, torch; state = torch.load(\"weights.pth\", map_location=\"cpu\", "
-                  "weights_only=True); state = state.get(\"state_dict\", state.get(\"model\", state)); file = "
-                  "h5py.File(\"weights.h5\", \"w\"); file.update({{name: values.float().numpy() for name, values in "
-                  "state.items() if torch.is_tensor(values) and values.is_floating_point()}}); file.close()",
+      fmt::format("'{}' is a PyTorch pickle. Opening one can run code, so Lockstep never does. Convert it in Python: "
+                  "import h5py, torch; state = torch.load(\"weights.pth\", map_location=\"cpu\", weights_only=True); "
+                  "state = state.get(\"state_dict\", state.get(\"model\", state)); file = h5py.File(\"weights.h5\", "
+                  "\"w\"); file.update({{name: values.float().numpy() for name, values in state.items() if "
+                  "torch.is_tensor(values) and values.is_floating_point()}}); file.close()",
                   path.string()));
 }
 
@@ -66,14 +66,14 @@ std::string first_few(const std::vector<std::string>& names) {
 void require_tensors(const std::filesystem::path& path, const WeightBytes& file) {
   const auto is_keras = [&](const char* name) { return has_root_attribute(file, name); };
   require(!is_keras("keras_version") && !is_keras("layer_names"), Failure::usage,
-          "'{}' is a Keras file, not one of Lockstep's (Keras names and lays out its tensors in another way). Convert "
-          "its weights to torchvision's names and layouts: see apps/files.md, \"Weights from elsewhere\".",
+          "'{}' is a Keras file, not a file of Lockstep. Keras names and lays out tensors differently. Convert its "
+          "weights to torchvision's names and layouts: see apps/files.md, \"Weights from elsewhere\".",
           path.string());
   const Hdf5Root root = hdf5_root(file);
   require(root.has_floats || root.names.empty(), Failure::usage,
-          "'{}' is an HDF5 file of another program, not one of Lockstep's. Its root holds {}, and no data set of "
-          "floating-point numbers, as weights are. Name a file that make_shards or train_cifar wrote, or weights with "
-          "a data set of the root for each tensor.",
+          "'{}' is an HDF5 file of another program, not of Lockstep. Its root group contains {}, and no dataset of "
+          "floating-point numbers. Pass a file that make_shards or train_cifar wrote, or weights with one dataset per "
+          "tensor in the root group.",
           path.string(), first_few(root.names));
 }
 
@@ -88,7 +88,7 @@ Value value_in(const WeightBytes& file, const std::map<std::string, std::string>
   try {
     return parse_json(metadata.at(name)).get<Value>();
   } catch (const Json::exception&) {
-    file.refuse(fmt::format("its metadata's '{}' is not as export_model writes it", name));
+    file.refuse(fmt::format("its metadata '{}' is not in the form that export_model writes", name));
   }
 }
 
@@ -130,10 +130,9 @@ WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& imag
   }
   if (looks_like_safetensors(image)) return WeightsKind::safetensors;
   refuse_unsupported_formats(path, image);
-  throw Error(Failure::usage,
-              fmt::format("'{}' holds no weights (neither a model file, a checkpoint, safetensors nor HDF5). Is it the "
-                          "right file?",
-                          path.string()));
+  throw Error(Failure::usage, fmt::format("'{}' contains no weights: it is not a model file, checkpoint, safetensors "
+                                          "or HDF5 file. Check that it is the right file.",
+                                          path.string()));
 }
 
 ModelFile parse_pretrained_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image) {

@@ -51,7 +51,7 @@ Json header_of(const WeightBytes& file, std::string_view text) {
   try {
     return parse_header(text);
   } catch (const Json::exception&) {
-    file.refuse("its header is no JSON");
+    file.refuse("its header is not valid JSON");
   } catch (const std::runtime_error& fault) {
     file.refuse(fault.what());
   }
@@ -63,7 +63,7 @@ std::vector<std::uint64_t> numbers_of(const WeightBytes& file, const std::string
   const auto found = tensor.find(field);
   const bool are_numbers = found != tensor.end() && found->is_array() &&
                            std::ranges::all_of(*found, [](const Json& number) { return number.is_number_unsigned(); });
-  if (!are_numbers) file.refuse(fmt::format("'{}' has no '{}' of whole numbers", name, field));
+  if (!are_numbers) file.refuse(fmt::format("'{}' has no list '{}' of whole numbers", name, field));
   return found->get<std::vector<std::uint64_t>>();
 }
 
@@ -75,7 +75,7 @@ class Reader {
       file.refuse(fmt::format("its header would have {} bytes, more than {}", length, longest_header));
     }
     header_ = header_of(file, file.piece(length_bytes, length));
-    if (!header_.is_object()) file.refuse("its header is no JSON object");
+    if (!header_.is_object()) file.refuse("its header is not a JSON object");
     first_ = length_bytes + length;
   }
 
@@ -99,10 +99,10 @@ class Reader {
 
  private:
   Extent extent_of(const std::string& name, const Json& tensor) const {
-    if (!tensor.is_object()) file_.refuse(fmt::format("'{}' is no JSON object", name));
+    if (!tensor.is_object()) file_.refuse(fmt::format("'{}' is not a JSON object", name));
     const std::vector<std::uint64_t> offsets = numbers_of(file_, name, tensor, "data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-      file_.refuse(fmt::format("'{}' has no beginning and end", name));
+      file_.refuse(fmt::format("'{}' has no valid 'data_offsets'", name));
     }
     return {offsets[0], offsets[1]};
   }
@@ -114,7 +114,7 @@ class Reader {
     for (const auto& [name, tensor] : header_.items()) {
       if (name == metadata_key) continue;
       if (name.empty() || name.size() > tensor_file_limits::name_bytes || name.find('\0') != std::string::npos) {
-        file_.refuse("a tensor has an impossible name");
+        file_.refuse("a tensor has an invalid name");
       }
       extents.push_back(extent_of(name, tensor));
     }
@@ -123,15 +123,15 @@ class Reader {
     });
     std::uint64_t end = 0;
     for (const Extent& extent : extents) {
-      if (extent.begin != end) file_.refuse("its tensors overlap, or leave a gap");
+      if (extent.begin != end) file_.refuse("its tensors overlap or leave a gap");
       end = extent.end;
     }
     if (end > file_.size() - first_) {
-      file_.refuse(fmt::format("it ends after {} bytes, and its header tells of {} (it was not copied to its end)",
-                               file_.size(), first_ + end));
+      file_.refuse(fmt::format("it has {} bytes, but its header describes {} (the copy is incomplete)", file_.size(),
+                               first_ + end));
     }
     if (end != file_.size() - first_) {
-      file_.refuse(fmt::format("its tensors have {} bytes, and {} follow its header", end, file_.size() - first_));
+      file_.refuse(fmt::format("its tensors have {} bytes, but {} follow its header", end, file_.size() - first_));
     }
   }
 
@@ -147,7 +147,7 @@ class Reader {
     const std::uint64_t bytes = file_.count_of(name, shape, size_of(known->form)) * size_of(known->form);
     const Extent extent = extent_of(name, tensor);
     if (bytes != extent.end - extent.begin) {
-      file_.refuse(fmt::format("'{}' has {} bytes where its shape needs {}", name, extent.end - extent.begin, bytes));
+      file_.refuse(fmt::format("'{}' has {} bytes, but its shape needs {}", name, extent.end - extent.begin, bytes));
     }
     return WeightBytes::tensor(name, shape, file_.piece(first_ + extent.begin, bytes), known->form);
   }

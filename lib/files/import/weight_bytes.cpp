@@ -41,7 +41,7 @@ void WeightBytes::refuse(const std::string& what) const {
 
 std::string_view WeightBytes::piece(std::uint64_t at, std::uint64_t size) const {
   if (at > bytes_.size() || size > bytes_.size() - at) {
-    refuse(fmt::format("the file has {} bytes, and {} are said to stand at {}", bytes_.size(), size, at));
+    refuse(fmt::format("the file has {} bytes, but {} are expected at offset {}", bytes_.size(), size, at));
   }
   return bytes_.substr(at, size);
 }
@@ -55,7 +55,7 @@ std::uint64_t WeightBytes::count_of(const std::string& name, std::span<const std
   }
   std::uint64_t count = 1;
   for (const std::uint64_t size : dims) {
-    if (size == 0) refuse(fmt::format("'{}' has a dimension without values", name));
+    if (size == 0) refuse(fmt::format("'{}' has a dimension of size 0", name));
     if (size > bytes_.size() / element_bytes / count) refuse(fmt::format("'{}' is larger than the file", name));
     count *= size;
   }

@@ -23,6 +23,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using testing::GoldenPictures;
 using ::testing::HasSubstr;
 
@@ -176,9 +177,9 @@ TEST_F(ConvertPicturesTest, pictures_of_two_splits_are_named_and_refused_unless_
   run();
   if (world_.rank() == 0) {
     const std::string odd = read_file(options_.output / "odd_files.csv", 1 << 20);
-    EXPECT_THAT(odd, HasSubstr("test/cat/link.jpg,yes,has the bytes of 'train/cat/jpeg_gray.jpg' (training)\n"));
-    EXPECT_THAT(odd, HasSubstr("test/dog/png,yes,has the bytes of 'train/dog/png.jpg' (training)\n"));
-    EXPECT_THAT(odd, HasSubstr("test/dog/page.jpg,no,is neither JPEG nor PNG\n"));
+    EXPECT_THAT(odd, ContainsRegex("test/cat/link.jpg,yes,.*'train/cat/jpeg_gray.jpg' .training.\n"));
+    EXPECT_THAT(odd, ContainsRegex("test/dog/png,yes,.*'train/dog/png.jpg' .training.\n"));
+    EXPECT_THAT(odd, HasSubstr("test/dog/page.jpg,no,"));
     EXPECT_EQ(std::ranges::count(odd, '\n'), 11);
   }
   world_.barrier();
@@ -193,8 +194,7 @@ TEST_F(ConvertPicturesTest, files_of_the_system_do_not_end_a_strict_conversion) 
   });
   storage_.is_strict = true;
   run();
-  EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20),
-              HasSubstr("train/dog/Thumbs.db,no,belongs to the operating or storage system\n"));
+  EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20), HasSubstr("train/dog/Thumbs.db,no,"));
 }
 
 TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {
@@ -203,9 +203,9 @@ TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {
   EXPECT_EQ(text,
             "file,taken,remark\n"
             "train/cat/jpeg_cmyk.jpg,yes,is CMYK\n"
-            "train/cat/jpeg_exif_6.jpg,yes,is turned (EXIF 6)\n"
+            "train/cat/jpeg_exif_6.jpg,yes,has EXIF orientation 6\n"
             "\"train/dog/a \"\"page\"\",\\x0a.jpg\",no,is neither JPEG nor PNG\n"
-            "train/dog/cut.jpg,no,ends too early\n"
+            "train/dog/cut.jpg,no,is truncated\n"
             "train/dog/png_transparent.jpg,yes,is transparent\n");
 }
 
@@ -220,8 +220,7 @@ TEST_F(ConvertPicturesTest, a_picture_that_would_be_too_long_for_a_shard_is_left
   storage_.side = 224;
   run();
   EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20),
-              HasSubstr("train/cat/strip.jpg,no,\"would have 224 x 67200 pixels, and in a shard no side has more than "
-                        "65536\"\n"));
+              ContainsRegex("train/cat/strip.jpg,no,.* 224 x 67200 .* 65536 "));
   const Dataset train(options_.output / "train");
   EXPECT_LE(train.picture(0).size.width, 65536);
 }
@@ -258,11 +257,7 @@ TEST_F(ConvertPicturesTest, large_pictures_are_made_smaller_where_that_is_asked_
 TEST_F(ConvertPicturesTest, a_strict_conversion_ends_at_a_file_that_would_be_skipped) {
   storage_.is_strict = true;
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
-  const std::string message = message_of(Failure::bad_data, [&] { run(); });
-  EXPECT_THAT(message,
-              ::testing::AnyOf(HasSubstr("' ends too early (--strict). Mend or remove it; without --strict it is "
-                                         "listed."),
-                               HasSubstr("' is neither JPEG nor PNG (--strict).")));
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { run(); }), HasSubstr("(--strict)"));
 }
 
 // Killed before the manifest: shards and their records are there. What is kept is not read again, which shows where the
@@ -316,10 +311,7 @@ TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) 
   run();
   on_rank_0([&] { write_file_atomically(picture("cat/more.jpg"), GoldenPictures().file("jpeg")); });
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
-  EXPECT_THAT(
-      message_of(Failure::usage, [&] { run(); }),
-      HasSubstr("was begun with other options: the files of --source, or how they are to be stored, are not those of "
-                "the first run (two data sets must not mix)."));
+  expect_error(Failure::usage, {options_.output.string(), "--source", "--output"}, [&] { run(); });
 }
 
 // What decides bytes decides whether a run may go on.
@@ -327,8 +319,7 @@ TEST_F(ConvertPicturesTest, another_quality_makes_another_data_set) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   run();
   storage_.quality = 50;
-  EXPECT_THAT(message_of(Failure::usage, [&] { run(); }),
-              HasSubstr("was begun with other options: the source (--source) was "));
+  expect_error(Failure::usage, {options_.output.string(), "(--source)", "quality 50"}, [&] { run(); });
 }
 
 TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {

@@ -15,7 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr const char* tench = "n01440764";
 constexpr const char* shark = "n01491361";
@@ -93,9 +92,7 @@ TEST_F(ImagenetTest, unpacked_pictures_without_folders_are_labelled_by_the_kit) 
                                                                       {"ILSVRC2012_val_00000003.JPEG", 2}}));
   EXPECT_THAT(list().remarks, ::testing::IsEmpty()) << "the kit is read";
   write(root() / "val" / "ILSVRC2012_val_00000004.JPEG", "x");
-  EXPECT_THAT(message_of(Failure::bad_data, [&] { list(); }),
-              HasSubstr("is no validation picture that the development kit has a class for (3 are known, as "
-                        "ILSVRC2012_val_00000001.JPEG). Remove it?"));
+  expect_error(Failure::bad_data, {"ILSVRC2012_val_00000004.JPEG", " 3,"}, [&] { list(); });
 }
 
 TEST_F(ImagenetTest, without_the_kit_nothing_is_labelled) {
@@ -107,15 +104,14 @@ TEST_F(ImagenetTest, without_the_kit_nothing_is_labelled) {
   expect_error(Failure::usage, {root().string()}, [&] { list(); });
   write_archives();
   fs::remove(root() / imagenet_validation_archive);
-  EXPECT_THAT(message_of(Failure::usage, [&] { list(); }), HasSubstr("but no ILSVRC2012_img_val.tar"));
+  expect_error(Failure::usage, {root().string(), "ILSVRC2012_img_val.tar"}, [&] { list(); });
 }
 
 TEST_F(ImagenetTest, a_class_that_is_not_trained_is_named) {
   write_kit();
   for (const char* const name : {tench, fox}) write(root() / "train" / name / "a.JPEG", "x");
   write(root() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
-  EXPECT_THAT(message_of(Failure::bad_data, [&] { list(); }),
-              HasSubstr("is of class n01491361, which no training picture has."));
+  expect_error(Failure::bad_data, {"ILSVRC2012_val_00000001.JPEG", shark}, [&] { list(); });
 }
 
 TEST_F(ImagenetTest, meta_mat_numbers_the_classes) {
@@ -134,12 +130,12 @@ TEST_F(ImagenetTest, meta_mat_numbers_the_classes) {
 TEST_F(ImagenetTest, lines_of_the_kit_that_are_wrong_are_named) {
   write_kit();
   write(kit() / "ILSVRC2012_validation_ground_truth.txt", "1\n4\n");
-  EXPECT_THAT(message_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
-              HasSubstr("line 2 of '" + (kit() / "ILSVRC2012_validation_ground_truth.txt").string() +
-                        "' is no class's number: '4'. Fetch it again?"));
+  expect_error(Failure::bad_data,
+               {"line 2 of '" + (kit() / "ILSVRC2012_validation_ground_truth.txt").string() + "'", "'4'"},
+               [&] { read_validation_classes(root(), {}); });
   write(kit() / "map_clsloc.txt", "n02119789 1 kit_fox\nfox 2\n");
-  EXPECT_THAT(message_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
-              HasSubstr("is no class and its number, as 'n02119789 1 kit_fox': 'fox 2'. Fetch it again?"));
+  expect_error(Failure::bad_data, {"line 2 of '" + (kit() / "map_clsloc.txt").string() + "'", "'fox 2'"},
+               [&] { read_validation_classes(root(), {}); });
 }
 
 }  // namespace

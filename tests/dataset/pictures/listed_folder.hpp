@@ -47,6 +47,16 @@ class ListedFolder : public ::testing::Test {
     for (const PictureFile& file : files) names.push_back(file.name);
     return names;
   }
+  static std::vector<std::string> files_of(const std::vector<OddFile>& odd_files) {
+    std::vector<std::string> files;
+    for (const OddFile& odd : odd_files) files.push_back(odd.file);
+    return files;
+  }
+  static std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += (text.empty() ? "" : "\n") + line;
+    return text;
+  }
   static PictureFile file(const std::string& name, std::int64_t bytes, std::int32_t label) {
     return {name, bytes, label, -1, 0};
   }

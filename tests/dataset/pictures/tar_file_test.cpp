@@ -1,13 +1,11 @@
 #include "dataset/pictures/tar_file.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "base/io/file.hpp"
 #include "dataset/pictures/tar_archive.hpp"
-#include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
@@ -16,8 +14,6 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 class TarFileTest : public ::testing::Test {
  protected:
@@ -95,14 +91,12 @@ TEST_F(TarFileTest, one_that_was_cut_is_named_with_the_byte) {
   // Between two files.
   testing::make_tar(archive(), root());
   fs::resize_file(archive(), 1024);
-  EXPECT_THAT(message_of(Failure::bad_data, [&] { contents(); }),
-              HasSubstr("at byte 1024 it ends without its last block"));
+  expect_error(Failure::bad_data, {archive().string(), "byte 1024"}, [&] { contents(); });
 }
 
 TEST_F(TarFileTest, what_is_no_archive_is_refused) {
   write_file_atomically(archive(), std::string(4096, 'x'));
-  EXPECT_THAT(message_of(Failure::bad_data, [&] { contents(); }),
-              EndsWith("at byte 0 it has no header of a file. Fetch it again?"));
+  expect_error(Failure::bad_data, {archive().string(), "byte 0"}, [&] { contents(); });
 }
 
 TEST_F(TarFileTest, no_damage_makes_reading_leave_the_archive) {

@@ -14,7 +14,7 @@ SUPPORT = pathlib.Path(__file__).resolve().parents[2] / "support"
 sys.path[:0] = [str(SUPPORT / "network")]
 import two_nodes  # noqa: E402
 
-ADVICE = "Give all nodes the same files: from a folder that they share, or by run_on_nodes --dispatch."
+ADVICE = "run_on_nodes --dispatch"
 
 
 def fail(words, log=""):
@@ -103,7 +103,7 @@ def test_models(nodes):
     changed.write_bytes((pictures / "0.jpg").read_bytes() + b"x")
     nodes.expect_refusal("a prediction of different pictures", {pictures / "0.jpg": changed},
                          [f"'{pictures}/0.jpg' has {changed.stat().st_size} bytes on n2 (rank 1), but has "
-                          f"{changed.stat().st_size - 1} bytes on the node of rank 0. {ADVICE}"],
+                          f"{changed.stat().st_size - 1} bytes on the node of rank 0", ADVICE],
                          "predict", model, pictures)
     code, log = nodes.on_both({}, "predict", model, pictures)
     if code != 0:

@@ -96,15 +96,15 @@ class FolderLayout {
   }
 
   void note_wrapper(const Level& level, const std::string& around) {
-    list_.notes.push_back(
-        fmt::format("'{}' holds one folder: the classes are read inside '{}'", around, printable(level.part.string())));
+    list_.notes.push_back(fmt::format("'{}' contains only one folder: the classes are read from '{}'", around,
+                                      printable(level.part.string())));
   }
 
   // Lists and archives are only supported in --source itself.
   void require_no_source_inside(const Level& level) const {
     for (const char* const name : {"train.list", imagenet_train_archive}) {
       require(!contains(level.contents.files, name), Failure::usage,
-              "'{}' holds {}, which is read from --source itself only. Name '{}' as --source.", path_of(level.part),
+              "'{}' contains {}, which is read only directly in --source. Pass '{}' as --source.", path_of(level.part),
               name, path_of(level.part));
     }
   }
@@ -115,11 +115,10 @@ class FolderLayout {
     for (const auto& [stem, group] : split_groups(level.contents.folders)) {
       if (!says_splits(stem, group) || !group.contains(Split::train)) continue;
       if (found) {
-        throw Error(Failure::usage,
-                    fmt::format("'{}' holds several training folders: '{}' and '{}' (only one can be used). Leave the "
-                                "others out with --skip.",
-                                path_of(level.part), printable(found->at(Split::train).front()),
-                                printable(group.at(Split::train).front())));
+        throw Error(Failure::usage, fmt::format("'{}' contains several training folders: '{}' and '{}'. Only one can "
+                                                "be used. Leave out the others with --skip.",
+                                                path_of(level.part), printable(found->at(Split::train).front()),
+                                                printable(group.at(Split::train).front())));
       }
       found = group;
     }
@@ -127,7 +126,7 @@ class FolderLayout {
     for (const auto& [split, names] : *found) {
       require(
           names.size() == 1, Failure::usage,
-          "'{}' and '{}' in '{}' both have the name of a {} split (only one can be used). Leave one out with --skip.",
+          "'{}' and '{}' in '{}' both have the name of a {} split. Only one can be used. Leave one out with --skip.",
           printable(names.front()), printable(names.back()), path_of(level.part), split_name(split));
     }
     const Level train = level_of(level.part / found->at(Split::train).front());
@@ -135,8 +134,8 @@ class FolderLayout {
     if (storage_.allows(Oddity::split_names)) return std::nullopt;
     throw Error(
         Failure::usage,
-        fmt::format("'{}' holds pictures and no class folders (nothing says what they show). {}{}", path_of(train.part),
-                    flat_layout_message(train),
+        fmt::format("'{}' contains pictures but no class folders, so their classes are unknown. {}{}",
+                    path_of(train.part), flat_layout_message(train),
                     level.contents.folders.size() > found->size()
                         ? fmt::format(" If '{}' is a class, add --allow split-names.", printable(train.part.string()))
                         : ""));
@@ -146,7 +145,7 @@ class FolderLayout {
     const auto picture = std::ranges::find_if(train.contents.files, may_be_picture);
     const std::string table = label_table_message(list_.folder, train.part / *picture);
     return table.empty()
-               ? "Put them into a folder for each class, or write train.list: a path and a label on each line."
+               ? "Put them into one folder per class, or write train.list with a path and a label on each line."
                : table;
   }
 
@@ -175,8 +174,8 @@ class FolderLayout {
     if (!parts.empty()) list_.test_origin = parts.back().string();
     if (parts.size() > 1) list_.validation_origin = parts.front().string();
     require(!parts.empty() || unlabelled.empty(), Failure::usage,
-            "'{}' holds pictures without class folders (nothing says what they show). Leave it out with --skip: then a "
-            "tenth of each class is held out for the test. Or put its pictures into class folders.",
+            "'{}' contains pictures without class folders, so their classes are unknown. If you leave it out with "
+            "--skip, a tenth of each class is held out for the test. Or put its pictures into class folders.",
             unlabelled.empty() ? "" : path_of(unlabelled.front()));
     note_others(level, taken);
   }
@@ -204,10 +203,10 @@ class FolderLayout {
     } else if (contents.has_pictures()) {
       unlabelled.push_back(part.string());
       const auto pictures = std::ranges::count_if(contents.files, may_be_picture);
-      leave_out(part, fmt::format("has no class folders: nothing labels its {}", counted(pictures, "picture")));
+      leave_out(part, fmt::format("has no class folders, so nothing labels its {}", counted(pictures, "picture")));
       return files;
     }
-    if (files.empty()) leave_out(part, "holds no pictures");
+    if (files.empty()) leave_out(part, "contains no pictures");
     return files;
   }
 
@@ -216,8 +215,8 @@ class FolderLayout {
   void require_class(const fs::path& part, const std::string& name) const {
     if (std::ranges::binary_search(list_.classes, name)) return;
     throw Error(Failure::usage,
-                fmt::format("'{}' is a class that '{}' does not have (a class must be learned before it is tested). "
-                            "{}Move it, or leave it out with --skip.",
+                fmt::format("'{}' is a class that '{}' does not have. A class can only be tested if it has training "
+                            "pictures. {}Move it, or leave it out with --skip.",
                             path_of(part / name), path_of(list_.train_origin), look_alike_hint(name, list_.classes)));
   }
 
@@ -258,9 +257,9 @@ class FolderLayout {
       const auto split = split_name_of(name);
       if (!split || !split->stem.empty() || level_of(level.part / name).contents.folders.empty()) continue;
       throw Error(Failure::usage,
-                  fmt::format("'{0}' has folders of its own and no train/ beside it (it would become one class). Name "
-                              "'{0}' itself as --source, and test its training split: evaluate --split train. If it "
-                              "is a class, add --allow split-names.",
+                  fmt::format("'{0}' has the name of a split and contains folders, but there is no train/ beside it. "
+                              "It would become one class. Pass '{0}' itself as --source, and test its training split "
+                              "with evaluate --split train. If it is a class, add --allow split-names.",
                               path_of(level.part / name)));
     }
   }
@@ -286,8 +285,8 @@ class FolderLayout {
       return inside.folders.size() > 1 && !inside.has_pictures();
     });
     require(!are_nested, Failure::usage,
-            "all {} folders of '{}', like '{}', hold folders and no pictures (each would be one class). Name one of "
-            "them as --source, or add --allow nested-classes.",
+            "all {} folders of '{}', such as '{}', contain folders and no pictures. Each would become one class. Pass "
+            "one of them as --source, or add --allow nested-classes.",
             folders.size(), path_of(level.part), printable(folders.front()));
   }
 
@@ -297,7 +296,7 @@ class FolderLayout {
     for (const Names& names : {contents.folders, contents.files}) {
       for (const std::string& name : names) {
         if (contains(taken, name)) continue;
-        leave_out(level.part / name, "lies outside the class folders");
+        leave_out(level.part / name, "is outside the class folders");
       }
     }
   }

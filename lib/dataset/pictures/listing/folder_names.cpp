@@ -178,7 +178,7 @@ std::string quoted_with_bytes(std::string_view name) {
 std::string look_alike_hint(std::string_view name, std::span<const std::string> known) {
   const auto alike = std::ranges::find_if(known, [&](const std::string& other) { return look_alike(other, name); });
   if (alike == known.end()) return {};
-  return fmt::format("It looks like the class '{}', but its bytes are '{}' and not '{}': rename one of the two. ",
+  return fmt::format("It looks like the class '{}', but its bytes are '{}' and not '{}'. Rename one of the two. ",
                      printable(*alike), bytes_of_name(name), bytes_of_name(*alike));
 }
 

@@ -91,7 +91,8 @@ void add_archives(PictureList& list) {
 void require_no_test_list_alone(const fs::path& folder) {
   for (const char* const file : {test_list, validation_list}) {
     require(!is_there(folder, file), Failure::usage,
-            "'{}' has no train.list beside it (a test set is made together with a training set). Write one.",
+            "'{}' has no train.list beside it. A test set needs the training set that it was made with. Write "
+            "train.list too.",
             (folder / file).string());
   }
 }
@@ -101,7 +102,7 @@ PictureStorage with_plain_names(PictureStorage storage, const fs::path& folder) 
     const fs::path plain = (fs::path(name) / "").lexically_normal().parent_path();
     const bool is_inside = !plain.empty() && plain.is_relative() && *plain.begin() != "." && *plain.begin() != "..";
     require(is_inside && is_there(folder, plain.c_str()), Failure::usage,
-            "'{}' is not in '{}' (--skip). Name a file or folder as seen from --source.", printable(name),
+            "'{}' is not in '{}' (--skip). Give the path of a file or folder relative to --source.", printable(name),
             printable(folder.string()));
     name = plain.string();
   }
@@ -110,7 +111,7 @@ PictureStorage with_plain_names(PictureStorage storage, const fs::path& folder) 
 
 void require_no_skipped(const PictureStorage& storage, const char* source) {
   require(storage.skipped.empty(), Failure::usage,
-          "--skip applies to folders, and '{}' is read. Remove the lines or files from it.", source);
+          "--skip works only for folders, but '{}' is read here. Remove the lines or files from it instead.", source);
 }
 
 void add_pictures(const PictureStorage& storage, PictureList& list) {
@@ -141,10 +142,10 @@ void require_pictures(const PictureList& list) {
   const bool tells_left_out = !left_out.empty() && advice.empty();
   throw Error(
       Failure::usage,
-      fmt::format("'{}' holds no pictures in class folders (--source){}. {}", printable(list.folder.string()),
+      fmt::format("'{}' contains no pictures in class folders (--source){}. {}", printable(list.folder.string()),
                   tells_left_out ? fmt::format("; left out: {}", fmt::join(left_out, "; ")) : "",
-                  advice.empty() ? "It is to hold a folder of pictures for each class, or train/ and test/ with "
-                                   "such folders, or train.list."
+                  advice.empty() ? "It must contain one folder of pictures per class, or train/ and test/ with such "
+                                   "folders, or train.list."
                                  : advice));
 }
 
@@ -162,10 +163,10 @@ void require_several_classes(const PictureList& list, const PictureStorage& stor
   const std::string table = label_table_message(list.folder, list.train.front().name);
   throw Error(
       Failure::usage,
-      fmt::format("'{}' has one class with pictures, '{}' (every prediction would be right). {} If one class is "
-                  "meant, add --allow one-class.",
+      fmt::format("'{}' has only one class with pictures, '{}'. Every prediction would be right. {} If one class is "
+                  "intended, add --allow one-class.",
                   printable(list.folder.string()), printable(list.classes[label]),
-                  table.empty() ? "Name a folder that holds a folder of pictures for each class as --source." : table));
+                  table.empty() ? "Pass a folder that contains one folder of pictures per class as --source." : table));
 }
 
 void require_learned_classes(const PictureList& list, const PictureStorage& storage) {
@@ -174,11 +175,10 @@ void require_learned_classes(const PictureList& list, const PictureStorage& stor
   for (const auto* const files : {&list.test, &list.validation}) {
     for (const PictureFile& file : *files) {
       const auto label = static_cast<std::size_t>(file.label);
-      require(
-          learned[label] > 0 || !may_be_picture(file.name), Failure::usage,
-          "class '{}' has no training picture, but '{}' is to test it (a class must be learned before it is tested). "
-          "Add training pictures, or --allow untrained-classes.",
-          printable(list.classes[label]), printable(file.name));
+      require(learned[label] > 0 || !may_be_picture(file.name), Failure::usage,
+              "class '{}' has no training pictures, but '{}' would test it. A class can only be tested if it has "
+              "training pictures. Add training pictures, or --allow untrained-classes.",
+              printable(list.classes[label]), printable(file.name));
     }
   }
 }
@@ -189,7 +189,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
                           const MetaMat& meta) {
   std::error_code reason;
   require(fs::is_directory(folder, reason), Failure::usage,
-          "'{}' is not a directory (--source). Name a folder with a folder of pictures for each class.",
+          "'{}' is not a directory (--source). Pass a folder that contains one folder of pictures per class.",
           folder.string());
   PictureList list;
   list.folder = folder;
@@ -204,7 +204,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
   }
   shuffle(list, seed, SourceSplit::test);
   require(!list.test.empty(), Failure::usage,
-          "'{}' has one picture a class (nothing is left for a test). Add pictures, or a folder test/.",
+          "'{}' has one picture per class, so none is left for a test. Add pictures, or a folder test/.",
           folder.string());
   require_several_classes(list, storage);
   require_learned_classes(list, storage);

@@ -80,7 +80,7 @@ class ClassCounts {
     const auto named = [&](std::size_t at) {
       return fmt::format("{} ('{}')", counts[order[at]], printable(list_.classes[order[at]]));
     };
-    return fmt::format("training pictures of a class: {} at least, {} in the median, {} at most", named(0),
+    return fmt::format("training pictures per class: minimum {}, median {}, maximum {}", named(0),
                        counts[order[order.size() / 2]], named(order.size() - 1));
   }
 
@@ -134,7 +134,7 @@ std::vector<std::string> summary_of(const PictureList& list) {
   for (const std::string& line : left_out_lines(list)) lines.push_back("left out: " + line);
   const std::vector<std::string> others = other_files_of(list);
   if (!others.empty()) {
-    lines.push_back(fmt::format("{} no name of a picture: {}. Reading decides whether they are pictures.",
+    lines.push_back(fmt::format("{} no picture extension: {}. Their content decides whether they are pictures.",
                                 counted(others.size(), "file in class folders has", "files in class folders have"),
                                 names_of(others)));
   }
@@ -151,9 +151,9 @@ std::vector<std::string> left_out_lines(const PictureList& list) {
   std::vector<std::string> lines;
   for (auto& [reason, names] : by_reason) {
     std::ranges::sort(names);
-    lines.push_back(names.size() == 1 ? fmt::format("'{}' {}", printable(names.front()), reason)
-                                      : fmt::format("{} files or folders, each of which {}: {}", names.size(), reason,
-                                                    names_of(names)));
+    lines.push_back(names.size() == 1
+                        ? fmt::format("'{}' {}", printable(names.front()), reason)
+                        : fmt::format("{} files or folders ({}): each {}", names.size(), names_of(names), reason));
   }
   return lines;
 }
@@ -163,15 +163,15 @@ std::vector<std::string> doubts_about(const PictureList& list) {
   const std::vector<std::string> unlearned = classes_without(list, SourceSplit::train);
   if (!unlearned.empty()) {
     doubts.push_back(
-        fmt::format("{} of {} classes have no training picture: {} (a network cannot learn them). Add "
-                    "pictures, or leave the folders out with --skip.",
+        fmt::format("{} of {} classes have no training pictures: {}. A network cannot learn them. Add pictures, or "
+                    "leave out the folders with --skip.",
                     unlearned.size(), list.classes.size(), names_of(unlearned)));
   }
   std::vector<std::string> untested = classes_without(list, SourceSplit::test);
   std::erase_if(untested, [&](const std::string& name) { return std::ranges::binary_search(unlearned, name); });
   if (!untested.empty()) {
     doubts.push_back(
-        fmt::format("{} of {} classes have no test picture: {} (their accuracy stays unknown). Add pictures?",
+        fmt::format("{} of {} classes have no test pictures: {}. Their accuracy cannot be measured. Add test pictures.",
                     untested.size(), list.classes.size(), names_of(untested)));
   }
   std::map<std::string, std::vector<std::string>> by_look;
@@ -179,7 +179,7 @@ std::vector<std::string> doubts_about(const PictureList& list) {
   for (const auto& [look, names] : by_look) {
     for (std::size_t at = 1; at < names.size(); ++at) {
       if (!look_alike(names[at - 1], names[at])) continue;
-      doubts.push_back(fmt::format("classes {} and {} look alike. Are they two classes?",
+      doubts.push_back(fmt::format("classes {} and {} look alike. Check that they are two different classes.",
                                    quoted_with_bytes(names[at - 1]), quoted_with_bytes(names[at])));
     }
   }

@@ -20,8 +20,8 @@ std::vector<std::int64_t> counts_by_class(const PictureList& list, SourceSplit s
 // files that are left out.
 std::vector<std::string> summary_of(const PictureList& list);
 
-// The files that are left out, grouped by reason: "5 files: each lies outside the class folders: 'a.jpg', 'b.jpg',
-// 'c.jpg' and 2 more".
+// The files that are left out, grouped by reason: "5 files or folders ('a.jpg', 'b.jpg', 'c.jpg' and 2 more): each is
+// outside the class folders".
 std::vector<std::string> left_out_lines(const PictureList& list);
 
 // Warnings about what is allowed but unusual: classes without pictures, classes whose names look alike.

@@ -34,8 +34,8 @@ std::map<std::string, Annotation> read_annotations(const fs::path& file, const s
     words >> picture >> name;
     const auto found = std::ranges::lower_bound(classes, name);
     require(!name.empty() && found != classes.end() && *found == name, Failure::bad_data,
-            "line {} of '{}' has no picture and a class that 'train' has: '{}'. Fetch it again?", number, file.string(),
-            printable(line.substr(0, 100)));
+            "line {} of '{}' is not a picture and a class that 'train' has: '{}'. Download the file again.", number,
+            file.string(), printable(line.substr(0, 100)));
     annotations.emplace(picture, Annotation{static_cast<std::int32_t>(found - classes.begin())});
   });
   return annotations;
@@ -64,7 +64,7 @@ void add_annotated_pictures(const fs::path& part, const PictureStorage& storage,
   const auto missing =
       std::ranges::find_if(annotations, [](const auto& annotation) { return !annotation.second.is_found; });
   if (missing == annotations.end()) return;
-  throw Error(Failure::bad_data, fmt::format("'{}' names '{}', which is not in '{}'. Unpack the archive again?",
+  throw Error(Failure::bad_data, fmt::format("'{}' names '{}', which is not in '{}'. Unpack the archive again.",
                                              table.string(), printable(missing->first), (list.folder / part).string()));
 }
 

@@ -101,8 +101,8 @@ std::string table_command(const fs::path& folder, const LabelTable& table) {
   const std::string file = table.file.string();
   if (!is_plain(file) || !is_plain(table.before) || !is_plain(table.after)) return "Make train.list from it.";
   return fmt::format(
-      "Make train.list from it, in '{}': python3 -c 'import csv, sys; [print(\"{}\" + row[0] + \"{}\", "
-      "row[{}].replace(\" \", \"_\")) for row in list(csv.reader(sys.stdin))[1:]]' < {} > train.list",
+      "Make train.list from it with this command in '{}': python3 -c 'import csv, sys; [print(\"{}\" + row[0] + "
+      "\"{}\", row[{}].replace(\" \", \"_\")) for row in list(csv.reader(sys.stdin))[1:]]' < {} > train.list",
       printable(folder.string()), table.before, table.after, table.column, file);
 }
 
@@ -132,8 +132,8 @@ constexpr std::array forms = {Form{".tfrecord", "TFRecord files"},
                               Form{".tar.xz", "archives"},
                               Form{".7z", "archives"},
                               Form{".rar", "archives"},
-                              Form{"-ubyte", "IDX files (make_shards idx reads them)"},
-                              Form{"-ubyte.gz", "IDX files (make_shards idx reads them)"}};
+                              Form{"-ubyte", "IDX files (use 'make_shards idx')"},
+                              Form{"-ubyte.gz", "IDX files (use 'make_shards idx')"}};
 
 // The extension of pictures in a WebDataset shard, which contains NAME.jpg and NAME.cls; empty if it is not such a
 // shard.
@@ -161,10 +161,10 @@ std::string webdataset_message(const fs::path& folder, const std::vector<std::st
   const bool has_train =
       std::ranges::any_of(archives, [](const std::string& name) { return name.starts_with("train"); });
   return fmt::format(
-      "It holds {} as WebDataset has them (NAME{} and NAME.cls in archives), which are not read. Unpack them and write "
-      "train.list, in '{}': mkdir pictures && for tar in {}.tar; do mkdir \"pictures/${{tar%.tar}}\" && tar -xf "
-      "\"$tar\" -C \"pictures/${{tar%.tar}}\"; done; for label in pictures/*/*.cls; do echo \"${{label%.cls}}{} $(cat "
-      "\"$label\")\"; done > train.list",
+      "It contains {} in WebDataset's format (NAME{} and NAME.cls in archives), which make_shards does not read. "
+      "Unpack them and write train.list with these commands in '{}': mkdir pictures && for tar in {}.tar; do mkdir "
+      "\"pictures/${{tar%.tar}}\" && tar -xf \"$tar\" -C \"pictures/${{tar%.tar}}\"; done; for label in "
+      "pictures/*/*.cls; do echo \"${{label%.cls}}{} $(cat \"$label\")\"; done > train.list",
       counted(archives.size(), "archive"), ending, printable(folder.string()), has_train ? "train*" : "*", ending);
 }
 
@@ -176,7 +176,7 @@ std::string label_table_message(const fs::path& folder, const fs::path& picture)
       LabelTable table;
       table.file = around / name;
       if (!name.ends_with(".csv") || !read_label_table(folder, picture, table)) continue;
-      return fmt::format("'{}' looks like a table of labels, as Kaggle has them, with the label in column '{}'. {}",
+      return fmt::format("'{}' looks like a table of labels from Kaggle, with the label in column '{}'. {}",
                          printable(table.file.string()), printable(table.label), table_command(folder, table));
     }
     if (around.empty()) return {};
@@ -196,8 +196,10 @@ std::string other_layout_message(const fs::path& folder) {
     const auto* const form =
         std::ranges::find_if(forms, [&](const Form& known) { return name.ends_with(known.ending); });
     if (form == forms.end()) continue;
-    return fmt::format("It holds {}, like '{}', which are not read. Unpack them to picture files.", form->name,
-                       printable(name));
+    return fmt::format(
+        "It contains {}, such as '{}', which 'make_shards images' does not read. Extract their pictures as JPEG or PNG "
+        "files.",
+        form->name, printable(name));
   }
   return {};
 }
