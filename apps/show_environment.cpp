@@ -54,7 +54,8 @@ int print_exports(const ShowOptions& options) {
   }
   const std::string text = exports_text(environment);
   const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require(is_written, Failure::other, "cannot write the environment to standard output. Is its reader still there?");
+  require(is_written, Failure::other,
+          "cannot write the environment to standard output. Check the program that reads it.");
   return 0;
 }
 
@@ -72,8 +73,9 @@ void print_all(const Cluster& cluster) {
 int main(int argc, char** argv) {
   return run_outside_ranks<ShowOptions>(argc, argv, [](const ShowOptions& options) {
     if (options.exports) return print_exports(options);
-    require(!options.cluster.empty(), Failure::usage,
-            "no cluster.json is named and LOCKSTEP_CLUSTER is not set (this is no task of run_roles). Name the file.");
+    require(
+        !options.cluster.empty(), Failure::usage,
+        "no cluster file is given, and LOCKSTEP_CLUSTER is not set, as outside of run_roles. Name the cluster file.");
     if (options.role.empty()) {
       print_all(read_cluster(options.cluster));
     } else {
