@@ -90,7 +90,7 @@ std::vector<std::string> nodes_in(const std::string& list) {
 AttemptPlace complete(AttemptPlace place) {
   const std::optional<SlurmJob>& job = this_job().slurm;
   require(job.has_value(), Failure::usage,
-          "job_attempt runs in a job of Slurm's, and this is none (SLURM_JOB_ID). Job scripts call it.");
+          "job_attempt needs a Slurm job, but SLURM_JOB_ID is not set. Only job scripts call it.");
   place.job = job->id;
   place.attempt = job->restarts;
   place.nodes = nodes_in(job->node_list);

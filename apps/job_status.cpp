@@ -70,13 +70,13 @@ void require_known(const Look& look, const JobNumber& number) {
   const std::string name = format_job_number(number);
   if (number.task) {
     require(look.is_known, Failure::usage,
-            "nothing is known of job {}: Slurm does not name it (any more), and its files carry the number that the "
-            "first line of its log tells. Name that one?",
+            "job {} is unknown: Slurm does not (or no longer) know it. Its files have another job ID, which is in the "
+            "first line of its log. Use that job ID.",
             name);
   }
   require(look.is_known, Failure::usage,
-          "nothing is known of job {}: Slurm does not name it (any more), and no file *-{}.attempts.jsonl lies here. "
-          "Go to the folder of its log?",
+          "job {} is unknown: Slurm does not (or no longer) know it, and this folder has no file "
+          "'*-{}.attempts.jsonl'. Go to the folder of its log.",
           name, name);
 }
 
@@ -87,8 +87,7 @@ std::function<Look()> look_for(const std::string& what) {
   if (!number) {
     throw Error(
         Failure::usage,
-        fmt::format("'{}' is neither a job's number (17, or 6_1: a task of an array) nor a folder. Name one of them.",
-                    what));
+        fmt::format("'{}' is neither a job ID (17, or 6_1 for an array task) nor a folder. Name one of them.", what));
   }
   require_known(look_at_job(*number), *number);
   return [number] { return look_at_job(*number); };

@@ -73,7 +73,7 @@ Study open_study(const PlanOptions& options) {
 
 std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, const PlanOptions& options) {
   require(options.samples || !options.data.empty() || options.ranks.empty(), Failure::usage,
-          "how long an epoch is cannot be told (neither --samples nor --data is set). State one of them.");
+          "the length of an epoch is unknown, because neither --samples nor --data is set. Set one of them.");
   const auto largest = std::ranges::max(study.points, {}, [](const StudyPoint& point) { return point.grid.ranks; });
   const int on_a_node = options.ranks_per_node.value_or(largest.grid.ranks_per_node());
   PlanRequest request;
@@ -94,12 +94,13 @@ std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, c
 }
 
 void print_doubts(const std::vector<std::string>& doubts) {
-  for (const std::string& doubt : doubts) log::plain(printable("doubt: " + doubt));
+  for (const std::string& doubt : doubts) log::plain(printable("warning: " + doubt));
 }
 
 void plan(const PlanOptions& options) {
-  require(!options.ranks.empty() || !options.runs.empty(), Failure::usage,
-          "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks 64,1024.");
+  require(
+      !options.ranks.empty() || !options.runs.empty(), Failure::usage,
+      "there is nothing to plan, because neither --ranks nor --run is set. Set rank counts, such as --ranks 64,1024.");
   const Study study = open_study(options);
   const StepModel model = model_of(study);
   const std::vector<TrainingPlan> plans = plans_of(study, model, options);

@@ -93,10 +93,10 @@ std::vector<RunRecord> runs_of(const ReportOptions& options) {
       runs.push_back(read_run(folder));
     } catch (const Error& error) {
       if (options.folders.size() == 1 || error.failure() != Failure::usage) throw;
-      log::warning("left out: {}", error.what());
+      log::warning("skipped: {}", error.what());
     }
   }
-  require(!runs.empty(), Failure::usage, "none of the {} folders holds a training. Name output folders of trainings.",
+  require(!runs.empty(), Failure::usage, "none of the {} folders has a training. Choose output folders of trainings.",
           options.folders.size());
   return runs;
 }
@@ -121,7 +121,7 @@ std::vector<std::filesystem::path> tested_folders(const Session& session, const 
     if (validation_error.empty())
       names += run.name + '\0';
     else
-      log::warning("'{}' is not tested: {}", run.name, validation_error);
+      log::warning("'{}' is not evaluated: {}", run.name, validation_error);
   }
   names = session.world.broadcast(names, 0);
   std::vector<std::filesystem::path> folders;

@@ -31,26 +31,27 @@ shown() { local LC_ALL=C; printf '%s' "${1@Q}"; }
 read_hosts() {
   local LC_ALL=C text odd node
   [ -f "$hostfile" ] && [ -r "$hostfile" ] ||
-    refuse "cannot read '$hostfile' (a file that lists the nodes). Write a node per line: n1 slots=2"
+    refuse "cannot read the host file '$hostfile'. Write one node per line: n1 slots=2"
   case $(tr -dc '\0\r' <"$hostfile" | head -c 1 | od -An -tx1) in
-    *0d) refuse "'$hostfile' has Windows line endings (mpirun does not read them). Convert it: sed -i 's/\\r\$//'" ;;
-    *00) refuse "'$hostfile' has zero bytes (it is no text). Write a node per line: n1 slots=2" ;;
+    *0d) refuse "'$hostfile' has Windows line endings, which mpirun does not accept. Convert it: sed -i 's/\\r\$//'" ;;
+    *00) refuse "'$hostfile' has zero bytes, so it is not a text file. Write one node per line: n1 slots=2" ;;
   esac
   text=$(sed -E 's%(#|//).*%%; s/[[:blank:]]*=[[:blank:]]*/=/g' "$hostfile")
   odd=$(grep -oE 'slots=[^[:space:]]*' <<<"$text" | grep -vxE 'slots=[1-9][0-9]{0,4}' | head -1)
   [ -z "$odd" ] ||
-    refuse "'$hostfile' says $(shown "$odd") (slots are a whole number from 1 to 99999). Write: n1 slots=2"
+    refuse "'$hostfile' has $(shown "$odd"), but slots must be a whole number from 1 to 99999. Write: n1 slots=2"
   odd=$(grep -oE '[[:blank:]]user=[^[:space:]]*' <<<"$text" | head -1)
-  [ -z "$odd" ] || refuse "'$hostfile' says $(shown "${odd:1}") (mpirun does not know this word). Write user@n1 slots=2"
+  [ -z "$odd" ] ||
+    refuse "'$hostfile' has $(shown "${odd:1}"), which mpirun does not support. Write: user@n1 slots=2"
   mapfile -t nodes < <(awk 'NF {
       node = $1
       for (i = 2; i <= NF; ++i) if ($i ~ /^user_?name=/) node = substr($i, index($i, "=") + 1) "@" $1
       if (!seen[node]++) print node
     }' <<<"$text")
-  ((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write a node per line: n1 slots=2"
+  ((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write one node per line: n1 slots=2"
   for node in "${nodes[@]}"; do
     [[ $node =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
-      refuse "'$hostfile' lists $(shown "$node"), which is no name of a node."
+      refuse "'$hostfile' lists $(shown "$node"), which is not a valid node name."
   done
 }
 
@@ -63,7 +64,7 @@ find_agent() {
     read -r -a agent <<<"$alternative"
     ((${#agent[@]})) && type -P -- "${agent[0]}" >/dev/null && return
   done
-  refuse "no program of $(shown "$1") is installed (it reaches the nodes). Set OMPI_MCA_plm_rsh_agent."
+  refuse "no program of $(shown "$1") is installed, so nodes cannot be reached. Set OMPI_MCA_plm_rsh_agent."
 }
 
 # mpirun does not use the agent for this node either.
@@ -106,10 +107,10 @@ has_manifests() {
 
 # Prints what PATH holds: absent | foreign | whole HASHES | damaged REASON | unchecked REASON
 state_of() {
-  [ -x "$make_shards" ] || { answer "unchecked '$make_shards' is not there"; return; }
+  [ -x "$make_shards" ] || { answer "unchecked '$make_shards' does not exist"; return; }
   exists "$1" || { answer absent; return; }
   [ -d "$1" ] || { answer foreign; return; }
-  find "$1/." -maxdepth 2 >/dev/null || { answer "unchecked it cannot be listed"; return; }
+  find "$1/." -maxdepth 2 >/dev/null || { answer "unchecked the folder cannot be listed"; return; }
   has_manifests "$1" || { answer foreign; return; }
   text=$("$make_shards" verify --root-hash "$1" 2>&1)
   code=$?
@@ -192,7 +193,7 @@ close_session() {
   exec {to}>&- {from}<&- {session_closes}>&-
   wait "${session_PID:-}" 2>/dev/null
 }
-lost() { fail "$1 does not answer (by '${agent[*]}'). Is it up, and can it be reached without a password?"; }
+lost() { fail "$1 does not answer (through '${agent[*]}'). Check that it is up, and reachable without a password."; }
 # ask COMMAND: sets `reply`, and `waited` if another run had to end first.
 ask() {
   local line
@@ -201,7 +202,7 @@ ask() {
   while read -r line <&"$from"; do
     case $line in
       end) return ;;
-      busy) waited=yes; echo "waiting: another run_on_nodes copies '$folder' to $node" ;;
+      busy) waited=yes; echo "waiting: another run_on_nodes is copying '$folder' to $node" ;;
       *) reply=$line ;;
     esac
   done
@@ -227,8 +228,8 @@ look() {
   [ "$reply" != "$(identity "$folder")" ] || fail_at_source
 }
 fail_at_source() {
-  fail "'$folder' on $node is the source itself, on a shared file system, and is not what was verified here. Nothing" \
-    "was changed. Is it being written, or is the file system of $node out of order?"
+  fail "'$folder' on $node is the source itself, on a shared file system, but differs from what was verified here." \
+    "Nothing was changed. Check whether it is being written, and the file system of $node."
 }
 described() { # describes the previous contents
   case $before in
@@ -243,7 +244,7 @@ dispatch() {
   look
   [ "$before" = "whole $hashes" ] || begin_copy
   if [ "$before" = "whole $hashes" ]; then
-    echo "$node has '$folder' already: used as it is"
+    echo "$node already has '$folder'"
   else
     copy
   fi
@@ -254,7 +255,9 @@ begin_copy() {
   ask begin
   case $reply in
     begun) ;;
-    moved*) echo "$node: '$folder.partial' is no copy of ours. It is now '$folder.partial.set-aside-${reply#moved }'" ;;
+    moved*)
+      echo "$node: '$folder.partial' is not a copy of Lockstep. It was moved to" \
+        "'$folder.partial.set-aside-${reply#moved }'" ;;
     *) fail "cannot copy '$folder' to $node (see above). Nothing was changed there." ;;
   esac
   [ -z "$waited" ] || look
@@ -269,8 +272,8 @@ copy() {
   ((${reply#room } >= needed)) || {
     local free=${reply#room }
     ask give_up
-    fail "no room for '$folder' on $node: $((needed / 1000000)) MB to copy, $((free / 1000000)) MB free. Nothing was" \
-      "changed there. Free some space and run again."
+    fail "not enough space for '$folder' on $node: $((needed / 1000000)) MB needed, $((free / 1000000)) MB free." \
+      "Nothing was changed there. Free some space and run again."
   }
   # shellcheck disable=SC2016
   tar -C "$folder" -cf - . |
@@ -280,22 +283,23 @@ copy() {
   [ "$reply" = "whole $hashes" ] || give_up_copy "${reply#* }"
   ask publish
   case $reply in
-    published) echo "$node got a copy of '$folder'" ;;
+    published) echo "copied '$folder' to $node" ;;
     aside*)
-      echo "$node got a copy of '$folder'. What was there, $(described), is now '$folder.set-aside-${reply#aside }'" ;;
-    *) fail "the copy of '$folder' on $node cannot get its name (see above)." ;;
+      echo "copied '$folder' to $node. The previous content ($(described)) was moved to" \
+        "'$folder.set-aside-${reply#aside }'" ;;
+    *) fail "cannot rename the copy of '$folder' on $node (see above)." ;;
   esac
 }
 give_up_copy() { # REASON
   ask give_up
-  fail "'$folder' did not come to $node whole ($1). What was there is unchanged. Is there room?"
+  fail "the copy of '$folder' to $node is incomplete ($1). The previous content is unchanged. Check the free space."
 }
 
 hostfile='' logs='' dispatched=()
 while (($#)); do
   case $1 in
     --hostfile | --dispatch | --logs)
-      [ -n "${2:-}" ] || refuse "$1 wants a value. See --help."
+      [ -n "${2:-}" ] || refuse "$1 needs a value. See --help."
       [ "$1" != --hostfile ] || hostfile=$2
       [ "$1" != --dispatch ] || dispatched+=("$2")
       [ "$1" != --logs ] || logs=$(realpath -m -- "$2")
@@ -305,11 +309,11 @@ while (($#)); do
     *) break ;;
   esac
 done
-[ -n "$hostfile" ] && (($#)) || refuse "state --hostfile FILE and a program. See --help."
+[ -n "$hostfile" ] && (($#)) || refuse "--hostfile FILE and a program are required. See --help."
 read_hosts; program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
-[ -x "$program" ] || refuse "'$program' is not there. Name a program of $programs, or a path."
-version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not there. Install Open MPI, or set PATH."
+[ -x "$program" ] || refuse "'$program' does not exist. Choose a program of '$programs', or a path."
+version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not in PATH. Install Open MPI, or set PATH."
 # Keeps the program's error message last. A variable, because Open MPI 5 has no --quiet.
 export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
 # Open MPI 5 loses a rank's standard error unless it goes into the same file as the output.
@@ -324,8 +328,8 @@ else
 fi
 if [ -n "$logs" ]; then
   [[ $logs != *[$reserved]* ]] ||
-    refuse "'$logs' has one of the characters '$reserved' (--logs; mpirun's options begin there). Name another folder."
-  mkdir -p -- "$logs" 2>/dev/null && [ -w "$logs" ] || refuse "cannot write into '$logs' (--logs). Name another folder."
+    refuse "'$logs' (--logs) has one of the characters '$reserved', where mpirun options begin. Choose another folder."
+  mkdir -p -- "$logs" 2>/dev/null && [ -w "$logs" ] || refuse "cannot write to '$logs' (--logs). Choose another folder."
   launch+=("${output[@]}")
 fi
 
@@ -354,7 +358,7 @@ sweep() {
       124 | 137) why="did not answer within $patience s" ;;
       *) why="cannot be reached by '${agent[*]}'" ;;
     esac
-    say "${nodes[node]} $why. Processes of this run may still be there: LOCKSTEP_RUN=$run in their environment."
+    say "${nodes[node]} $why. Processes of this run may still exist there, with LOCKSTEP_RUN=$run in their environment."
   done
 }
 # The first request stops the program with a checkpoint; the second one kills everything.
@@ -389,7 +393,7 @@ while kill -0 "$launcher" 2>/dev/null; do
   elif ((SECONDS < deadline)); then
     sleep 0.1
   else
-    say "'$program' did not stop within $grace s. It is killed."
+    say "'$program' did not stop within $grace s, and is killed."
     exit "$ended_by"
   fi
 done
@@ -397,5 +401,5 @@ wait "$launcher"
 code=$? launcher=''
 # apps/README.md lists the programs' exit codes. Other codes are mpirun's, which may have printed nothing.
 [[ -n $ended_by || $code =~ ^(0|1|2|65|7[0156]|79)$ ]] ||
-  say "mpirun ended with $code. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print its messages."
+  say "mpirun ended with code $code. If no reason is above, set OMPI_MCA_orte_execute_quiet=0 to see mpirun's messages."
 exit "${ended_by:-$code}"

@@ -50,8 +50,9 @@ struct RoleOptions {
 
 const SlurmJob& job_of_slurm() {
   const JobEnvironment& job = this_job();
-  require(job.slurm.has_value(), Failure::usage,
-          "this is no job of Slurm's (run_roles starts roles by srun). Call it in a batch script, or after salloc.");
+  require(
+      job.slurm.has_value(), Failure::usage,
+      "run_roles needs a Slurm job, because it starts roles with srun. Call it in a batch script, or after salloc.");
   return *job.slurm;
 }
 

@@ -221,7 +221,7 @@ void write_so_far(const Files& files, const Study& study) {
   try {
     write(files, study);
   } catch (const Error& error) {
-    log::warning("{} The study goes on meanwhile.", error.what());
+    log::warning("{} The study continues.", error.what());
   }
 }
 
@@ -229,7 +229,7 @@ void write_so_far(const Files& files, const Study& study) {
 void set_aside(const Files& files) {
   SetAside old(*files.lock);
   for (const std::filesystem::path& file : {files.study, files.table, files.page}) old.move(file.filename().string());
-  if (!old.path().empty()) log::info("the study that was there is kept in '{}'", old.path().string());
+  if (!old.path().empty()) log::info("the previous study was moved to '{}'", old.path().string());
 }
 
 // Collective. Ranks other than the first `ranks` sleep meanwhile.
@@ -274,13 +274,13 @@ void study_accuracy(const Session& session, const AccuracySettings& settings, co
   const std::string batches = session.world.all_gather(fmt::format("{}", fmt::join(global_batches_of(study), " ")))[0];
   for (std::istringstream words(batches); !words.eof();) {
     words >> study.accuracies.emplace_back().global_batch;
-    study.accuracies.back().missing = "not all seeds were trained yet";
+    study.accuracies.back().missing = "not all seeds are trained yet";
   }
   for (BatchAccuracy& batch : study.accuracies) {
     for (std::int64_t seed = 0; seed < settings.seeds; ++seed) {
       train_seed(session.world, settings, batch);
       if (std::ssize(batch.accuracies) <= seed) break;
-      if (seed + 1 < settings.seeds) batch.missing = "not all seeds were trained yet";
+      if (seed + 1 < settings.seeds) batch.missing = "not all seeds are trained yet";
       study.ended = utc_time();
       if (session.world.rank() == 0) write_so_far(files, study);
     }
@@ -294,10 +294,9 @@ void study_scaling(Session& session, const StudyOptions& options) {
   const std::unique_ptr<Dataset> data = open_data(world, options);
   PointSettings settings = settings_of(options, data.get(), place_device(world, options));
 
-  require(
-      options.swept.threads.empty() || settings.device.name == "cpu", Failure::usage,
-      "threads of a rank are varied on CPUs alone (--sweep-threads; a GPU does not compute with them). Leave it out, "
-      "or add --device cpu.");
+  require(options.swept.threads.empty() || settings.device.name == "cpu", Failure::usage,
+          "--sweep-threads applies to CPUs only, because GPUs do not compute with CPU threads. Leave it out, or add "
+          "--device cpu.");
 
   if (!options.accuracy_data.empty()) read_manifest(split_folder(options.accuracy_data, Split::train));
 
@@ -337,7 +336,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
   log::plain(study_table(study) + '\n');
   log::plain(study_sentences(study));
   write(files, study);
-  log::info("written: '{}', and study.json and study.csv beside it", files.page.string());
+  log::info("wrote '{}', with study.json and study.csv in the same folder", files.page.string());
 }
 
 }  // namespace

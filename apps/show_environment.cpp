@@ -55,7 +55,8 @@ int print_exports(const ShowOptions& options) {
   }
   const std::string text = exports_text(environment);
   const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require(is_written, Failure::other, "cannot write the environment to standard output. Is its reader still there?");
+  require(is_written, Failure::other,
+          "cannot write the environment to standard output. Check the program that reads it.");
   return 0;
 }
 

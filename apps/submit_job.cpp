@@ -42,8 +42,8 @@ struct SubmitOptions {
 
 void choose_site(const SubmitOptions& options) {
   if (options.site.empty()) return;
-  require(!is_absent(options.site), Failure::usage, "there is no '{}' (--site). Nothing was submitted.",
-          options.site.string());
+  require(!is_absent(options.site), Failure::usage,
+          "the site profile '{}' (--site) does not exist. Nothing was submitted.", options.site.string());
   ::setenv("LOCKSTEP_SITE", std::filesystem::absolute(options.site).c_str(), 1);  // NOLINT: no thread yet
 }
 
@@ -51,7 +51,7 @@ void choose_site(const SubmitOptions& options) {
 void check_site(const std::filesystem::path& library) {
   const int code =
       run_with_input({"bash", "-c", "source \"$1/site.sh\" && read_site_profile", "submit_job", library.string()}, "");
-  require(code == 0, Failure::usage, "the site's profile is refused (its words are above). Nothing was submitted.");
+  require(code == 0, Failure::usage, "the site profile is not valid, see the message above. Nothing was submitted.");
 }
 
 int submit(const JobFile& job, const std::vector<std::string>& choices) {
@@ -72,7 +72,7 @@ int submit(const JobFile& job, const std::vector<std::string>& choices) {
 
 int show(const JobFile& job, const std::vector<std::string>& choices) {
   check_site(job_scripts_folder());
-  if (!choices.empty()) log::warning(fmt::format("sbatch would be given: {}", fmt::join(choices, " ")));
+  if (!choices.empty()) log::warning(fmt::format("arguments for sbatch: {}", fmt::join(choices, " ")));
   const std::filesystem::path secrets = job.secrets.empty() ? "" : std::filesystem::current_path() / "SECRETS";
   log::plain(job_script(job, {job_scripts_folder(), secrets}));
   return 0;
@@ -86,7 +86,8 @@ int main(int argc, char** argv) {
     for (const std::string& warning : job.warnings) log::warning(warning);
     const std::vector<std::string> choices = sbatch_arguments(job.virtual_cluster, options.choices);
     require(job.secrets.empty() || !makes_array(options.choices), Failure::usage,
-            "a job with secrets cannot be an array (the first task to end removes them). Submit it several times.");
+            "a job with secrets cannot be a job array, because the first task that ends removes the secrets. Submit "
+            "the job several times.");
     if (!states_time(options.choices)) log::warning(not_a_time_message);
     choose_site(options);
     return options.dry_run ? show(job, choices) : submit(job, choices);

@@ -19,13 +19,13 @@ if command -v curl >/dev/null; then
 elif command -v wget >/dev/null; then
   download=(wget --quiet --tries=1 --timeout=10 --output-document="$work/archive" "$url")
 else
-  echo "cannot download CIFAR-10: neither curl nor wget is installed." >&2
+  echo "cannot download CIFAR-10: neither curl nor wget is installed. Install one of them." >&2
   exit 1
 fi
 echo "Downloading $url"
-"${download[@]}" || { echo "cannot download CIFAR-10 (is there a network?)." >&2; exit 1; }
+"${download[@]}" || { echo "cannot download CIFAR-10 from '$url'. Check the network." >&2; exit 1; }
 echo "$checksum  $work/archive" | md5sum --check --status || {
-  echo "the CIFAR-10 archive does not have its published checksum (a broken download?). Try again." >&2
+  echo "the downloaded CIFAR-10 archive does not match its published checksum. Try again." >&2
   exit 1
 }
 tar --extract --gzip --file "$work/archive" --directory "$work"

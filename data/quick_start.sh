@@ -11,9 +11,9 @@ case ${1:-} in
   -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit ;;
   -*) refuse "unknown option '$1'. See --help." ;;
 esac
-(($# <= 1)) || refuse "one folder at most. See --help."
+(($# <= 1)) || refuse "at most one folder is allowed. See --help."
 (($# == 0)) || [ -r "$1/data_batch_1.bin" ] ||
-  refuse "'$1' holds no CIFAR-10 (data_batch_1.bin is not there). Name the folder cifar-10-batches-bin of its binary version."
+  refuse "'$1' has no CIFAR-10: data_batch_1.bin is missing. Choose the folder 'cifar-10-batches-bin'."
 cifar=${1:+$(realpath "$1")}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"

@@ -40,7 +40,7 @@ double least(const std::vector<double>& values) {
 Floors parse_floors(std::string_view text, const std::string& file) {
   const nlohmann::json json = try_parse_json(text);
   require(json.is_object(), Failure::usage,
-          "'{}' holds no floors: it is no JSON object. Let check_cluster write one: --write-floors.", file);
+          "'{}' is not a file of floors: it is not a JSON object. Write one with check_cluster --write-floors.", file);
   Floors floors;
   for (const auto& [name, value] : json.items()) {
     const auto* const field =
@@ -48,11 +48,11 @@ Floors parse_floors(std::string_view text, const std::string& file) {
     if (field == floor_fields.end()) {
       std::vector<std::string> names;
       for (const FloorField& one : floor_fields) names.emplace_back(one.name);
-      throw Error(Failure::usage, fmt::format("'{}': no floor is called '{}'. {}Known: {}.", file, printable(name),
+      throw Error(Failure::usage, fmt::format("'{}' has the unknown floor '{}'. {}Known: {}.", file, printable(name),
                                               did_you_mean(name, names), fmt::join(names, ", ")));
     }
     require(value.is_number() && value.get<double>() >= 0 && value.get<double>() <= field->most, Failure::usage,
-            "'{}': {} is no number from 0 to {:g}.", file, name, field->most);
+            "'{}': the floor '{}' is not a number from 0 to {:g}.", file, name, field->most);
     floors.*(field->value) = value.get<double>();
   }
   return floors;

@@ -35,8 +35,8 @@ std::filesystem::path nearest_there(std::filesystem::path folder) {
 }
 
 std::string refused(const char* task, const std::filesystem::path& path, int error) {
-  return fmt::format("cannot {} '{}': {}. Make room or a folder that every node may write to.", task, path.string(),
-                     system_error_message(error));
+  return fmt::format("cannot {} '{}': {}. Free some space, or choose a folder that every node can write to.", task,
+                     path.string(), system_error_message(error));
 }
 
 // Each block differs, so that storage cannot deduplicate them.
@@ -100,7 +100,7 @@ class Trial {
       ++pieces_;
     }
     if (::fsync(made_.file) != 0) {
-      facts.fault = refused("make safe", made_.path, errno);
+      facts.fault = refused("sync", made_.path, errno);
       return;
     }
     const auto bytes = static_cast<double>(pieces_ * piece_bytes);
@@ -126,7 +126,7 @@ class Trial {
       }
       seconds += reading.seconds();
       if (got != piece(done)) {
-        facts.fault = fmt::format("'{}' reads other bytes than were written. Do not trust this file system.",
+        facts.fault = fmt::format("'{}' returns other bytes than were written. Do not use this file system.",
                                   made_.path.string());
         return;
       }
@@ -149,7 +149,7 @@ FolderFacts try_folder(const std::filesystem::path& folder) {
   try {
     Trial(there).run(facts);
   } catch (const std::system_error& error) {
-    facts.fault = refused("read back in", there, error.code().value());
+    facts.fault = refused("read back from", there, error.code().value());
   }
   struct statvfs status {};
   if (::statvfs(there.c_str(), &status) == 0) {

@@ -99,20 +99,18 @@ class Judge {
     const std::set<int>& bad = count == facts_.ranks.size() ? given : arrived;
     const Nodes nodes =
         nodes_that([&](const NodeFacts& node) { return bad.contains(static_cast<int>(&node - facts_.nodes.data())); });
-    blame(nodes,
-          fmt::format("sums over ranks are wrong {} {} (a training would learn from damaged gradients). Look at its "
-                      "memory and network.",
-                      count == facts_.ranks.size() ? "in what comes from" : "as they arrive on",
-                      describe(hosts_of(nodes))));
+    blame(nodes, fmt::format("all-reduces return wrong sums {} {}, so a training would use damaged gradients. Check "
+                             "the memory and network there.",
+                             count == facts_.ranks.size() ? "for the values of" : "on", describe(hosts_of(nodes))));
   }
 
   void folders() {
     const Nodes shut = nodes_that([](const NodeFacts& node) { return !node.folder.fault.empty(); });
     if (!shut.empty()) {
-      blame(shut, fmt::format("{} ({}): {}",
+      blame(shut, fmt::format("{} '{}': {}",
                               shut.size() == facts_.nodes.size()
-                                  ? "no node can write the output folder"
-                                  : "the output folder cannot be written from " + describe(hosts_of(shut)),
+                                  ? "no node can write to the output folder"
+                                  : describe(hosts_of(shut)) + " cannot write to the output folder",
                               facts_.folder, shut.front()->folder.fault));
     }
     const double needed = 2 * facts_.checkpoint_bytes;
@@ -120,16 +118,15 @@ class Judge {
     const Nodes full =
         nodes_that([&](const NodeFacts& node) { return is_open(node) && node.folder.free_bytes < needed; });
     if (!full.empty()) {
-      blame(full,
-            fmt::format("'{}' has {} free on {}, and two checkpoints of {} take {} (a training could not keep its "
-                        "work). Free some, or choose another folder: --output.",
-                        facts_.folder, gigabytes(full.front()->folder.free_bytes), describe(hosts_of(full)),
-                        facts_.model, gigabytes(needed)));
+      blame(full, fmt::format("'{}' has only {} free on {}, but two checkpoints of {} need {}. Free some space, or "
+                              "choose another folder with --output.",
+                              facts_.folder, gigabytes(full.front()->folder.free_bytes), describe(hosts_of(full)),
+                              facts_.model, gigabytes(needed)));
     }
     const auto slower = [&](double FolderFacts::*rate, double floor, const char* does) {
       const Nodes slow = nodes_that([&](const NodeFacts& node) { return is_open(node) && node.folder.*rate < floor; });
       if (slow.empty()) return;
-      blame(slow, fmt::format("{} {} '{}' with {}, less than the floor of {}. Is the file system busy?",
+      blame(slow, fmt::format("{} {} '{}' at {}, below the floor of {}. Check the load of the file system.",
                               describe(hosts_of(slow)), does, facts_.folder, format_rate(slow.front()->folder.*rate),
                               format_rate(floor)));
     };
@@ -156,8 +153,8 @@ class Judge {
         words.push_back(fmt::format("{} on {}", version, describe(hosts_of(nodes))));
         if (version != most->first) others.insert(others.end(), nodes.begin(), nodes.end());
       }
-      blame_few(others, fmt::format("nodes differ in {}: {} (ranks may compute differently, or not understand each "
-                                    "other). Load the same modules everywhere.",
+      blame_few(others, fmt::format("nodes differ in {}: {}. Ranks may compute different results, or fail to "
+                                    "communicate. Load the same modules on all nodes.",
                                     name, fmt::join(words, ", ")));
     }
   }
@@ -171,8 +168,8 @@ class Judge {
     };
     const Nodes off = nodes_that([&](const NodeFacts& node) { return off_by(node) > floors_.clock_seconds; });
     if (off.empty()) return;
-    blame_few(off, fmt::format("the clock of {} differs by {:.3g} s from the others' (times in logs and of files lead "
-                               "astray). Is its time service running?",
+    blame_few(off, fmt::format("the clock of {} differs by {:.3g} s from the other clocks, so times in logs and of "
+                               "files are wrong. Check its time service.",
                                describe(hosts_of(off)), off_by(*off.front())));
   }
 
@@ -189,9 +186,8 @@ class Judge {
     for (const NodeFacts& node : facts_.nodes) {
       const RankFacts* const rank = slowest[&node];
       if (rank == nullptr) continue;
-      blame({&node}, fmt::format("rank {} on {} computes {:.0f} samples/s, {:.0f} % of the {:.0f} in the middle (all "
-                                 "others would wait for it). Does something else run there, or are its cores or its "
-                                 "GPU slowed down?",
+      blame({&node}, fmt::format("rank {} on {} computes {:.0f} samples/s, {:.0f} % of the median {:.0f}. All other "
+                                 "ranks would wait for it. Check for other programs, and for throttled cores or GPUs.",
                                  rank->rank, node.host, rank->samples_per_second,
                                  100 * rank->samples_per_second / center, center));
     }
@@ -201,7 +197,7 @@ class Judge {
       });
     });
     if (below.empty()) return;
-    blame(below, fmt::format("ranks on {} compute less than the floor of {:.0f} samples/s ({:.0f} in the middle).",
+    blame(below, fmt::format("ranks on {} compute less than the floor of {:.0f} samples/s. The median is {:.0f}.",
                              describe(hosts_of(below)), floors_.samples_per_second, center));
   }
 
@@ -222,20 +218,19 @@ class Judge {
     });
     if (!slow.empty()) {
       const double rate = best[static_cast<std::size_t>(slow.front() - facts_.nodes.data())];
-      blame(slow, fmt::format("{} sends and receives {}, and the fastest link carries {}. Look at its network cards "
-                              "and cables.",
-                              describe(hosts_of(slow)), format_rate(rate), format_rate(fastest)));
+      blame(slow, fmt::format(
+                      "{} sends and receives only {}, but the fastest link reaches {}. Check network cards and cables.",
+                      describe(hosts_of(slow)), format_rate(rate), format_rate(fastest)));
     }
     if (facts_.sums.empty()) return;
     const double bus = bus_bytes_per_second(facts_.sums.back(), facts_.ranks.size());
     if (bus >= floors_.bus_bytes_per_second) return;
-    found_.push_back(
-        {Severity::bad_cluster,
-         {},
-         fmt::format("sums of {} over {} ranks reach a bus bandwidth of {}, less than the floor of {}. Is the "
-                     "network that MPI or NCCL chose the fast one (LOCKSTEP_INTERFACE)?",
-                     gigabytes(static_cast<double>(facts_.sums.back().bytes)), facts_.ranks.size(), format_rate(bus),
-                     format_rate(floors_.bus_bytes_per_second))});
+    found_.push_back({Severity::bad_cluster,
+                      {},
+                      fmt::format("all-reduces of {} over {} ranks reach a bus bandwidth of {}, below the floor of {}. "
+                                  "Check that MPI or NCCL uses the fast network (LOCKSTEP_INTERFACE).",
+                                  gigabytes(static_cast<double>(facts_.sums.back().bytes)), facts_.ranks.size(),
+                                  format_rate(bus), format_rate(floors_.bus_bytes_per_second))});
   }
 
   void devices() {
@@ -249,7 +244,7 @@ class Judge {
       for (const auto& [device, hosts] : hosts_with) words.push_back(fmt::format("{} on {}", device, describe(hosts)));
       found_.push_back({Severity::note,
                         {},
-                        fmt::format("ranks compute with different devices: {} (the slowest sets the pace).",
+                        fmt::format("ranks use different devices: {}. The slowest device limits the speed.",
                                     fmt::join(words, "; "))});
     }
     std::map<std::pair<int, std::string>, std::vector<int>> users;
@@ -261,10 +256,9 @@ class Judge {
       found_.push_back(
           {Severity::note,
            {},
-           fmt::format("ranks {} on {} share the GPU at {} (each waits for the other, and sums cannot go by "
-                       "NCCL). Start one rank for each GPU.",
-                       fmt::join(ranks, ", "), facts_.nodes[static_cast<std::size_t>(place.first)].host,
-                       place.second)});
+           fmt::format(
+               "ranks {} on {} share the GPU at {}, so they are slower and cannot use NCCL. Start one rank per GPU.",
+               fmt::join(ranks, ", "), facts_.nodes[static_cast<std::size_t>(place.first)].host, place.second)});
     }
   }
 
@@ -292,12 +286,12 @@ ClusterDiagnosis diagnosis_of(const std::vector<ClusterFinding>& findings, const
       fmt::format("{} {} with {} {}", facts.nodes.size(), facts.nodes.size() == 1 ? "node" : "nodes",
                   facts.ranks.size(), facts.ranks.size() == 1 ? "rank" : "ranks");
   if (wrong == 0) {
-    verdict.sentence = cluster + ": nothing is wrong.";
+    verdict.sentence = cluster + ": no problem found.";
     return verdict;
   }
   verdict.code = static_cast<int>(verdict.hosts.empty() ? Failure::other : Failure::bad_node);
-  const std::string more = wrong == 1 ? "" : fmt::format(" {} more above.", wrong - 1);
-  verdict.sentence = (verdict.hosts.empty() ? "" : fmt::format("bad: {}. ", describe(verdict.hosts))) +
+  const std::string more = wrong == 1 ? "" : fmt::format(" More findings above: {}.", wrong - 1);
+  verdict.sentence = (verdict.hosts.empty() ? "" : fmt::format("bad nodes: {}. ", describe(verdict.hosts))) +
                      findings.front().sentence + more;
   return verdict;
 }

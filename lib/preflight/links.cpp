@@ -31,13 +31,13 @@ ClockFacts ask(const Communicator& leaders, int other) {
     const Stopwatch way;
     check_mpi(MPI_Sendrecv(&asked, 1, MPI_DOUBLE, other, clock_tag, &answer, 1, MPI_DOUBLE, other, clock_tag,
                            leaders.handle(), MPI_STATUS_IGNORE),
-              "ask for the time");
+              "exchange clock times");
     const double seconds = way.seconds();
     if (seconds >= best) continue;
     best = seconds;
     facts = {answer - (asked + seconds / 2), seconds / 2};
   }
-  check_mpi(MPI_Send(&facts, 2, MPI_DOUBLE, other, clock_tag, leaders.handle()), "tell what the time is");
+  check_mpi(MPI_Send(&facts, 2, MPI_DOUBLE, other, clock_tag, leaders.handle()), "send the clock offset");
   return facts;
 }
 
@@ -45,12 +45,12 @@ ClockFacts answer(const Communicator& leaders) {
   for (;;) {
     std::vector<double> got(2);
     MPI_Status status;
-    check_mpi(MPI_Recv(got.data(), 2, MPI_DOUBLE, 0, clock_tag, leaders.handle(), &status), "hear what the time is");
+    check_mpi(MPI_Recv(got.data(), 2, MPI_DOUBLE, 0, clock_tag, leaders.handle(), &status), "receive the clock offset");
     int count = 0;
     check_mpi(MPI_Get_count(&status, MPI_DOUBLE, &count), "count");
     if (count == 2) return {got[0], got[1]};
     const double now = time_of_day();
-    check_mpi(MPI_Send(&now, 1, MPI_DOUBLE, 0, clock_tag, leaders.handle()), "tell the time");
+    check_mpi(MPI_Send(&now, 1, MPI_DOUBLE, 0, clock_tag, leaders.handle()), "send the clock time");
   }
 }
 

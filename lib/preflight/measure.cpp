@@ -159,7 +159,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
     own_node.ranks.push_back(parse_number(rank, any_rank).value());
   }
   const int node_index = parse_number(node.broadcast(number_text(leaders.rank()), 0), any_rank).value();
-  log::info("clocks and links between nodes");
+  log::info("measuring clocks and links between nodes");
   rank_status::enter(Phase::meeting);
   if (speaks) {
     const ClockFacts clock = compare_clocks(leaders);
@@ -168,7 +168,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
     own_node.link = measure_link(leaders);
   }
   world.barrier();
-  log::info("the output folder");
+  log::info("measuring the output folder");
   if (speaks) {
     rank_status::enter(Phase::saving);
     own_node.folder = try_folder(plan.folder);
@@ -184,11 +184,11 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   own.node = node_index;
   describe_device(session.device().description(), own);
   own.cores = cpu::observe_cores(node.size()).allowed_cores;
-  log::info("steps of {}", plan.model.name);
+  log::info("measuring steps of {}", plan.model.name);
   own.samples_per_second = samples_per_second(session, model, plan.batch);
   Sums sums;
   if (world.size() > 1) {
-    log::info("sums over ranks");
+    log::info("measuring all-reduces");
     sums = measure_all_reduces(session, model.store.gradient_buffer_count(), plan.reducer);
     own.wrong_contributor = sums.wrong_contributor;
   }

@@ -116,7 +116,7 @@ std::string cluster_table(const ClusterFacts& facts) {
   }
   std::string text = aligned(rows);
   if (facts.nodes.size() > max_rows) {
-    text += fmt::format("and {} nodes more, whose ranks are faster\n", facts.nodes.size() - max_rows);
+    text += fmt::format("and {} more nodes, whose ranks are faster\n", facts.nodes.size() - max_rows);
   }
   if (facts.sums.empty()) return text;
   rows = {{"sum of", "median", "99 %", "algorithm", "bus"}};

@@ -63,8 +63,8 @@ std::string matrix_html(const Evaluation& evaluation, std::span<const std::strin
           fmt::format(R"(<rect class="empty" x="{0:.2f}" y="{1:.2f}" width="{2:.2f}" height="{2:.2f}"/>)", x, y, cell);
       if (samples == 0) continue;
       svg += fmt::format(
-          "<rect class=\"{}\" opacity=\"{:.3f}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">"
-          "<title>{} taken for {}: {} of {}</title></rect>",
+          "<rect class=\"{}\" opacity=\"{:.3f}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" "
+          "height=\"{:.2f}\"><title>{} predicted as {}: {} of {}</title></rect>",
           label == c ? "cell" : "wrong", 0.08 + 0.62 * std::sqrt(share_of(samples, all)), x, y, cell, cell,
           escaped(name), escaped(classes[static_cast<std::size_t>(c)]), samples, all);
       if (count > largest_numbered_matrix) continue;
@@ -77,9 +77,8 @@ std::string matrix_html(const Evaluation& evaluation, std::span<const std::strin
   return fmt::format(
       "<h3>Confusion matrix</h3>\n{}<figure class=\"matrix\"><svg viewBox=\"0 0 {} {}\" role=\"img\" "
       "aria-label=\"Confusion matrix\">\n{}</svg></figure>\n",
-      html_paragraph(
-          "A row for each class of the labels, a column for each class of the predictions; numbers of samples. "
-          "The stronger a colour, the larger the share of the row."),
+      html_paragraph("Rows are labels, columns are predictions, and cells are numbers of samples. A stronger color is "
+                     "a larger share of the row."),
       side + margin + 4, side + margin + 4, svg);
 }
 
@@ -90,11 +89,9 @@ std::string worst_classes_html(const Evaluation& evaluation, std::span<const std
     rows.push_back({classes[static_cast<std::size_t>(score.label)], std::to_string(score.samples),
                     percent(score.correct, score.samples), percent(score.correct, score.predicted)});
   }
-  const std::vector<TableColumn> columns{{"class", Align::left},
-                                         {"samples", Align::right},
-                                         {"recognised", Align::right},
-                                         {"right where predicted", Align::right}};
-  return "<h3>Classes that do worst</h3>\n" + html_table(columns, rows);
+  const std::vector<TableColumn> columns{
+      {"class", Align::left}, {"samples", Align::right}, {"recall", Align::right}, {"precision", Align::right}};
+  return "<h3>Worst classes</h3>\n" + html_table(columns, rows);
 }
 
 std::string confusions_html(const Evaluation& evaluation, std::span<const std::string> classes) {
@@ -105,20 +102,22 @@ std::string confusions_html(const Evaluation& evaluation, std::span<const std::s
                     classes[static_cast<std::size_t>(confusion.prediction)], std::to_string(confusion.samples),
                     percent(confusion.samples, evaluation.label_count(confusion.label))});
   }
-  if (rows.empty()) return html_paragraph("No sample was mistaken.");
-  const std::vector<TableColumn> columns{
-      {"label", Align::left}, {"taken for", Align::left}, {"samples", Align::right}, {"of the class", Align::right}};
-  return "<h3>Most frequent mistakes</h3>\n" + html_table(columns, rows);
+  if (rows.empty()) return html_paragraph("All samples are classified correctly.");
+  const std::vector<TableColumn> columns{{"label", Align::left},
+                                         {"predicted as", Align::left},
+                                         {"samples", Align::right},
+                                         {"share of the class", Align::right}};
+  return "<h3>Most frequent confusions</h3>\n" + html_table(columns, rows);
 }
 
 std::string pictures_html(std::span<const MisclassifiedImage> pictures, std::span<const std::string> classes) {
   if (pictures.empty()) return "";
-  std::string html = "<h3>Pictures that were mistaken</h3>\n<div class=\"pictures\">\n";
+  std::string html = "<h3>Misclassified images</h3>\n<div class=\"pictures\">\n";
   for (const MisclassifiedImage& picture : pictures) {
     const std::string label = escaped(classes[static_cast<std::size_t>(picture.label)]);
     const std::string prediction = escaped(classes[static_cast<std::size_t>(picture.prediction)]);
     html += fmt::format(
-        "<figure><img src=\"{}\" alt=\"sample {}\">{}<br><span class=\"quiet\">taken for</span> {}</figure>\n",
+        "<figure><img src=\"{}\" alt=\"sample {}\">{}<br><span class=\"quiet\">predicted as</span> {}</figure>\n",
         png_link(picture.png), picture.sample, label, prediction);
   }
   return html + "</div>\n";
@@ -193,15 +192,14 @@ std::string evaluation_html(std::string_view heading, const Evaluation& evaluati
                             std::span<const std::string> classes, std::span<const MisclassifiedImage> pictures) {
   std::vector<std::string> names;
   for (const std::string& name : classes) names.push_back(printable_name(name));
-  std::string html =
-      html_paragraph(fmt::format("{} of {} samples are recognised: {:.2f} %. Of {:.2f} % the label is among the five "
-                                 "likeliest classes. Mean loss: "
-                                 "{:.4f}.",
-                                 evaluation.correct(), evaluation.samples, 100 * evaluation.accuracy(),
-                                 100 * evaluation.top5(), evaluation.loss()));
-  html += evaluation.classes <= largest_matrix
-              ? matrix_html(evaluation, names)
-              : html_paragraph(fmt::format("With {} classes no confusion matrix is drawn.", evaluation.classes));
+  std::string html = html_paragraph(
+      fmt::format("{} of {} samples are classified correctly (top-1: {:.2f} %, top-5: {:.2f} %). Mean loss: {:.4f}.",
+                  evaluation.correct(), evaluation.samples, 100 * evaluation.accuracy(), 100 * evaluation.top5(),
+                  evaluation.loss()));
+  html +=
+      evaluation.classes <= largest_matrix
+          ? matrix_html(evaluation, names)
+          : html_paragraph(fmt::format("A confusion matrix of {} classes is too large to draw.", evaluation.classes));
   html += worst_classes_html(evaluation, names) + confusions_html(evaluation, names);
   return html_section(heading, html + pictures_html(pictures, names));
 }

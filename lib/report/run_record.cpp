@@ -41,8 +41,9 @@ std::optional<double> count_in(const Json& object, std::string_view field) {
 // Another process may be appending to the file: reads as many bytes as it had when it was opened.
 std::string text_of(const fs::path& file) {
   const RegularFile opened = open_to_read(file);
-  require(opened.bytes() <= metrics_limit, Failure::bad_data, "'{}' has {} bytes, more than {}. Leave this folder out.",
-          file.string(), opened.bytes(), metrics_limit);
+  require(opened.bytes() <= metrics_limit, Failure::bad_data,
+          "'{}' has {} bytes, more than the limit of {}. Leave this folder out.", file.string(), opened.bytes(),
+          metrics_limit);
   std::string text(opened.bytes(), '\0');
   std::size_t got = 0;
   while (got < text.size()) {
@@ -58,17 +59,15 @@ std::string text_of(const fs::path& file) {
 Json summary_in(const fs::path& folder) {
   const fs::path file = folder / "summary.json";
   require(!is_absent(file), Failure::usage,
-          "'{}' holds no training (there is no summary.json, which the first step writes). Name the output folder of a "
+          "'{}' has no training: it has no summary.json, which the first step writes. Choose the output folder of a "
           "training.",
           folder.string());
   Json summary = read_summary(file);
   const bool is_ours = summary.is_object() && summary.value("state", Json()).is_string() &&
                        run_state_of(summary["state"].get<std::string>());
-  require(
-      is_ours, Failure::bad_data,
-      "'{}' does not say how its training stands (an earlier version wrote it, or it is damaged). Leave this folder "
-      "out.",
-      file.string());
+  require(is_ours, Failure::bad_data,
+          "'{}' has no valid 'state': it is damaged, or an earlier version wrote it. Leave this folder out.",
+          file.string());
   return summary;
 }
 
@@ -96,7 +95,7 @@ void add_line(RunRecord& record, Json object, double steps_per_epoch) {
 
 void read_metrics(RunRecord& record, const fs::path& file, double steps_per_epoch) {
   require(!is_absent(file), Failure::usage,
-          "'{}' is not there (it has the curves of a training). Leave this folder out, or put the file back.",
+          "'{}', which has the curves of the training, does not exist. Leave this folder out, or restore the file.",
           file.string());
   const std::string text = text_of(file);
   std::string_view left(text);
@@ -104,11 +103,10 @@ void read_metrics(RunRecord& record, const fs::path& file, double steps_per_epoc
     const std::size_t end = left.find('\n');
     if (end == std::string_view::npos) return;  // incomplete line
     std::optional<Json> object = parse_line(left.substr(0, end));
-    require(
-        object.has_value(), Failure::bad_data,
-        "line {} of '{}' is damaged (it is no JSON object with kind, epoch and step). Remove the line, or leave this "
-        "folder out.",
-        number, file.string());
+    require(object.has_value(), Failure::bad_data,
+            "line {} of '{}' is damaged: it is not a JSON object with 'kind', 'epoch' and 'step'. Remove the line, or "
+            "leave this folder out.",
+            number, file.string());
     add_line(record, std::move(*object), steps_per_epoch);
     left.remove_prefix(end + 1);
   }
@@ -147,8 +145,7 @@ RunRecord read_run(const fs::path& folder) {
   const std::optional<double> epochs = count_in(record.summary, "epochs");
   require(
       steps && epochs && *steps >= *epochs, Failure::bad_data,
-      "'{}' does not say how many steps and epochs its training has (an earlier version wrote it, or it is damaged). "
-      "Leave this folder out.",
+      "'{}' has no valid 'steps' and 'epochs': it is damaged, or an earlier version wrote it. Leave this folder out.",
       (folder / "summary.json").string());
   // An earlier version did not write the steps per epoch.
   const double steps_per_epoch = count_in(record.summary, "steps_per_epoch").value_or(*steps / *epochs);

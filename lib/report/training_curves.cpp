@@ -47,12 +47,12 @@ std::vector<Plot> plots_of_one(const RunRecord& run) {
   add(losses, run.training, loss, "training", 0, line);
   add(losses, run.tests, loss, "test", 1, dotted_line);
   add(losses, run.validations, loss, "validation", 2, dotted_line);
-  add(losses, run.tests, ema_loss, "test, mean of weights", 3, dotted_line);
+  add(losses, run.tests, ema_loss, "test, EMA", 3, dotted_line);
   Plot accuracies = plot_named("Accuracy (top-1)", " %");
   add(accuracies, run.training, accuracy, "training", 0, line);
   add(accuracies, run.tests, accuracy, "test", 1, dotted_line);
   add(accuracies, run.validations, accuracy, "validation", 2, dotted_line);
-  add(accuracies, run.tests, ema_accuracy, "test, mean of weights", 3, dotted_line);
+  add(accuracies, run.tests, ema_accuracy, "test, EMA", 3, dotted_line);
   Plot rates = plot_named("Learning rate", "", 0.0);
   add(rates, run.training, learning_rate, "learning rate", 0, line);
   Plot speeds = plot_named("Throughput, samples per second", "", 0.0);
@@ -60,7 +60,7 @@ std::vector<Plot> plots_of_one(const RunRecord& run) {
   std::vector<Plot> plots{losses, accuracies, rates, speeds};
   for (Plot& plot : plots) {
     for (const RunRecord::Interruption& pause : run.interruptions) {
-      plot.marks.push_back({pause.epochs, fmt::format("{}; went on from step {}", pause.state, pause.step), 4});
+      plot.marks.push_back({pause.epochs, fmt::format("{}; resumed from step {}", pause.state, pause.step), 4});
     }
   }
   return plots;
@@ -70,7 +70,7 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
   Plot training_losses = plot_named("Training loss");
   Plot test_losses = plot_named("Test loss");
   Plot accuracies = plot_named("Test accuracy (top-1)", " %");
-  Plot means = plot_named("Test accuracy of the mean of weights", " %");
+  Plot means = plot_named("Test accuracy of the EMA", " %");
   Plot validations = plot_named("Validation accuracy", " %");
   Plot rates = plot_named("Learning rate", "", 0.0);
   Plot speeds = plot_named("Throughput, samples per second", "", 0.0);

@@ -48,7 +48,7 @@ std::string results_html(std::span<const RunRecord> runs) {
       {"test accuracy (top-1)", [](const RunRecord& run) { return percent(run.number("test_accuracy")); }},
       {"test accuracy (top-5)", describe_top5},
       {"test loss", [](const RunRecord& run) { return decimals(run.number("test_loss"), 4); }},
-      {"of the mean of weights", [](const RunRecord& run) { return percent(run.number("ema_test_accuracy")); }},
+      {"test accuracy of the EMA", [](const RunRecord& run) { return percent(run.number("ema_test_accuracy")); }},
       {"validation accuracy", [](const RunRecord& run) { return percent(run.number("validation_accuracy")); }},
       {"best accuracy", describe_best},
       {"step", [](const RunRecord& run) { return of_whole(run, "step", "steps"); }},
@@ -56,14 +56,14 @@ std::string results_html(std::span<const RunRecord> runs) {
       {"global batch", [](const RunRecord& run) { return run.text("global_batch"); }},
       {"ranks", [](const RunRecord& run) { return run.text("ranks"); }},
       {"samples per second", [](const RunRecord& run) { return decimals(run.number("samples_per_second"), 0); }},
-      {"time of training",
+      {"training time",
        [](const RunRecord& run) {
          const std::optional<double> seconds = run.number("training_seconds");
          return seconds ? format_duration(*seconds) : "";
        }},
       {"parameters", [](const RunRecord& run) { return run.text("parameters"); }},
       {"interruptions", [](const RunRecord& run) { return std::to_string(run.interruptions.size()); }},
-      {"hash of the weights", [](const RunRecord& run) { return run.text("weights_hash"); }},
+      {"weights hash", [](const RunRecord& run) { return run.text("weights_hash"); }},
   }};
   std::vector<TableColumn> columns{{"", Align::left}};
   for (const RunRecord& run : runs) columns.push_back({run.name, Align::left});
@@ -97,7 +97,7 @@ std::map<std::string, std::string> values_of(const RunRecord& run) {
 
 std::string differences_html(std::span<const RunRecord> runs) {
   const std::vector<Difference> differences = differences_of(runs);
-  if (differences.empty()) return html_paragraph("Nothing: options, machine and versions are the same.");
+  if (differences.empty()) return html_paragraph("No differences: options, machine and versions are the same.");
   std::vector<TableColumn> columns{{"", Align::left}};
   for (const RunRecord& run : runs) columns.push_back({run.name, Align::left});
   std::vector<std::vector<std::string>> rows;
@@ -121,7 +121,7 @@ std::string interruptions_html(std::span<const RunRecord> runs) {
   if (rows.empty()) return "";
   const std::vector<TableColumn> columns{{"training", Align::left},           {"ended", Align::left},
                                          {"its ranks", Align::right},         {"its device", Align::left},
-                                         {"went on from step", Align::right}, {"at", Align::left}};
+                                         {"resumed from step", Align::right}, {"at", Align::left}};
   const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
   return html_section("Interruptions", html_table(columns, rows) + left);
 }
@@ -141,16 +141,16 @@ std::string made_html(const RunRecord& run) {
     if (!text.empty()) rows.push_back({name, text});
   };
   add("data", run.text("data"));
-  add("hash of the data", run.text("data_hash"));
+  add("data hash", run.text("data_hash"));
   add("device", run.text("device"));
   add("precision", run.text("precision"));
-  add("sums of gradients", run.text("reducer"));
+  add("gradient all-reduce", run.text("reducer"));
   add("ranks", run.text("ranks"));
   add("ranks by node", run.text("hosts"));
   add("started", run.text("started"));
   add("ended", run.text("ended"));
-  add("built from", run.text("commit"));
-  add("built how", run.text("build"));
+  add("commit", run.text("commit"));
+  add("build", run.text("build"));
   add("versions", run.text("versions"));
   const Json of_run = run.summary.value("run", Json());
   if (of_run.is_object()) {
@@ -160,7 +160,7 @@ std::string made_html(const RunRecord& run) {
   const std::vector<TableColumn> columns{{"", Align::left}, {"", Align::left}};
   return fmt::format("<h3>{}</h3>\n{}<pre>{}</pre>\n{}{}", escaped(run.name), html_table(columns, rows),
                      escaped(command_text(run.summary)),
-                     html_details("Options that decide the weights", fields_html(run.summary.value("recipe", Json()))),
+                     html_details("Options that affect the weights", fields_html(run.summary.value("recipe", Json()))),
                      html_details("Other options", fields_html(of_run)));
 }
 
@@ -199,7 +199,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   for (const RunRecord& run : runs) names += (names.empty() ? "" : ", ") + run.name;
   std::string html = fmt::format("<h1>{}</h1>\n<p class=\"quiet\">{}</p>\n", escaped(title_of(runs)), escaped(names));
   html += html_section("Results", results_html(runs));
-  if (runs.size() > 1) html += html_section("What differs", differences_html(runs));
+  if (runs.size() > 1) html += html_section("Differences", differences_html(runs));
   const bool has_marks = runs.size() == 1 && !runs[0].interruptions.empty();
   html += html_section("Curves",
                        html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
@@ -207,7 +207,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   html += interruptions_html(runs);
   std::string made;
   for (const RunRecord& run : runs) made += made_html(run);
-  return html + html_section("How it was made", made);
+  return html + html_section("Details", made);
 }
 
 }  // namespace lockstep

@@ -47,9 +47,8 @@ bool is_disturbed(const StudyPoint& point) {
 // A sentence to add; empty if the point was not disturbed or this was not measured.
 std::string describe_disturbance(const Study& study, const StudyPoint& point) {
   if (!is_disturbed(point)) return "";
-  return fmt::format(
-      " Other programs took {:.1f} of a node's {} cores meanwhile. Repeat the study while nothing else runs there.",
-      *other_cores(point), study.cores);
+  return fmt::format(" Other programs used {:.1f} of the {} cores of a node. Repeat the study on idle nodes.",
+                     *other_cores(point), study.cores);
 }
 
 // The comparison to judge, at the largest rank count of its kind of scaling.
@@ -76,17 +75,17 @@ bool is_too_noisy(const Interval& loss) {
 
 std::string noise_sentence(const Case& of) {
   const std::string start =
-      fmt::format("{} scaling cannot be judged at {}: ", name_of(of.scaling), count_of(of.point.grid.ranks));
-  if (!of.loss.whole.is_bounded()) return start + "each was measured once. Repeat with --repeats 3 or more.";
+      fmt::format("{} scaling at {} cannot be judged. ", name_of(of.scaling), count_of(of.point.grid.ranks));
+  if (!of.loss.whole.is_bounded()) return start + "Each was measured only once. Use --repeats 3 or more.";
   return start + fmt::format(
-                     "noise is too large, as {:.1f} % of a rank's throughput are lost, give or take {:.1f} over {} "
-                     "repeats. Use nodes that nothing else runs on, more --repeats or --seconds.{}",
+                     "The noise is too large: the loss is {:.1f} % (± {:.1f}) of a rank's throughput over {} repeats. "
+                     "Use idle nodes, more --repeats or longer --seconds.{}",
                      percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.point.step_seconds.size(),
                      describe_disturbance(of.study, of.point));
 }
 
 std::string loss_sentence(const Case& of) {
-  std::vector<std::pair<double, std::string>> parts = {{of.lost_to_computing(), "slower computing"}};
+  std::vector<std::pair<double, std::string>> parts = {{of.lost_to_computing(), "slower computation"}};
   for (const StepPart part :
        {StepPart::input, StepPart::exposed, StepPart::imbalance, StepPart::optimizer, StepPart::other}) {
     parts.emplace_back(of.lost(part), std::string(describe(part)));
@@ -96,12 +95,12 @@ std::string loss_sentence(const Case& of) {
   for (const auto& [share, name] : parts) {
     if (share >= worth_telling) words.push_back(fmt::format("{:.1f} % {}", percent(share), name));
   }
-  return fmt::format(
-      "{} scaling loses {:.1f} % (± {:.1f}) of a rank's throughput from {} to {}{}{}.{}", name_of(of.scaling),
-      percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.base.grid.ranks,
-      count_of(of.point.grid.ranks), words.empty() ? "" : ": ",
-      of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", ")) : "; this device does not tell to what",
-      describe_disturbance(of.study, of.point));
+  return fmt::format("{} scaling loses {:.1f} % (± {:.1f}) of a rank's throughput from {} to {}{}{}.{}",
+                     name_of(of.scaling), percent(of.loss.whole.middle), percent(of.loss.whole.half_width()),
+                     of.base.grid.ranks, count_of(of.point.grid.ranks), words.empty() ? "" : ": ",
+                     of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", "))
+                                          : ". This device does not report the parts of a step",
+                     describe_disturbance(of.study, of.point));
 }
 
 ScalingFinding sums_finding(const Case& of, const StepModel& model) {
@@ -115,29 +114,28 @@ ScalingFinding sums_finding(const Case& of, const StepModel& model) {
   const auto count = static_cast<double>(point.buckets.size());
   const char* const buckets = point.buckets.size() == 1 ? "bucket" : "buckets";
   const double latency = seconds > 0 ? count * model.sums.latency_seconds(point.grid) / seconds : 0;
-  const std::string start = fmt::format("at {} sums of gradients show {:.1f} ms of a step and are ",
+  const std::string start = fmt::format("at {}, gradient all-reduces expose {:.1f} ms of a step and are ",
                                         count_of(point.grid.ranks), 1e3 * point.part(StepPart::exposed));
   if (latency > 0.5) {
     const BucketAdvice advice = advise_bucket(model, {point.grid, point.batch_per_rank});
     const std::string remedy =
         advice.gain < worth_telling
-            ? std::string("Other sizes are not predicted to help; larger batches a rank do.")
+            ? std::string("Other bucket sizes are not predicted to help. Use larger batches per rank.")
             : fmt::format("Buckets of {} MiB are predicted to shorten a step by {:.1f} % (--bucket-mib {}).",
                           advice.bytes >> 20, percent(advice.gain), advice.bytes >> 20);
     return of.finding(
         LossCause::latency,
-        start + fmt::format("latency-bound: {} {} of {:.2f} MB on average, {:.0f} % of whose time "
-                            "does not depend on their bytes. {}",
+        start + fmt::format("latency-bound: {} {} of {:.2f} MB on average, with {:.0f} % of the time as latency. {}",
                             point.buckets.size(), buckets, 1e-6 * bytes / count, percent(latency), remedy));
   }
   return of.finding(
       LossCause::bandwidth,
-      start + fmt::format("bandwidth-bound: {:.1f} MB in {} {} at a bus bandwidth of {:.2f} GB/s ({}), {:.0f} % of "
-                          "it latency. Larger batches a rank or a faster way between ranks help, larger buckets do "
-                          "not.",
-                          1e-6 * bytes, point.buckets.size(), buckets,
-                          1e-9 * bus_bandwidth(point.grid.ranks, bytes, std::max(seconds, 1e-9)), of.study.reducer,
-                          percent(latency)));
+      start + fmt::format(
+                  "bandwidth-bound: {:.1f} MB in {} {} at a bus bandwidth of {:.2f} GB/s ({}), with {:.0f} % of the "
+                  "time as latency. Use larger batches per rank or a faster network. Larger buckets do not help.",
+                  1e-6 * bytes, point.buckets.size(), buckets,
+                  1e-9 * bus_bandwidth(point.grid.ranks, bytes, std::max(seconds, 1e-9)), of.study.reducer,
+                  percent(latency)));
 }
 
 ScalingFinding imbalance_finding(const Case& of) {
@@ -157,20 +155,20 @@ ScalingFinding imbalance_finding(const Case& of) {
           point.by_rank, [&](const RankTimes& rank) { return rank.host == point.by_rank.front().host; });
       return of.finding(
           LossCause::slow_rank,
-          fmt::format("rank {} on {} holds {} up: it comes {:.1f} ms ({:.1f} % of a step) after {}, as it {}",
-                      late - point.by_rank.begin(), late->host, point.by_rank.size() == 2 ? "the other" : "the others",
-                      1e3 * behind, percent(behind / of.step()),
-                      point.by_rank.size() == 2 ? "that one" : "the rank in the middle",
-                      reads_slowly  ? "waits longer for samples. Is its disk slow?"
-                      : is_one_node ? "computes more slowly. Does something else run on its cores?"
-                                    : "computes more slowly. Is that node busy?"));
+          fmt::format("rank {} on {} delays {}: it arrives {:.1f} ms ({:.1f} % of a step) later than {}, because it {}",
+                      late - point.by_rank.begin(), late->host,
+                      point.by_rank.size() == 2 ? "the other rank" : "the other ranks", 1e3 * behind,
+                      percent(behind / of.step()), point.by_rank.size() == 2 ? "the other rank" : "the median rank",
+                      reads_slowly  ? "waits longer for samples. Check the speed of its disk."
+                      : is_one_node ? "computes more slowly. Check for other programs on its cores."
+                                    : "computes more slowly. Check the load of that node."));
     }
   }
   return of.finding(
       LossCause::uneven_ranks,
-      fmt::format("at {} each waits {:.1f} ms of a step for others, and none of them is always the last{}{}.",
+      fmt::format("at {}, each rank waits {:.1f} ms of a step for other ranks, and no rank is always the last{}{}.",
                   count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance),
-                  is_disturbed(point) ? ": other programs ran meanwhile" : "", describe_crowd(of.study, point)));
+                  is_disturbed(point) ? ", because other programs ran" : "", describe_crowd(of.study, point)));
 }
 
 ScalingFinding computing_finding(const Case& of) {
@@ -178,15 +176,16 @@ ScalingFinding computing_finding(const Case& of) {
     return (point.part(StepPart::forward) + point.part(StepPart::backward)) / static_cast<double>(point.batch_per_rank);
   };
   const double longer = a_sample(of.point) / a_sample(of.base) - 1;
-  const char* const unmeasured = other_cores(of.point) ? "" : ", unless other programs ran (nobody measured it)";
-  const std::string sharing = of.point.batch_per_rank == of.base.batch_per_rank
-                                  ? "ranks of a node share its memory and caches"
-                                  : fmt::format("a rank has {} samples in place of {}, and shares memory with others",
-                                                of.point.batch_per_rank, of.base.batch_per_rank);
+  const char* const unmeasured = other_cores(of.point) ? "" : ", unless other programs ran (not measured)";
+  const std::string sharing =
+      of.point.batch_per_rank == of.base.batch_per_rank
+          ? "ranks of a node share its memory and caches"
+          : fmt::format("a rank has {} samples instead of {}, and shares memory with other ranks",
+                        of.point.batch_per_rank, of.base.batch_per_rank);
   return of.finding(LossCause::slow_computing,
-                    fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.",
-                                count_of(of.point.grid.ranks), percent(longer), of.base.grid.ranks,
-                                is_disturbed(of.point) ? "other programs ran meanwhile" : sharing + unmeasured,
+                    fmt::format("at {}, computing a sample takes {:.1f} % longer than at {}: {}{}.",
+                                count_of(of.point.grid.ranks), percent(longer), count_of(of.base.grid.ranks),
+                                is_disturbed(of.point) ? "other programs ran" : sharing + unmeasured,
                                 describe_crowd(of.study, of.point)));
 }
 
@@ -203,9 +202,9 @@ std::vector<ScalingFinding> causes_of(const Case& of, const std::optional<StepMo
     causes.emplace_back(
         of.lost(StepPart::optimizer),
         of.finding(LossCause::update,
-                   fmt::format("at {} the optimizer takes {:.1f} ms of a step, whatever "
-                               "a rank's batch. Larger batches a rank make it cheaper.",
-                               count_of(of.point.grid.ranks), 1e3 * of.point.part(StepPart::optimizer))));
+                   fmt::format(
+                       "at {}, the optimizer takes {:.1f} ms of a step at any batch size. Use larger batches per rank.",
+                       count_of(of.point.grid.ranks), 1e3 * of.point.part(StepPart::optimizer))));
   }
   std::ranges::sort(causes, std::greater(), [](const auto& cause) { return cause.first; });
   std::vector<ScalingFinding> findings;
@@ -217,16 +216,16 @@ std::optional<ScalingFinding> input_finding(const Case& of) {
   const double waited = of.point.part(StepPart::input);
   if (waited < worth_mending * of.step()) return std::nullopt;
   return of.finding(LossCause::slow_input,
-                    fmt::format("at {} a rank waits {:.1f} ms of a step ({:.1f} %) for samples. More --loader-threads, "
-                                "or data on the node's own disk (--stage of a training), may read faster.",
+                    fmt::format("at {}, a rank waits {:.1f} ms of a step ({:.1f} %) for samples. Use more "
+                                "--loader-threads, or data on the node's local disk (--stage of a training).",
                                 count_of(of.point.grid.ranks), 1e3 * waited, percent(waited / of.step())));
 }
 
-// "2 threads a rank", "buckets of 4 MiB", "bf16"
+// "2 threads per rank", "buckets of 4 MiB", "bf16"
 std::string describe(Sweep sweep, const StudySetup& setup) {
   switch (sweep) {
     case Sweep::threads:
-      return fmt::format("{} {} a rank", setup.threads, setup.threads == 1 ? "thread" : "threads");
+      return fmt::format("{} {} per rank", setup.threads, setup.threads == 1 ? "thread" : "threads");
     case Sweep::buckets:
       return setup.bucket_mib == 0 ? std::string("buckets of a measured size")
                                    : fmt::format("buckets of {} MiB", setup.bucket_mib);
@@ -244,20 +243,20 @@ std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& po
   const std::string value = describe(sweep, point.setup);
   const std::string usual = describe(sweep, base.setup);
   const std::string place = count_of(point.grid.ranks);
-  const std::string unsure = fmt::format("at {} {} cannot be told from {}: ", place, value, usual);
-  if (!ratio.is_bounded()) return unsure + "each was measured once. Repeat with --repeats 3 or more.";
+  const std::string unsure = fmt::format("at {}, the difference between {} and {} is unclear. ", place, value, usual);
+  if (!ratio.is_bounded()) return unsure + "Each was measured only once. Use --repeats 3 or more.";
   const double more = ratio.middle - 1;
   const std::string difference = fmt::format("{:.1f} % {}", percent(std::abs(more)), more < 0 ? "slower" : "faster");
   if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * std::max(ratio.middle, 1.0)) {
-    return unsure + fmt::format("{}, give or take {:.1f} over {} repeats{}. More --repeats or --seconds may tell.",
+    return unsure + fmt::format("The first is {} (± {:.1f}) over {} repeats{}. Use more --repeats or longer --seconds.",
                                 difference, percent(ratio.half_width()), point.step_seconds.size(), crowd);
   }
   if (sweep == Sweep::buckets) {
-    return fmt::format("at {} {} are {:.1f} % (± {:.1f}) {} than {}{}.", place, value, percent(std::abs(more)),
+    return fmt::format("at {}, {} are {:.1f} % (± {:.1f}) {} than {}{}.", place, value, percent(std::abs(more)),
                        percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual, crowd);
   }
-  return fmt::format("at {} {} {} {:.2f} times (± {:.2f}) as many samples as {}{}.", place, value,
-                     sweep == Sweep::threads && point.setup.threads > 1 ? "take" : "takes", ratio.middle,
+  return fmt::format("at {}, {} {} {:.2f} times (± {:.2f}) as many samples per second as {}{}.", place, value,
+                     sweep == Sweep::threads && point.setup.threads > 1 ? "process" : "processes", ratio.middle,
                      ratio.half_width(), usual, crowd);
 }
 
@@ -267,25 +266,24 @@ std::string accuracy_sentence(const Study& study, const BatchAccuracy& batch, co
   const double more = own.middle - other.middle;
   const double error = std::hypot(own.half_width(), other.half_width());
   const std::string unsure =
-      fmt::format("whether a step of {} samples trains as well as one of {} cannot be told: ", batch.global_batch,
+      fmt::format("the accuracy difference between global batches of {} and {} is unclear: ", batch.global_batch,
                   base.global_batch);
   if (!own.is_bounded() || !other.is_bounded()) {
-    return unsure + fmt::format("{:.1f} % and {:.1f} %, trained once. Repeat with --accuracy-seeds 3 or more.",
+    return unsure + fmt::format("{:.1f} % and {:.1f} %, with one seed. Use --accuracy-seeds 3 or more.",
                                 percent(own.middle), percent(other.middle));
   }
   if (std::abs(more) <= error) {
     return unsure + fmt::format(
-                        "{:.1f} % and {:.1f} % over {} seeds, whose difference is known to {:.1f} only. More "
-                        "--accuracy-seeds or --accuracy-epochs may tell.",
+                        "{:.1f} % and {:.1f} % over {} seeds (difference ± {:.1f}). Use more --accuracy-seeds or "
+                        "--accuracy-epochs.",
                         percent(own.middle), percent(other.middle),
                         std::min(batch.accuracies.size(), base.accuracies.size()), percent(error));
   }
   return fmt::format(
-      "a step of {} samples trains to {:.1f} % (± {:.1f}) in {} {} where one of {} trains to {:.1f} % "
-      "(± {:.1f}): {}.",
+      "a global batch of {} reaches {:.1f} % (± {:.1f}) in {} {}, and one of {} reaches {:.1f} % (± {:.1f}). {}.",
       batch.global_batch, percent(own.middle), percent(own.half_width()), study.accuracy_epochs,
       study.accuracy_epochs == 1 ? "epoch" : "epochs", base.global_batch, percent(other.middle),
-      percent(other.half_width()), more < 0 ? "speed alone misleads" : "it costs no accuracy here");
+      percent(other.half_width()), more < 0 ? "It costs accuracy" : "It costs no accuracy here");
 }
 
 }  // namespace
@@ -296,7 +294,7 @@ std::vector<std::string> judge_accuracy(const Study& study) {
   for (const BatchAccuracy& batch : study.accuracies) {
     if (!batch.missing.empty()) {
       sentences.push_back(
-          fmt::format("accuracy with a step of {} samples is not whole: {}.", batch.global_batch, batch.missing));
+          fmt::format("the accuracy with a global batch of {} is incomplete: {}.", batch.global_batch, batch.missing));
     }
     if (batch.accuracies.empty()) continue;
     if (base != nullptr) sentences.push_back(accuracy_sentence(study, batch, *base));
@@ -342,11 +340,11 @@ std::vector<ScalingFinding> judge(const Study& study) {
       continue;
     }
     if (of.loss.whole.middle < worth_mending) {
-      findings.push_back(of.finding(
-          LossCause::all_well,
-          fmt::format("{} scaling does well: at {} a rank keeps {:.1f} % (± {:.1f}) of its throughput at {}.",
-                      name_of(scaling), count_of(of.point.grid.ranks), percent(1 - of.loss.whole.middle),
-                      percent(of.loss.whole.half_width()), of.base.grid.ranks)));
+      findings.push_back(
+          of.finding(LossCause::all_well,
+                     fmt::format("{} scaling is good: at {}, a rank keeps {:.1f} % (± {:.1f}) of its throughput at {}.",
+                                 name_of(scaling), count_of(of.point.grid.ranks), percent(1 - of.loss.whole.middle),
+                                 percent(of.loss.whole.half_width()), count_of(of.base.grid.ranks))));
     } else {
       findings.push_back(of.finding(LossCause::loss, loss_sentence(of)));
       if (of.point.has_parts() && of.base.has_parts())
@@ -362,8 +360,8 @@ std::string CheckedPrediction::sentence() const {
                                    ? fmt::format(" ({:.1f} to {:.1f})", 1e3 * predicted.low, 1e3 * predicted.high)
                                    : std::string();
   return fmt::format(
-      "{} scaling, from what {} at most told: {:.1f} ms{} predicted for a step at {}, {:.1f} ms "
-      "measured. The prediction is off by {:+.1f} %{}.",
+      "{} scaling, predicted from up to {}: {:.1f} ms{} for a step at {}. Measured: {:.1f} ms. The prediction is off "
+      "by {:+.1f} %{}.",
       name_of(scaling), count_of(fitted_up_to), 1e3 * predicted.middle, interval, count_of(grid.ranks), 1e3 * measured,
       100 * error(), crowd);
 }

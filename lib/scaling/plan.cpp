@@ -66,25 +66,25 @@ Interval rate_of(const StepSetting& setting, const Interval& step) {
 StepModel model_of(const Study& study) {
   const auto most = std::ranges::max(study.points, {}, [](const StudyPoint& point) { return point.grid.ranks; });
   require(most.grid.ranks > 1, Failure::usage,
-          "nothing can be predicted from this study: it is of one rank alone, which sums nothing. Study 2 ranks or "
-          "more.");
+          "cannot predict from this study: it measured only one rank, which needs no all-reduce. Repeat the study with "
+          "2 or more ranks.");
   const std::optional<StepModel> model = fit_steps(study, most.grid.ranks);
-  require(model.has_value(), Failure::usage,
-          "nothing can be predicted from this study: its device ({}) does not tell what a step goes to. Study ranks on "
-          "CPUs.",
-          study.device);
+  require(
+      model.has_value(), Failure::usage,
+      "cannot predict from this study: its device ({}) does not report the parts of a step. Repeat the study on CPUs.",
+      study.device);
   return *model;
 }
 
 TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request) {
   require(model.covers(request.grid), Failure::usage,
-          "{} nodes cannot be predicted: the study was of one node (sums between nodes are slower, and how much nobody "
-          "measured). Study 2 nodes or more.",
+          "cannot predict {} nodes: the study ran on one node, and did not measure all-reduces between nodes. Repeat "
+          "the study on 2 or more nodes.",
           request.grid.nodes);
   const std::int64_t steps = request.samples / request.global_batch();
   require(steps >= 1, Failure::usage,
-          "an epoch of {} samples has no step: {} ranks of {} samples take {} at a time. Plan fewer ranks, or smaller "
-          "batches.",
+          "an epoch of {} samples is shorter than a step: {} ranks with {} samples each need {}. Plan fewer ranks, or "
+          "smaller batches.",
           request.samples, request.grid.ranks, request.batch_per_rank, request.global_batch());
   TrainingPlan plan;
   plan.request = request;
@@ -123,7 +123,7 @@ std::string plans_table(std::span<const TrainingPlan> plans) {
 std::vector<std::string> doubts_of(const Study& study) {
   std::vector<std::string> doubts;
   for (const ScalingFinding& finding : judge(study)) {
-    if (finding.cause == LossCause::too_noisy) doubts.push_back(fmt::format("the study says: {}", finding.sentence));
+    if (finding.cause == LossCause::too_noisy) doubts.push_back(fmt::format("the study reports: {}", finding.sentence));
   }
   return doubts;
 }
@@ -139,14 +139,14 @@ std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan)
   const RankGrid& grid = plan.request.grid;
   const auto add_beyond = [&](std::int64_t planned, std::int64_t measured, std::string_view of) {
     if (planned <= measured) return;
-    doubts.push_back(fmt::format("the study measured up to {} {}; {} are extrapolated.", measured, of, planned));
+    doubts.push_back(fmt::format("the study measured up to {} {}. {} are extrapolated.", measured, of, planned));
   };
   add_beyond(grid.ranks, most.ranks, "ranks");
   add_beyond(grid.nodes, most.nodes, "nodes");
-  add_beyond(plan.request.batch_per_rank, largest_batch, "samples a rank");
+  add_beyond(plan.request.batch_per_rank, largest_batch, "samples per rank");
   if (study.device.starts_with("cpu") && grid.ranks_per_node() * study.setup.threads > study.cores) {
     doubts.push_back(fmt::format(
-        "a node has {} of {}, and the nodes of the study had {}. The prediction leaves out that ranks share cores.",
+        "a node has {} with {} each, but the nodes of the study had {}. The prediction ignores that ranks share cores.",
         counted(grid.ranks_per_node(), "rank"), counted(study.setup.threads, "thread"), counted(study.cores, "core")));
   }
   return doubts;
@@ -157,18 +157,19 @@ std::string plan_advice(const TrainingPlan& plan) {
   constexpr double worth_telling = 0.01;
   std::string text =
       plan.buckets.gain < worth_telling
-          ? fmt::format("buckets: the size of the study; no other is predicted to shorten a step by {:.0f} %.\n",
-                        100 * worth_telling)
+          ? fmt::format(
+                "buckets: keep the size of the study. No other size is predicted to shorten a step by {:.0f} %.\n",
+                100 * worth_telling)
           : fmt::format("buckets: --bucket-mib {}, which is predicted to shorten a step by {:.1f} %.\n",
                         plan.buckets.bytes >> 20, 100 * plan.buckets.gain);
   text += fmt::format(
-      "sbatch --nodes={} --ntasks-per-node={} --time={}: the upper end of what is predicted ({}), a tenth and five "
-      "minutes more.\n",
+      "sbatch --nodes={} --ntasks-per-node={} --time={}: the upper bound of the prediction ({}), plus 10 % and 5 "
+      "minutes.\n",
       grid.nodes, grid.ranks_per_node(), slurm_time(plan.time_limit_minutes),
       format_duration(upper_end(plan.training)));
   text += fmt::format(
-      "--signal=B:USR1@{} in a script of your own: two steps, and a checkpoint of {:.1f} MB at 100 MB/s. The scripts "
-      "that are installed stop in time without it.",
+      "--signal=B:USR1@{} in your own script: time for two steps, and for a checkpoint of {:.1f} MB at 100 MB/s. The "
+      "installed scripts stop in time without it.",
       plan.notice_seconds, 1e-6 * plan.checkpoint_bytes);
   return text;
 }
@@ -182,11 +183,13 @@ std::string slurm_time(std::int64_t minutes) {
 std::string prediction_of(const StepModel& model, const RunSpeed& run) {
   const RankGrid& grid = run.setting.grid;
   require(model.covers(grid), Failure::usage,
-          "'{}' ran on {} nodes, and the study was of one (sums between nodes are slower). Study 2 nodes or more.",
+          "cannot predict '{}', which ran on {} nodes: the study ran on one node, and did not measure all-reduces "
+          "between nodes. Repeat the study on 2 or more nodes.",
           run.name, grid.nodes);
   const Interval rate = rate_of(run.setting, model.predict(run.setting).step);
   return fmt::format(
-      "{}: {} samples/s predicted on {} {} of {} samples, {:.1f} measured. The prediction is off by {:+.1f} %.",
+      "{}: {} samples/s predicted on {} {} with {} samples each. Measured: {:.1f} samples/s. The prediction is off by "
+      "{:+.1f} %.",
       run.name, with_bounds(rate, 1), grid.ranks, grid.ranks == 1 ? "rank" : "ranks", run.setting.batch_per_rank,
       run.samples_per_second, 100 * (rate.middle / run.samples_per_second - 1));
 }
@@ -195,7 +198,7 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const RunRecord run = read_run(folder);
   for (const auto& [field, own] : {std::pair("model", study.model), std::pair("precision", study.setup.precision)}) {
     require(run.text(field) == own, Failure::usage,
-            "'{}' trained with {} {}, and the study is of {}. Compare it with a study of its own.", folder, field,
+            "'{}' trained with {} '{}', but the study measured '{}'. Compare it with a matching study.", folder, field,
             run.text(field), own);
   }
   const double ranks = run.number("ranks").value_or(0);
@@ -206,8 +209,7 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const bool tells = ranks >= 1 && ranks <= max_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
                      rate > 0 && nodes >= 1 && static_cast<double>(nodes) <= ranks;
   require(tells, Failure::usage,
-          "'{}' does not say yet how fast it is (samples_per_second in its summary.json). Wait for its first test.",
-          folder);
+          "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
   return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, static_cast<std::int64_t>(batch / ranks)}, rate};
 }
 

@@ -63,7 +63,7 @@ struct RunSpeed {
   StepSetting setting;
   double samples_per_second = 0;
 };
-// "runs/r20: 775.0 samples/s predicted (760.1 to 790.2) on 2 ranks, 781.3 measured. The prediction is off by -0.8 %."
+// "runs/r20: 775.0 (760.1 to 790.2) samples/s predicted on 2 ranks with 32 samples each. Measured: ..."
 std::string prediction_of(const StepModel& model, const RunSpeed& run);
 
 // Reads a run's summary.json. Throws what read_run() throws. Throws Error(usage) if it contains no speed yet, or its

@@ -14,10 +14,10 @@ struct StepPartText {
 constexpr std::array<StepPartText, step_part_count> step_part_texts = {{{"input", "waiting for samples"},
                                                                         {"forward", "forward"},
                                                                         {"backward", "backward"},
-                                                                        {"exposed", "exposed sums of gradients"},
+                                                                        {"exposed", "exposed gradient all-reduces"},
                                                                         {"imbalance", "imbalance of ranks"},
                                                                         {"optimizer", "optimizer"},
-                                                                        {"other", "everything else"}}};
+                                                                        {"other", "other"}}};
 
 }  // namespace
 

@@ -28,7 +28,7 @@ enum class StepPart : std::uint8_t {
 };
 inline constexpr std::size_t step_part_count = 7;
 std::string_view name_of(StepPart part);   // "exposed": the key in files
-std::string_view describe(StepPart part);  // "exposed sums of gradients"
+std::string_view describe(StepPart part);  // "exposed gradient all-reduces"
 
 // A bucket of gradients.
 struct Bucket {

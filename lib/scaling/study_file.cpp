@@ -39,8 +39,9 @@ class Fields {
  public:
   Fields(const Json& object, std::string place, std::string_view file)
       : object_(object), place_(std::move(place)), file_(file) {
-    require(object.is_object(), Failure::bad_data, "'{}' is no scaling study: {} is no object. Name a study.json.",
-            file_, place_.empty() ? "it" : place_.substr(0, place_.size() - 1));
+    require(object.is_object(), Failure::bad_data,
+            "'{}' is not a scaling study: {} is not an object. Choose a study.json.", file_,
+            place_.empty() ? "it" : place_.substr(0, place_.size() - 1));
   }
 
   // Whether a field exists that earlier versions did not write.
@@ -76,7 +77,7 @@ class Fields {
 
   std::map<std::string, std::string> named_texts(const char* name) const {
     const Json& object = at(name);
-    require_field(object.is_object() && object.size() <= 100, name, "an object of at most 100 texts");
+    require_field(object.is_object() && object.size() <= 100, name, "an object of at most 100 strings");
     std::map<std::string, std::string> values;
     for (const auto& [key, value] : object.items()) values.emplace(key, checked_text(value, name));
     return values;
@@ -85,7 +86,7 @@ class Fields {
   const Json& list(const char* name, std::size_t least, std::size_t most) const {
     const Json& value = at(name);
     require_field(value.is_array() && value.size() >= least && value.size() <= most, name,
-                  fmt::format("a list of {} to {}", least, most));
+                  fmt::format("a list of {} to {} elements", least, most));
     return value;
   }
 
@@ -95,27 +96,27 @@ class Fields {
   Fields member(const char* name) const { return {at(name), fmt::format("{}{}.", place_, name), file_}; }
 
   void require_field(bool condition, const char* name, std::string_view expected) const {
-    require(condition, Failure::bad_data, "'{}' is damaged: '{}{}' is not {}. Repeat the study?", file_, place_, name,
+    require(condition, Failure::bad_data, "'{}' is damaged: '{}{}' is not {}. Repeat the study.", file_, place_, name,
             expected);
   }
 
  private:
   const Json& at(const char* name) const {
     const auto found = object_.find(name);
-    require_field(found != object_.end(), name, "there");
+    require_field(found != object_.end(), name, "present");
     return *found;
   }
 
   double checked(const Json& value, const char* name, double least, double most) const {
     require_field(value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() >= least &&
                       value.get<double>() <= most,
-                  name, fmt::format("of numbers from {:g} to {:g}", least, most));
+                  name, fmt::format("made of numbers from {:g} to {:g}", least, most));
     return value.get<double>();
   }
 
   std::string checked_text(const Json& value, const char* name) const {
     require_field(value.is_string() && value.get_ref<const std::string&>().size() <= text_limit_bytes, name,
-                  fmt::format("of texts of at most {} bytes", text_limit_bytes));
+                  fmt::format("made of strings of at most {} bytes", text_limit_bytes));
     return value.get<std::string>();
   }
 
@@ -203,7 +204,8 @@ StudyPoint point_of(const Fields& fields) {
 
 Json parsed(std::string_view text, std::string_view name) {
   Json json = try_parse_json(text, nesting_limit);
-  require(!json.is_discarded(), Failure::bad_data, "'{}' is no scaling study: it is no JSON. Name a study.json.", name);
+  require(!json.is_discarded(), Failure::bad_data,
+          "'{}' is not a scaling study: it is not valid JSON. Choose a study.json.", name);
   return json;
 }
 
@@ -245,8 +247,8 @@ Study parse_study(std::string_view text, std::string_view name) {
   const Json json = parsed(text, name);
   const Fields fields(json, "", name);
   require(fields.text("about") == about, Failure::bad_data,
-          "'{}' is no such study: it does not say that it is a '{}' ('about'). Repeat the study with this version.",
-          name, about);
+          "'{}' is not a study of this version: its 'about' is not '{}'. Repeat the study with this version.", name,
+          about);
   Study study;
   study.model = fields.text("model");
   study.parameters = fields.whole("parameters", 1, count_limit);
@@ -271,7 +273,7 @@ Study parse_study(std::string_view text, std::string_view name) {
         {batch.whole("global_batch", 1, count_limit), batch.numbers("by_seed", 0, 0), batch.text("missing")});
     const std::vector<double>& shares = study.accuracies.back().accuracies;
     batch.require_field(std::ranges::all_of(shares, [](double share) { return share <= 1; }), "by_seed",
-                        "of numbers from 0 to 1");
+                        "made of numbers from 0 to 1");
   }
   study.versions = fields.named_texts("versions");
   study.hosts = fields.texts("hosts", ranks_limit);

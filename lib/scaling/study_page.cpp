@@ -72,7 +72,7 @@ std::string bars_svg(const std::vector<const StudyPoint*>& points, double most) 
 std::string table_of(const Study& study, Scaling scaling) {
   using Align = TableColumn::Align;
   std::vector<TableColumn> columns = {{"ranks"}};
-  for (const char* const name : {"nodes", "samples a rank", "samples/s", "±", "efficiency", "±", "step, ms", "±"}) {
+  for (const char* const name : {"nodes", "samples per rank", "samples/s", "±", "efficiency", "±", "step, ms", "±"}) {
     columns.push_back({name, Align::right});
   }
   for (std::size_t part = 0; part < step_part_count; ++part) {
@@ -104,7 +104,7 @@ std::string value_text(Sweep sweep, const StudySetup& setup) {
 }
 
 std::string_view name_of(Sweep sweep) {
-  constexpr std::array<std::string_view, sweeps.size()> names = {"threads a rank", "buckets, MiB", "precision"};
+  constexpr std::array<std::string_view, sweeps.size()> names = {"threads per rank", "buckets, MiB", "precision"};
   return names[static_cast<std::size_t>(sweep)];
 }
 
@@ -116,7 +116,7 @@ std::string sweep_html(const Study& study, Sweep sweep) {
   const std::vector<TableColumn> columns = {{std::string(name_of(sweep))},
                                             {"samples/s", Align::right},
                                             {"±", Align::right},
-                                            {"of the first", Align::right},
+                                            {"relative to the first", Align::right},
                                             {"±", Align::right}};
   const auto error = [](const Interval& interval, int decimals) {
     return interval.is_bounded() ? fmt::format("{:.{}f}", interval.half_width(), decimals) : std::string("?");
@@ -134,13 +134,13 @@ std::string sweep_html(const Study& study, Sweep sweep) {
 
 std::string accuracy_html(const Study& study) {
   using Align = TableColumn::Align;
-  const std::vector<TableColumn> columns = {{"samples a step"},      {"accuracy, %", Align::right}, {"±", Align::right},
+  const std::vector<TableColumn> columns = {{"samples per step"},    {"accuracy, %", Align::right}, {"±", Align::right},
                                             {"seeds", Align::right}, {"samples/s", Align::right},   {"missing"}};
   std::vector<std::vector<std::string>> rows;
-  Plot accuracy{"Accuracy of a test", {.name = "samples a step", .least_step = 1}, {"", " %"}, {}, {}};
-  Plot speed{"Throughput", {.name = "samples a step", .least_step = 1}, {"samples a second", "", 0}, {}, {}};
+  Plot accuracy{"Test accuracy", {.name = "samples per step", .least_step = 1}, {"", " %"}, {}, {}};
+  Plot speed{"Throughput", {.name = "samples per step", .least_step = 1}, {"samples per second", "", 0}, {}, {}};
   PlotSeries shares = series_of("accuracy", 0);
-  PlotSeries rates = series_of("samples a second", 1);
+  PlotSeries rates = series_of("samples per second", 1);
   for (const BatchAccuracy& batch : study.accuracies) {
     const Interval rate = best_throughput(study, batch.global_batch);
     rows.push_back({fmt::format("{}", batch.global_batch), "?", "?", fmt::format("{}", batch.accuracies.size()),
@@ -163,7 +163,7 @@ std::string findings_html(const Study& study) {
   for (const std::string& sentence : judge_sweeps(study)) html += html_paragraph(sentence);
   for (const std::string& sentence : judge_accuracy(study)) html += html_paragraph(sentence);
   for (const CheckedPrediction& prediction : check_predictions(study)) html += html_paragraph(prediction.sentence());
-  return html.empty() ? html_paragraph("One rank count alone tells nothing of scaling.") : html;
+  return html.empty() ? html_paragraph("One rank count alone does not show scaling.") : html;
 }
 
 std::string machine_html(const Study& study) {
@@ -171,8 +171,8 @@ std::string machine_html(const Study& study) {
       {"model", fmt::format("{}, {} parameters", study.model, study.parameters)},
       {"images", fmt::format("{} x {} pixels, input: {}", study.image_height, study.image_width, study.input)},
       {"device", fmt::format("{}, {}", study.device, study.setup.precision)},
-      {"cores of a node", fmt::format("{}", study.cores)},
-      {"sums of gradients", study.reducer},
+      {"cores per node", fmt::format("{}", study.cores)},
+      {"gradient all-reduce", study.reducer},
       {"measured", fmt::format("{} to {}", study.started, study.ended)},
       {"command", study.command},
       {"commit", study.commit}};
@@ -188,7 +188,7 @@ std::string machine_html(const Study& study) {
 }  // namespace
 
 Plot throughput_plot(const Study& study) {
-  Plot plot{"Throughput", {.name = "ranks", .least_step = 1}, {"samples a second", "", 0}, {}, {}};
+  Plot plot{"Throughput", {.name = "ranks", .least_step = 1}, {"samples per second", "", 0}, {}, {}};
   for (const Scaling scaling : scalings) {
     const std::vector<const StudyPoint*> points = points_of(study, scaling);
     if (points.empty()) continue;
@@ -226,13 +226,13 @@ Plot sweep_plot(const Study& study, Sweep sweep) {
     return sweep == Sweep::threads ? point->setup.threads : point->setup.bucket_mib;
   };
   std::ranges::sort(points, {}, value_of);
-  PlotSeries rates = series_of("samples a second", 0);
+  PlotSeries rates = series_of("samples per second", 0);
   for (const StudyPoint* const point : points) {
     add(rates, static_cast<double>(value_of(point)), throughput_of(*point), 1);
   }
   return {fmt::format("Throughput by {}", name_of(sweep)),
           {.name = std::string(name_of(sweep)), .least_step = 1},
-          {"samples a second", "", 0},
+          {"samples per second", "", 0},
           {std::move(rates)},
           {}};
 }
@@ -247,15 +247,15 @@ std::string html_step_bars(const Study& study, Scaling scaling) {
     for (std::size_t part = 0; part < step_part_count; ++part) step += ms_of(*point, part);
     most = std::max(most, step);
   }
-  return fmt::format("<figure><figcaption>What a step goes to, {} scaling</figcaption>\n{}{}</figure>\n",
-                     name_of(scaling), legend_html(), bars_svg(points, 1.05 * most));
+  return fmt::format("<figure><figcaption>Parts of a step, {} scaling</figcaption>\n{}{}</figure>\n", name_of(scaling),
+                     legend_html(), bars_svg(points, 1.05 * most));
 }
 
 std::string study_page(const Study& study) {
   const std::string title = fmt::format("Scaling of {} up to {} ranks", study.model, study.hosts.size());
   std::string html = fmt::format("<h1>{}</h1>\n", escaped(title));
   html += html_beside(
-      html_section("What it says", findings_html(study)),
+      html_section("Findings", findings_html(study)),
       html_section("Throughput and efficiency", html_plots({throughput_plot(study), efficiency_plot(study)}) +
                                                     html_paragraph("Bands are 95 % intervals over repeats.")));
   std::string bars;
@@ -264,20 +264,20 @@ std::string study_page(const Study& study) {
     bars += html_step_bars(study, scaling);
     if (points_of(study, scaling).empty()) continue;
     tables +=
-        html_section(scaling == Scaling::weak ? fmt::format("Weak scaling: {} samples a rank", study.weak_batch)
-                                              : fmt::format("Strong scaling: {} samples a step", study.strong_batch),
+        html_section(scaling == Scaling::weak ? fmt::format("Weak scaling: {} samples per rank", study.weak_batch)
+                                              : fmt::format("Strong scaling: {} samples per step", study.strong_batch),
                      table_of(study, scaling));
   }
-  if (!bars.empty()) html += html_section("What a step goes to", fmt::format("<div class=\"plots\">{}</div>\n", bars));
+  if (!bars.empty()) html += html_section("Parts of a step", fmt::format("<div class=\"plots\">{}</div>\n", bars));
   html += tables;
   std::string varied;
   for (const Sweep sweep : sweeps) varied += sweep_html(study, sweep);
   if (!varied.empty()) {
-    html += html_section(
-        fmt::format("Varied alone at {} ranks, {} samples a rank", max_ranks_of(study), study.weak_batch), varied);
+    html += html_section(fmt::format("Sweeps at {} ranks, {} samples per rank", max_ranks_of(study), study.weak_batch),
+                         varied);
   }
   if (!study.accuracies.empty()) {
-    html += html_section(fmt::format("Accuracy beside speed, after {} {}", study.accuracy_epochs,
+    html += html_section(fmt::format("Accuracy and speed after {} {}", study.accuracy_epochs,
                                      study.accuracy_epochs == 1 ? "epoch" : "epochs"),
                          accuracy_html(study));
   }

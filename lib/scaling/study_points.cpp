@@ -19,8 +19,8 @@ std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> ra
   for (const int count : rank_counts) {
     multiple = std::lcm(multiple, static_cast<std::int64_t>(count));
     require(multiple <= std::int64_t{1} << 20, Failure::usage,
-            "these rank counts have no common multiple below a million (--ranks; a global batch would have to be one). "
-            "Choose counts that divide each other, or state --global-batch.");
+            "the rank counts (--ranks) have no common multiple below a million, so no global batch fits all of them. "
+            "Choose counts that divide each other, or set --global-batch.");
   }
   return (weak_batch + multiple - 1) / multiple * multiple;
 }
@@ -48,10 +48,9 @@ std::vector<PlannedPoint> plan_points(std::span<const int> rank_counts, int rank
   std::vector<PlannedPoint> points;
   for (const int count : counts) {
     require(count <= ranks, Failure::usage,
-            "cannot measure {} ranks in a job of {} (--ranks). Start more, or name fewer.", count, ranks);
+            "cannot measure {} ranks (--ranks) in a job of {}. Start more ranks, or choose fewer.", count, ranks);
     require(strong_batch % count == 0, Failure::usage,
-            "a global batch of {} does not divide among {} ranks (--global-batch is shared by all of them). Take a "
-            "multiple of {}.",
+            "the global batch of {} (--global-batch) is not divisible by {} ranks. Choose a multiple of {}.",
             strong_batch, count, count);
     points.push_back({count, weak_batch});
     if (strong_batch != weak_batch * count) points.push_back({count, strong_batch / count});

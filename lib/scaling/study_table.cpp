@@ -37,8 +37,8 @@ std::string row_of(const StudyPoint& point, const StudyPoint& base) {
 std::string heading(const Study& study, Scaling scaling) {
   std::string text =
       scaling == Scaling::weak
-          ? fmt::format("weak scaling, {} samples a rank; parts of a step in ms\n", study.weak_batch)
-          : fmt::format("strong scaling, {} samples a step; parts of a step in ms\n", study.strong_batch);
+          ? fmt::format("weak scaling, {} samples per rank; parts of a step in ms\n", study.weak_batch)
+          : fmt::format("strong scaling, {} samples per step; parts of a step in ms\n", study.strong_batch);
   text += fmt::format("{:>5}  {:>5}  {:>5}  {:>16}  {:>13}  {:>8}", "ranks", "nodes", "batch", "samples/s",
                       "efficiency, %", "step");
   for (std::size_t part = 0; part < step_part_count; ++part) {
@@ -67,7 +67,7 @@ std::string study_sentences(const Study& study) {
   for (const std::string& sentence : judge_sweeps(study)) text += sentence + '\n';
   for (const std::string& sentence : judge_accuracy(study)) text += printable(sentence) + '\n';
   for (const CheckedPrediction& prediction : check_predictions(study)) text += prediction.sentence() + '\n';
-  if (text.empty()) return "one rank count alone tells nothing of scaling.";
+  if (text.empty()) return "one rank count alone does not show scaling.";
   text.pop_back();
   return text;
 }

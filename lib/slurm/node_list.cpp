@@ -30,12 +30,12 @@ class NodeList {
  private:
   [[noreturn]] void refuse() const {
     throw Error(Failure::bad_data,
-                fmt::format("'{}' is no list of nodes as Slurm writes it (n[1-3,7]), from its place {} on",
+                fmt::format("'{}' is not a Slurm node list, such as n[1-3,7]: character {} is not valid.",
                             printable(text_), at_ + 1));
   }
   void require_few(std::size_t nodes) const {
-    require(nodes <= max_nodes, Failure::bad_data, "a list of nodes has more than {} names: {}...", max_nodes,
-            printable(text_.substr(0, 60)));
+    require(nodes <= max_nodes, Failure::bad_data, "the node list '{}...' has more than {} names.",
+            printable(text_.substr(0, 60)), max_nodes);
   }
 
   bool take(char wanted) {

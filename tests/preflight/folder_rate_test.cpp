@@ -37,16 +37,16 @@ TEST(FolderRate, one_that_takes_no_file_is_told) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "file";
   write_file_atomically(file, "x");
-  EXPECT_THAT(try_folder(file).fault, testing::AllOf(testing::HasSubstr("cannot write to the folder of '"),
-                                                     testing::HasSubstr("Not a directory. Make room or a folder that "
-                                                                        "every node may write to.")));
+  EXPECT_THAT(try_folder(file).fault,
+              testing::AllOf(testing::HasSubstr("'" + file.string()), testing::HasSubstr("Not a directory")));
 }
 
 TEST(FolderRate, a_disk_that_fills_up_is_told_and_nothing_stays) {
   const TemporaryFolder folder;
   const NoRoomBeyond room(3 << 20);
   const FolderFacts facts = try_folder(folder.path());
-  EXPECT_THAT(facts.fault, testing::AllOf(testing::StartsWith("cannot write '"), testing::HasSubstr("File too large")));
+  EXPECT_THAT(facts.fault,
+              testing::AllOf(testing::HasSubstr("'" + folder.path().string()), testing::HasSubstr("File too large")));
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 

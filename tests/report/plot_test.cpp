@@ -134,8 +134,8 @@ TEST(PlotTest, names_are_escaped_and_marks_outside_are_left_out) {
 }
 
 TEST(PlotTest, a_plot_without_points_says_so_and_colours_go_round) {
-  EXPECT_THAT(html_plot(plot_of({})), HasSubstr("Nothing was measured yet."));
-  EXPECT_THAT(html_plot(plot_of({{nan, 1}})), HasSubstr("Nothing was measured yet."));
+  EXPECT_THAT(html_plot(plot_of({})), HasSubstr("There are no measurements yet."));
+  EXPECT_THAT(html_plot(plot_of({{nan, 1}})), HasSubstr("There are no measurements yet."));
   EXPECT_EQ(plot_color(0), plot_color(8));
   Plot plot = plot_of({{0, 1}, {1, 1}});
   EXPECT_THAT(html_plot(plot), Not(HasSubstr("dasharray")));

@@ -1,4 +1,4 @@
-// What is read of a training's folder, and what is refused, in which words.
+// What is read of a training's folder, and what is refused.
 #include "report/run_record.hpp"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ class RunRecordTest : public testing::Test {
 
 TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
   const RunRecord run = read_run(folder_.path());
-  EXPECT_EQ(run.state, "stopped; the same command goes on");
+  EXPECT_TRUE(run.state.starts_with("stopped")) << run.state;
   ASSERT_EQ(run.training.size(), 2U);
   ASSERT_EQ(run.tests.size(), 1U);
   ASSERT_EQ(run.validations.size(), 1U);
@@ -96,7 +96,7 @@ TEST_F(RunRecordTest, a_line_without_its_end_is_left_out) {
 
 TEST_F(RunRecordTest, a_folder_without_a_training_is_named) {
   fs::remove(folder_.path() / "metrics.jsonl");
-  expect_message(refusal(Failure::usage), {});
+  expect_message(refusal(Failure::usage), {path("metrics.jsonl")});
   fs::remove(folder_.path() / "summary.json");
   expect_message(refusal(Failure::usage), {folder_.path().string()});
 }
@@ -104,11 +104,11 @@ TEST_F(RunRecordTest, a_folder_without_a_training_is_named) {
 TEST_F(RunRecordTest, a_damaged_summary_is_named) {
   for (const char* text : {"", "{", "[]", R"({"state":7})", R"({"state":"odd"})", R"("done")"}) {
     write("summary.json", text);
-    expect_message(refusal(Failure::bad_data), {});
+    expect_message(refusal(Failure::bad_data), {path("summary.json")});
   }
   for (const char* steps : {"0", "-1", "1e300", "1.5", "\"9\"", "1"}) {
     write("summary.json", fmt::format(R"({{"state":"done","steps":{},"epochs":2}})", steps));
-    expect_message(refusal(Failure::bad_data), {});
+    expect_message(refusal(Failure::bad_data), {path("summary.json")});
   }
 }
 
@@ -119,12 +119,8 @@ TEST_F(RunRecordTest, a_damaged_line_is_told_by_its_number) {
         std::string(R"({"kind":"test","epoch":1,"step":1,"a":)") + std::string(100, '[') + std::string(100, ']') + "}",
         std::string(70000, ' ')}) {
     write("metrics.jsonl", std::string(metrics_file) + line + "\n" + metrics_file);
-    EXPECT_EQ(
-        refusal(Failure::bad_data),
-        fmt::format("line 7 of '{}' is damaged (it is no JSON object with kind, epoch and step). Remove the line, or "
-                    "leave this folder out.",
-                    path("metrics.jsonl")))
-        << line.substr(0, 60);
+    SCOPED_TRACE(line.substr(0, 60));
+    expect_message(refusal(Failure::bad_data), {fmt::format("line 7 of '{}'", path("metrics.jsonl"))});
   }
 }
 

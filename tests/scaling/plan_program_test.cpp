@@ -12,6 +12,8 @@
 namespace lockstep {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -22,10 +24,10 @@ class PlanProgramTest : public ::testing::Test {
     options.insert(options.begin(), {built_program("plan"), folder_.path().string()});
     return run_program(options);
   }
-  void expect_refused(const std::vector<std::string>& options, const std::string& message) const {
+  void expect_refused(const std::vector<std::string>& options, const std::vector<std::string>& subjects) const {
     const ProgramResult result = plan(options);
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.errors, HasSubstr(message));
+    for (const std::string& subject : subjects) EXPECT_THAT(result.errors, HasSubstr(subject));
     EXPECT_EQ(result.output, "");
   }
   TemporaryFolder folder_;
@@ -35,32 +37,28 @@ TEST_F(PlanProgramTest, a_study_tells_of_a_thousand_ranks) {
   const ProgramResult result =
       plan({"--ranks", "8,1024", "--ranks-per-node", "1024", "--samples", "1281167", "--epochs", "90"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("resnet20, 32 x 32 pixels, fp32, from a study of 1 to 4 ranks on cpu: made up"));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("resnet20, 32 x 32 pixels, fp32, "), HasSubstr("cpu: made up")));
   EXPECT_THAT(result.output, HasSubstr("\n     8      1      256 "));
-  EXPECT_THAT(result.output, HasSubstr("\nfor 1024 ranks:\ndoubt: "));
+  EXPECT_THAT(result.output, HasSubstr("\nfor 1024 ranks:\nwarning: "));
   EXPECT_THAT(result.output, HasSubstr("\nsbatch --nodes=1 --ntasks-per-node=1024 --time="));
 }
 
 // They went to standard error, away from the command that they are of.
 TEST_F(PlanProgramTest, doubts_stand_beside_the_command) {
   const std::vector<std::string> request = {"--ranks", "8", "--ranks-per-node", "8", "--samples", "50000"};
-  EXPECT_THAT(plan(request).output,
-              HasSubstr("\nfor 8 ranks:\ndoubt: the study measured up to 4 ranks; 8 are extrapolated.\nbuckets: "));
-  EXPECT_THAT(plan({"--ranks", "4", "--ranks-per-node", "4", "--samples", "50000"}).output, Not(HasSubstr("doubt")));
+  EXPECT_THAT(plan(request).output, ContainsRegex("\nfor 8 ranks:\nwarning: .*4 ranks.* 8 [^\n]*\nbuckets: "));
+  EXPECT_THAT(plan({"--ranks", "4", "--ranks-per-node", "4", "--samples", "50000"}).output, Not(HasSubstr("warning")));
   const ProgramResult crowded =
       plan({"--ranks", "16", "--ranks-per-node", "16", "--samples", "50000", "--batch-per-rank", "128"});
   EXPECT_EQ(crowded.exit_code, 0);
-  EXPECT_THAT(
-      crowded.output,
-      HasSubstr("\nfor 16 ranks:\ndoubt: the study measured up to 4 ranks; 16 are extrapolated.\ndoubt: the "
-                "study measured up to 64 samples a rank; 128 are extrapolated.\ndoubt: a node has 16 ranks of 1 "
-                "thread, and the nodes of the study had 8 cores. The prediction leaves out that ranks share "
-                "cores.\nbuckets: "));
+  EXPECT_THAT(crowded.output,
+              ContainsRegex("\nfor 16 ranks:\nwarning: .*4 ranks.* 16 [^\n]*\nwarning: .*64 samples.* 128 [^\n]*\n"
+                            "warning: .*16 ranks.*1 thread.*8 cores[^\n]*\nbuckets: "));
   write_file_atomically(folder_.path() / "study.json", study_text(made_up_study({.repeats = 1})));
   const ProgramResult noisy = plan(request);
   EXPECT_EQ(noisy.exit_code, 0);
-  const std::string doubt = "\ndoubt: the study says: weak scaling cannot be judged at 4";
-  EXPECT_THAT(noisy.output, HasSubstr(doubt));
+  const std::string doubt = "\nwarning: [^\n]*weak scaling [^\n]*4 ranks";
+  EXPECT_THAT(noisy.output, ContainsRegex(doubt));
   const std::filesystem::path run = folder_.path() / "run";
   std::filesystem::create_directories(run);
   write_file_atomically(run / "summary.json",
@@ -69,18 +67,14 @@ TEST_F(PlanProgramTest, doubts_stand_beside_the_command) {
   write_file_atomically(run / "metrics.jsonl", std::string_view(""));
   const ProgramResult compared = plan({"--run", run});
   EXPECT_EQ(compared.exit_code, 0) << compared.errors;
-  EXPECT_THAT(compared.output, HasSubstr(doubt));
+  EXPECT_THAT(compared.output, ContainsRegex(doubt));
 }
 
 TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
-  expect_refused({},
-                 "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks "
-                 "64,1024.");
-  expect_refused({"--ranks", "8"},
-                 "how long an epoch is cannot be told (neither --samples nor --data is set). State "
-                 "one of them.");
-  expect_refused({"--ranks", "8", "--samples", "50000"}, "2 nodes cannot be predicted: the study was of one node");
-  expect_refused({"--run", folder_.path() / "none"}, "holds no training");
+  expect_refused({}, {"--ranks", "--run"});
+  expect_refused({"--ranks", "8"}, {"--samples", "--data"});
+  expect_refused({"--ranks", "8", "--samples", "50000"}, {"2 nodes"});
+  expect_refused({"--run", folder_.path() / "none"}, {"'" + (folder_.path() / "none").string() + "'", "summary.json"});
   write_file_atomically(folder_.path() / "study.json", "{}");
   const ProgramResult damaged = plan({"--ranks", "8", "--samples", "50000"});
   EXPECT_EQ(damaged.exit_code, 65);

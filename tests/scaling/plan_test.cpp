@@ -12,7 +12,6 @@
 namespace lockstep {
 namespace {
 
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t imagenet = 1'281'167;
@@ -72,18 +71,16 @@ TEST(Plan, it_is_told_as_a_table_and_as_what_to_ask_for) {
   EXPECT_THAT(table, HasSubstr(" ranks  nodes    batch  samples/s"));
   EXPECT_THAT(table, HasSubstr("\n     8      1      256 "));
   EXPECT_THAT(table, HasSubstr("\n  1024      1    32768 "));
-  EXPECT_THAT(plan_advice(plans[1]), HasSubstr("sbatch --nodes=1 --ntasks-per-node=1024 --time=00:"));
-  EXPECT_THAT(plan_advice(plans[1]),
-              HasSubstr("--signal=B:USR1@30 in a script of your own: two steps, and a checkpoint "
-                        "of 2.2 MB at 100 MB/s."));
+  expect_message(plan_advice(plans[1]),
+                 {"sbatch --nodes=1 --ntasks-per-node=1024 --time=00:", "--signal=B:USR1@30 ", "2.2 MB"});
 }
 
 TEST(Plan, buckets_that_would_help_are_named) {
   const MadeUpMachine slow{.latency_seconds = 2e-3, .bucket_bytes = {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 10}};
-  EXPECT_THAT(plan_advice(planned(slow, {{64, 1}, 32, imagenet, 0, 1})),
-              ::testing::StartsWith("buckets: --bucket-mib 4, which is predicted to shorten a step by "));
-  EXPECT_THAT(plan_advice(planned({.bytes_a_second = 1e9}, {{64, 1}, 32, imagenet, 0, 1})),
-              ::testing::StartsWith("buckets: the size of the study; no other is predicted to shorten a step by 1 %."));
+  expect_message(plan_advice(planned(slow, {{64, 1}, 32, imagenet, 0, 1})), {"--bucket-mib 4"});
+  const std::string keep = plan_advice(planned({.bytes_a_second = 1e9}, {{64, 1}, 32, imagenet, 0, 1}));
+  expect_message(keep, {"buckets: ", "1 %"});
+  EXPECT_THAT(keep, ::testing::Not(HasSubstr("--bucket-mib")));
 }
 
 TEST(Plan, what_a_study_cannot_tell_is_said) {
@@ -99,8 +96,7 @@ TEST(Plan, a_training_stands_beside_its_prediction) {
   const Study study = made_up_study({});
   const double rate = 8 * 32 / made_up_point({}, 8, 32).step_seconds[0];
   const std::string message = prediction_of(model_of(study), {"runs/r20", {{8, 1}, 32}, rate / 1.1});
-  EXPECT_THAT(message, HasSubstr(" on 8 ranks of 32 samples, "));
-  EXPECT_THAT(message, EndsWith(" measured. The prediction is off by +10.0 %."));
+  expect_message(message, {"runs/r20: ", "8 ranks", "32 samples", "+10.0 %"});
 }
 
 class PlanOfRun : public ::testing::Test {
@@ -130,16 +126,15 @@ TEST_F(PlanOfRun, one_of_something_else_is_refused) {
   write(R"(, "model": "resnet18", "precision": "fp32")");
   expect_message(refusal(), {name});
   write(R"(, "model": "resnet20", "precision": "bf16")");
-  EXPECT_THAT(refusal(), HasSubstr("trained with precision bf16, and the study is of fp32."));
-  const std::string silent =
-      name + " does not say yet how fast it is (samples_per_second in its summary.json). Wait for its first test.";
+  expect_message(refusal(), {name, "precision", "bf16", "fp32"});
   for (const char* const fields : {"", R"(, "samples_per_second": 0)", R"(, "samples_per_second": 10, "hosts": [])",
                                    R"(, "samples_per_second": 10, "hosts": {"n1": [0]}, "ranks": 1e300)",
                                    R"(, "samples_per_second": 10, "hosts": {"n1": [0]}, "ranks": 1.5)",
                                    R"(, "samples_per_second": 10, "hosts": {"n1": [0], "n2": [1]}, "ranks": 1)",
                                    R"(, "samples_per_second": "fast", "hosts": {"n1": [0]}, "ranks": 1)"}) {
     write(std::string(R"(, "model": "resnet20", "precision": "fp32", "global_batch": 32)") + fields);
-    EXPECT_EQ(refusal(), silent) << fields;
+    SCOPED_TRACE(fields);
+    expect_message(refusal(), {name, "samples_per_second"});
   }
 }
 

@@ -16,7 +16,9 @@
 namespace lockstep {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class ScalingStudyTest : public testing::Test {
  protected:
@@ -35,9 +37,9 @@ class ScalingStudyTest : public testing::Test {
 TEST_F(ScalingStudyTest, ranks_and_batches_are_measured_and_told) {
   const ProgramResult result = measure(3, {"--ranks", "1,2,3", "--repeats", "2", "--threads", "1"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples a rank; parts of a step in ms\n"));
-  EXPECT_THAT(result.output, HasSubstr("strong scaling, 6 samples a step; parts of a step in ms\n"));
-  EXPECT_THAT(result.output, HasSubstr("predicted for a step at 3 ranks"));
+  EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples "));
+  EXPECT_THAT(result.output, HasSubstr("strong scaling, 6 samples "));
+  EXPECT_THAT(result.output, HasSubstr("The prediction is off by "));
   const Study study = read_study(folder() / "study.json");
   ASSERT_EQ(study.points.size(), 5U);
   EXPECT_EQ(study.hosts.size(), 3U);
@@ -61,9 +63,9 @@ TEST_F(ScalingStudyTest, threads_buckets_and_precision_are_varied_alone) {
   const ProgramResult result = measure(2, {"--repeats", "2", "--threads", "1", "--sweep-threads", "2",
                                            "--sweep-bucket-mib", "1,4", "--sweep-precision", "bf16"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("at 2 ranks 2 threads a rank "));
-  EXPECT_THAT(result.output, HasSubstr("at 2 ranks buckets of 1 MiB "));
-  EXPECT_THAT(result.output, HasSubstr("at 2 ranks bf16 "));
+  EXPECT_THAT(result.output, HasSubstr("2 threads "));
+  EXPECT_THAT(result.output, HasSubstr("buckets of 1 MiB "));
+  EXPECT_THAT(result.output, HasSubstr("bf16 "));
   const Study study = read_study(folder() / "study.json");
   ASSERT_EQ(study.points.size(), 6U);
   for (const Sweep sweep : sweeps) EXPECT_EQ(points_of(study, sweep).size(), 2U);
@@ -80,17 +82,17 @@ TEST_F(ScalingStudyTest, each_global_batch_is_trained) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const Study study = read_study(folder() / "study.json");
   ASSERT_EQ(study.accuracies.size(), 2U);
-  EXPECT_EQ(study.accuracies[0].missing, "it does not divide among 2 ranks");
+  EXPECT_THAT(study.accuracies[0].missing, HasSubstr("2 ranks"));
   EXPECT_EQ(study.accuracies[1].accuracies.size(), 2U);
   EXPECT_THAT(result.errors + result.output, Not(HasSubstr("weights of this training will be lost")));
-  EXPECT_THAT(result.output, HasSubstr("accuracy with a step of 5 samples is not whole: it does not divide among 2"));
-  EXPECT_THAT(read_file(folder() / "report.html", 1 << 20), HasSubstr("Accuracy beside speed, after 1 epoch<"));
+  EXPECT_THAT(result.output, HasSubstr(study.accuracies[0].missing));
+  EXPECT_THAT(read_file(folder() / "report.html", 1 << 20), HasSubstr(" 1 epoch<"));
 }
 
 TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
   const ProgramResult many = measure(1, {"--ranks", "2"});
   EXPECT_EQ(many.exit_code, 2);
-  EXPECT_THAT(many.errors, HasSubstr("cannot measure 2 ranks in a job of 1 (--ranks). Start more, or name fewer.\n"));
+  EXPECT_THAT(many.errors, AllOf(HasSubstr("--ranks"), HasSubstr("2 ranks")));
   const ProgramResult nothing = measure(1, {"--accuracy-data", (root_.path() / "nothing").string()});
   EXPECT_NE(nothing.exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(folder() / "study.json"));
@@ -98,7 +100,7 @@ TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
   write_file_atomically(folder() / "study.json", std::string_view("{\"mine\": 1}\n"));
   const ProgramResult other = measure(1, {});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("exists and is no scaling study (it would be lost)."));
+  EXPECT_THAT(other.errors, HasSubstr("'" + (folder() / "study.json").string() + "'"));
 }
 
 TEST_F(ScalingStudyTest, an_earlier_study_is_kept) {
@@ -106,8 +108,7 @@ TEST_F(ScalingStudyTest, an_earlier_study_is_kept) {
   const std::string first = read_file(folder() / "study.json", 1 << 20);
   const ProgramResult again = measure(1, {"--repeats", "1", "--threads", "1"});
   ASSERT_EQ(again.exit_code, 0) << again.errors;
-  EXPECT_THAT(again.errors + again.output,
-              HasSubstr("the study that was there is kept in '" + (folder() / "set-aside-1").string() + "'"));
+  EXPECT_THAT(again.errors + again.output, HasSubstr("'" + (folder() / "set-aside-1").string() + "'"));
   EXPECT_EQ(read_file(folder() / "set-aside-1/study.json", 1 << 20), first);
   for (const char* name : {"study.csv", "report.html"}) {
     EXPECT_TRUE(std::filesystem::exists(folder() / "set-aside-1" / name)) << name;
@@ -120,7 +121,7 @@ TEST_F(ScalingStudyTest, two_do_not_write_into_one_folder) {
   const FolderLock other(folder(), "--output");
   const ProgramResult result = measure(1, {});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("'" + folder().string() + "' belongs to another run: "));
+  EXPECT_THAT(result.errors, HasSubstr("'" + folder().string() + "'"));
 }
 
 TEST_F(ScalingStudyTest, a_full_disk_costs_no_figures) {
@@ -129,9 +130,8 @@ TEST_F(ScalingStudyTest, a_full_disk_costs_no_figures) {
   const ProgramResult result = measure(1, {"--repeats", "2", "--threads", "1"});
   ::umount2(folder().c_str(), MNT_DETACH);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.errors, HasSubstr("No space left on device. Free some space there and run again. The study goes "
-                                       "on meanwhile.\n"));
-  EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples a rank; parts of a step in ms\n"));
+  EXPECT_THAT(result.errors, HasSubstr("No space left on device"));
+  EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples "));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ says() {
 }
 says 0 'data/quick_start.sh [CIFAR_FOLDER]' --help
 says 2 "unknown option '--fast'. See --help." --fast
-says 2 'one folder at most. See --help.' "$work" "$work"
-says 2 "'$work' holds no CIFAR-10 (data_batch_1.bin is not there)." "$work"
-says 2 "'' holds no CIFAR-10 (data_batch_1.bin is not there)." ''
+says 2 'one folder' "$work" "$work"
+says 2 "'$work' has no CIFAR-10: data_batch_1.bin" "$work"
+says 2 "'' has no CIFAR-10: data_batch_1.bin" ''
 echo passed

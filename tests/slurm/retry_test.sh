@@ -72,9 +72,9 @@ killed_rank() {
   expect_attempt 0 killed requeue
   expect_attempt 1 "done" stop
   [ "$(field 1 counted_retries)" = 1 ] || fail "a killed rank is not counted"
-  expect_log killed_rank "going on from '$output/checkpoints/step-"
+  expect_log killed_rank " from '$output/checkpoints/step-"
   expect_log killed_rank "cause killed"
-  expect_log killed_rank "next attempt 1 goes on from the checkpoint of step"
+  expect_log killed_rank "next attempt 1 resumes from the checkpoint of step"
 
   JOB_RETRY_COUNT=0 train no_retries 100000
   wait_for_checkpoint_after 0
@@ -82,7 +82,7 @@ killed_rank() {
   wait_for_end
   expect "ExitCode=1:0"
   expect_attempt 0 killed stop
-  expect_log no_retries "next not repeated: 0 of 0 counted retries are used up (JOB_RETRY_COUNT)"
+  expect_log no_retries "next no retry: 0 of 0 counted retries are used (JOB_RETRY_COUNT)"
 }
 
 # scancel is final, although the training ends with code 75, which is repeated otherwise.
@@ -109,7 +109,7 @@ stopped_for_good() {
   step=$(field 0 checkpoint_step)
   grep -q "stopped.*step $step\b" "$work/stopped_for_good.out" || fail "no checkpoint of the step it stopped at ($step)"
   "$scripts/stop_job" 999999 'no job; reboot' 2>"$work/stop_job.log" && fail "stop_job takes anything for a job"
-  grep -q "'no job; reboot' is no number of a job" "$work/stop_job.log" || fail "stop_job does not say what it refuses"
+  grep -q "'no job; reboot'" "$work/stop_job.log" || fail "stop_job does not say what it refuses"
   # One that waits is cancelled.
   submit waiting --nodes=3 --begin=now+1hour "$scripts/train_cifar.sbatch" "${options[@]}"
   "$scripts/stop_job" "$id" 2>"$work/stop_job.log" || fail "stop_job of one that waits"
@@ -206,7 +206,7 @@ first_node_fails_after_stop_job() {
   train stopped_and_lost 100000
   training=$id
   wait_for_checkpoint_after 0
-  wait_for 60 grep -q 'have arrived' "$work/roles_stopped.out" || fail "the roles do not begin"
+  wait_for 60 grep -q 'instances have joined' "$work/roles_stopped.out" || fail "the roles do not begin"
   cluster in n2 pkill -STOP train_cifar || fail "no train_cifar to stop on n2"
   "$scripts/stop_job" "$training" "$roles" || fail "stop_job"
   wait_for 20 test -e "$work/train_cifar-$training.stop" || fail "the request is not written down"
@@ -224,8 +224,8 @@ first_node_fails_after_stop_job() {
     expect_attempt 1 stopped_for_good stop
     [ "$(field 1 code)" = 75 ] || fail "the record has another code: $(cat "$attempts")"
   done
-  expect_log stopped_and_lost "It does not begin: stop_job ended this job for good. Submit it again: it goes on from its"
-  expect_log roles_stopped "It does not begin: stop_job ended this job for good."
+  expect_log stopped_and_lost "The attempt does not start: stop_job ended this job permanently."
+  expect_log roles_stopped "The attempt does not start: stop_job ended this job permanently."
 }
 # A node dies and is back before Slurm notices: the ranks that are left do.
 node_is_back_at_once() {

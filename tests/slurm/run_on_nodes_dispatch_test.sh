@@ -60,14 +60,14 @@ name=$(basename "$data")
 
 copies_what_is_missing() {
   dispatch 0
-  says "n1 got a copy of '$data'"
+  says "copied '$data' to n1"
   says "launched --hostfile"
   holds "$name"
   is_source "$there"
   local before
   before=$(stat -c %i "$there/train/manifest.json")
   dispatch 0
-  says "n1 has '$data' already: used as it is"
+  says "n1 already has '$data'"
   [ "$(stat -c %i "$there/train/manifest.json")" = "$before" ] || fail "a copy was replaced by the same"
 }
 
@@ -75,7 +75,9 @@ copies_what_is_missing() {
 moves_another_data_set_aside() {
   have "$work/other"
   dispatch 0
-  says "n1 got a copy of '$data'. What was there, another data set, is now '$data.set-aside-1'"
+  says "copied '$data' to n1. "
+  says "another data set"
+  says "'$data.set-aside-1'"
   is_source "$there"
   diff -r "$work/other" "$there.set-aside-1" >/dev/null || fail "the other data set is not what it was"
 }
@@ -85,20 +87,24 @@ moves_foreign_and_damaged_files_aside() {
   mkdir -p "$there/train"
   echo precious >"$there/notes"
   dispatch 0
-  says "What was there, no data set, is now '$data.set-aside-1'"
+  says "no data set"
+  says "'$data.set-aside-1'"
   [ "$(cat "$there.set-aside-1/notes")" = precious ] || fail "foreign files are gone"
   printf x >>"$(ls "$there"/train/*.h5 | head -1)"
   dispatch 0
-  says "What was there, a damaged data set, is now '$data.set-aside-2'"
+  says "a damaged data set"
+  says "'$data.set-aside-2'"
   rm -r "$there"
   ln -s "$work/other" "$there"
   dispatch 0
-  says "What was there, another data set, is now '$data.set-aside-3'"
+  says "another data set"
+  says "'$data.set-aside-3'"
   [ -L "$there.set-aside-3" ] && [ -d "$work/other/train" ] || fail "a link was followed"
   rm -r "$there"
   echo file >"$there"
   dispatch 0
-  says "What was there, no data set, is now '$data.set-aside-4'"
+  says "no data set"
+  says "'$data.set-aside-4'"
   [ "$(cat "$there.set-aside-4")" = file ] || fail "a foreign file is gone"
   is_source "$there"
   holds "$name" "$name".set-aside-{1,2,3,4}
@@ -114,7 +120,8 @@ replaces_an_interrupted_copy_and_nothing_else_of_that_name() {
   mkdir "$there.partial"
   echo precious >"$there.partial/notes"
   dispatch 0
-  says "n1: '$data.partial' is no copy of ours. It is now '$data.partial.set-aside-1'"
+  says "n1: '$data.partial' "
+  says "'$data.partial.set-aside-1'"
   [ "$(cat "$there.partial.set-aside-1/notes")" = precious ] || fail "foreign files are gone"
   holds "$name" "$name.partial.set-aside-1"
 }
@@ -124,17 +131,16 @@ refuses_what_it_cannot_check() {
   have "$data"
   before 'ulimit -n 8'  # of which the shell itself wants more
   dispatch 1
-  says "n1 does not answer (by '$work/agent')."
+  says "n1 does not answer (through '$work/agent')"
   before 'ulimit -n 12'
   dispatch 1
   says "cannot check '$data' on n1: "
-  says "Nothing was changed there."
   holds "$name"
   is_source "$there"
   mkdir "$work/empty"
   before "mount --bind $work/empty ${programs@Q}"
   dispatch 1
-  says "cannot check '$data' on n1: '$programs/make_shards' is not there. Nothing was changed there."
+  says "cannot check '$data' on n1: '$programs/make_shards' "
   holds "$name"
   rmdir "$work/empty"
 }
@@ -144,14 +150,14 @@ leaves_the_source_alone() {
   mount --bind "$work/node" "$work/disk"
   cp -r "$work/other" "$data"
   dispatch 0
-  says "n1 has '$data' already: used as it is"
+  says "n1 already has '$data'"
   holds "$name"
   # n1 reads something else in a file of the same file system.
   cp "$(ls "$data"/train/*.h5 | head -1)" "$work/damaged"
   printf x >>"$work/damaged"
   before "mount --bind $work/damaged \"\$(ls $work/disk/*/train/*.h5 | head -1)\""
   dispatch 1
-  says "'$data' on n1 is the source itself, on a shared file system, and is not what was verified here. Nothing was changed."
+  says "'$data' on n1 is the source itself"
   holds "$name"
   # Even its manifest is gone there.
   before "mount -t tmpfs tmpfs $work/disk/*/"
@@ -164,8 +170,8 @@ leaves_the_source_alone() {
 tells_when_there_is_no_room() {
   mount -t tmpfs -o size=64k tmpfs "$work/node"
   dispatch 1
-  says "no room for '$data' on n1: "
-  says "MB free. Nothing was changed there. Free some space and run again."
+  says "not enough space for '$data' on n1: "
+  says " MB free."
   holds
   umount "$work/node"
 }
@@ -175,7 +181,7 @@ removes_its_own_copy_when_it_does_not_come_whole() {
   have "$work/other"
   before 'ulimit -f 8'
   dispatch 1
-  says "'$data' did not come to n1 whole (see above). What was there is unchanged. Is there room?"
+  says "the copy of '$data' to n1 is incomplete"
   holds "$name"
   diff -r "$work/other" "$there" >/dev/null || fail "what was there is not what it was"
 }
@@ -187,12 +193,12 @@ waits_for_another_run() {
   flock "$there.partial/lockstep-dispatch" cat "$work/wait" &
   until ! flock -n "$there.partial/lockstep-dispatch" true; do sleep 0.05; done
   dispatch 0 &
-  until grep -qs "waiting: another run_on_nodes copies '$data' to n1" "$work/out"; do sleep 0.05; done
+  until grep -qs "waiting: another run_on_nodes is copying '$data' to n1" "$work/out"; do sleep 0.05; done
   have "$data"
   rm -r "$there.partial"
   : >"$work/wait"
   wait $! || exit 1
-  says "n1 has '$data' already: used as it is"
+  says "n1 already has '$data'"
   holds "$name"
 }
 
@@ -200,7 +206,7 @@ two_at_once_make_one_copy() {
   (cd "$work" && "$programs/run_on_nodes" --hostfile hosts --dispatch "$data" /bin/true >"$work/first" 2>&1) &
   dispatch 0
   wait $! || fail "the other run: $(cat "$work/first")"
-  [ "$(cat "$work/out" "$work/first" | grep -c "n1 got a copy of '$data'$")" = 1 ] || fail "$(cat "$work/first")"
+  [ "$(cat "$work/out" "$work/first" | grep -c "copied '$data' to n1$")" = 1 ] || fail "$(cat "$work/first")"
   holds "$name"
   is_source "$there"
 }
@@ -226,13 +232,14 @@ does_nothing_more_after_a_signal() {
 names_nodes_that_do_not_answer() {
   echo down >"$work/hosts"
   dispatch 1
-  says "down does not answer (by '$work/agent'). Is it up, and can it be reached without a password?"
+  says "down does not answer (through '$work/agent')"
   echo hangs >>"$work/hosts"
   local begin=$SECONDS
   nodes 0
   ((SECONDS - begin < 20)) || fail "the end took $((SECONDS - begin)) s"
-  says "hangs did not answer within 10 s. Processes of this run may still be there: LOCKSTEP_RUN="
-  says "down cannot be reached by '$work/agent'. Processes of this run may still be there"
+  says "hangs did not answer within 10 s. "
+  says "down cannot be reached by '$work/agent'. "
+  says "LOCKSTEP_RUN="
   echo "n1 slots=1" >"$work/hosts"
 }
 
@@ -242,20 +249,20 @@ reads_host_files_as_mpirun_does() {
     'n3 username=bob' >"$work/hosts"
   nodes 0
   [ "$(sort "$work/asked" | tr '\n' ' ')" = "ann@n2 bob@n3 root@n1 " ] || fail "asked: $(cat "$work/asked")"
-  refused() { # HOSTS SENTENCE
+  refused() { # HOSTS SUBJECT
     printf "$1" >"$work/hosts"
     nodes 2
     says "$2"
   }
-  refused 'n1 slots=1\r\n' "has Windows line endings (mpirun does not read them). Convert it: sed -i 's/\\r\$//'"
-  refused 'n\0001\n' "has zero bytes (it is no text)."
-  refused 'n1 user=root\n' "says 'user=root' (mpirun does not know this word). Write user@n1 slots=2"
-  refused 'n1\001\n' "lists \$'n1\\001', which is no name of a node."
-  refused 'n1\002\n' "lists \$'n1\\002', which is no name of a node."
-  refused 'n1\377\n' "lists \$'n1\\377', which is no name of a node."
-  refused '\357\273\277n1\n' "lists \$'\\357\\273\\277n1', which is no name of a node."
-  refused '%%s@n1\n' "lists '%s@n1', which is no name of a node."
-  refused '\055oProxyCommand=x@n1\n' "lists '-oProxyCommand=x@n1', which is no name of a node."
+  refused 'n1 slots=1\r\n' "sed -i 's/\\r\$//'"
+  refused 'n\0001\n' "zero bytes"
+  refused 'n1 user=root\n' "'user=root'"
+  refused 'n1\001\n' "\$'n1\\001'"
+  refused 'n1\002\n' "\$'n1\\002'"
+  refused 'n1\377\n' "\$'n1\\377'"
+  refused '\357\273\277n1\n' "\$'\\357\\273\\277n1'"
+  refused '%%s@n1\n' "'%s@n1'"
+  refused '\055oProxyCommand=x@n1\n' "'-oProxyCommand=x@n1'"
   echo "n1 slots=1" >"$work/hosts"
 }
 
@@ -264,14 +271,15 @@ reads_the_agent_as_mpirun_does() {
   nodes 0
   agent_is "/nowhere/rsh:"
   nodes 2
-  says "no program of '/nowhere/rsh:' is installed (it reaches the nodes). Set OMPI_MCA_plm_rsh_agent."
+  says "'/nowhere/rsh:'"
+  says "OMPI_MCA_plm_rsh_agent"
   agent_is "$work/agent"
 }
 
 refuses_logs_that_mpirun_would_take_for_options() {
   nodes 2 --logs "$work/logs:12:30"
-  says "'$work/logs:12:30' has one of the characters ':"
-  says "(--logs; mpirun's options begin there). Name another folder."
+  says "'$work/logs:12:30'"
+  says "--logs"
   [ ! -e "$work/logs:12:30" ] || fail "the folder was made"
 }
 
@@ -281,7 +289,8 @@ tells_when_mpirun_itself_fails() {
   sed -i 's/^echo launched.*/echo "quiet: $OMPI_MCA_orte_execute_quiet"; exit 132/' "$work/bin/mpirun"
   nodes 132
   says "quiet: 1"
-  says "run_on_nodes: mpirun ended with 132. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print"
+  says "run_on_nodes: mpirun ended with code 132. "
+  says "OMPI_MCA_orte_execute_quiet=0"
   OMPI_MCA_orte_execute_quiet=0 nodes 132
   says "quiet: 0"
   sed -i 's/exit 132$/exit 76/' "$work/bin/mpirun"
@@ -295,7 +304,7 @@ reaches_this_node_without_the_agent() {
   agent_is false
   printf 'localhost slots=1\n%s\n' "$HOSTNAME" >"$work/hosts"
   nodes 0 --dispatch "$data"
-  says "localhost has '$data' already: used as it is"
+  says "localhost already has '$data'"
   ! grep -qE 'reached|answer' "$work/out" || fail "it asks the agent"
   echo "n1 slots=1" >"$work/hosts"
   agent_is "$work/agent"

@@ -27,8 +27,8 @@ options=(--data "$data" --model lenet --global-batch 48 --threads 1)
 
 "${run[@]}" train_cifar "${options[@]}" --epochs 1 --output "$work/good" >"$work/good.out" 2>&1 || fail "the training"
 grep -q '"ranks": 3,' "$work/good/summary.json" || fail "not three ranks"
-expect_log good "n1 has '$data' already: used as it is"
-expect_log good "n2 got a copy of '$data'"
+expect_log good "n1 already has '$data'"
+expect_log good "copied '$data' to n2"
 [ "$(grep -rl 'model: lenet' "$work/logs" | wc -l)" = 1 ] || fail "rank 0 has no log of its own"
 
 # What is there and damaged is set aside; a signal leaves a checkpoint, and nothing behind on the nodes.
@@ -36,8 +36,10 @@ cluster in n3 sh -c "echo x >>\"\$(ls '$data'/train/*.h5 | head -1)\"" || fail "
 "${run[@]}" train_cifar "${options[@]}" --epochs 100000 --output "$work/killed" >"$work/killed.out" 2>&1 &
 script=$!
 wait_for 60 test -s "$work/killed/metrics.jsonl" || fail "the training to be killed wrote no metrics"
-expect_log killed "n2 has '$data' already: used as it is"
-expect_log killed "n3 got a copy of '$data'. What was there, a damaged data set, is now '$data.set-aside-1'"
+expect_log killed "n2 already has '$data'"
+expect_log killed "copied '$data' to n3. "
+expect_log killed "a damaged data set"
+expect_log killed "'$data.set-aside-1'"
 kill -TERM "$script"
 wait "$script"
 [ $? = 143 ] || fail "a kill is not told by the code"
@@ -52,16 +54,16 @@ done
 printf 'n1;reboot\n' >"$work/hosts"
 "${run[@]}" train_cifar >"$work/wrong.out" 2>&1
 [ $? = 2 ] || fail "a wrong list of nodes is not refused"
-expect_log wrong "lists 'n1;reboot', which is no name of a node."
+expect_log wrong "'n1;reboot'"
 printf 'n1 slots=-3\n' >"$work/hosts"
 "${run[@]}" train_cifar >"$work/wrong_slots.out" 2>&1
 [ $? = 2 ] || fail "a wrong number of slots is not refused"
-expect_log wrong_slots "says 'slots=-3' (slots are a whole number"
+expect_log wrong_slots "'slots=-3'"
 printf 'n1\n' >"$work/hosts"
 "$programs/run_on_nodes" --hostfile "$work/hosts" --logs "$work/hosts" train_cifar >"$work/wrong_logs.out" 2>&1
 [ $? = 2 ] || fail "logs where no folder can be are not refused"
-expect_log wrong_logs "cannot write into '$work/hosts' (--logs)."
+expect_log wrong_logs "'$work/hosts' (--logs)"
 "$programs/run_on_nodes" --hostfile /dev/zero train_cifar >"$work/device.out" 2>&1
 [ $? = 2 ] || fail "a device as a list of nodes is not refused"
-expect_log device "cannot read '/dev/zero' (a file that lists the nodes)."
+expect_log device "'/dev/zero'"
 echo "passed: a training over three nodes, dispatch and reuse of data, a kill"

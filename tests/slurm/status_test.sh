@@ -30,7 +30,7 @@ running() {
   local first=$id follower
   submit second --nodes=1 "$scripts/train_cifar.sbatch" "${options[@]}" --epochs 1 --output runs/running
   wait_for_end
-  expect_words "^state +not begun: its folder has another training \(job $first on n1 " 1
+  expect_words "^state +not begun.* \(job $first on n1 " 1
   refuse_words '^(step|speed) '
   id=$first
   status "$id" --follow >"$work/followed" 2>&1 &
@@ -51,7 +51,7 @@ requeued() {
   scontrol requeue "$id"
   expect_words '^job +[0-9]+ train_cifar: PENDING' 30
   expect_words '^ended +attempt 0, requeued: ' 20
-  expect_words '^state +stopped; the next attempt goes on$' 1
+  expect_words '^state +stopped' 1
   expect_words '^job +[0-9]+ train_cifar: RUNNING' 30
   expect_words '^state +starting' 1
   refuse_words '^(step|speed|time left) '
@@ -69,8 +69,8 @@ cancelled() {
   cluster in n1 pkill -KILL -f slurm_script || fail "no script to kill on n1"
   wait_for_end
   grep -q '"cause":"running"' < <(tail -n 1 "$work/train_cifar-$id.attempts.jsonl") || fail "the script wrote its last line"
-  expect_words '^ended +attempt 0, cancelled: the job was \(scancel\), before the attempt could write down' 1
-  expect_words '^state +(stopped|killed); the same command goes on$' 1
+  expect_words '^ended +attempt 0, cancelled: ' 1
+  expect_words '^state +(stopped|killed)' 1
 }
 
 array_task() {
@@ -78,9 +78,9 @@ array_task() {
   submit array --array=0-2 --ntasks-per-node=1 "$scripts/array.sbatch" sweep "${options[@]}" --epochs 100000
   local whole=$id
   expect_words "^task +${whole}_1: RUNNING$" 30
-  expect_words "^Name one of them: job_status ${whole}_TASK$" 1
+  expect_words " job_status ${whole}_TASK$" 1
   id=${whole}_1
-  expect_words "^job +${whole}_1 \(its files: [0-9]+\) array: RUNNING$" 1
+  expect_words "^job +${whole}_1 \([^)]*[0-9]+\) array: RUNNING$" 1
   expect_words '^step +[0-9]+ of ' 60
   id=$whole
   scancel "$id"

@@ -214,7 +214,7 @@ std::string html_plot(const Plot& plot) {
     return std::ranges::any_of(series.points, [](const PlotPoint& point) { return is_drawable(point); });
   });
   const std::string head = fmt::format("<figure>\n<figcaption>{}</figcaption>\n", escaped(plot.title));
-  if (!has_points) return head + "<p class=\"quiet\">Nothing was measured yet.</p>\n</figure>\n";
+  if (!has_points) return head + "<p class=\"quiet\">There are no measurements yet.</p>\n</figure>\n";
   const PlotFrame frame(plot);
   std::string svg = axes_svg(frame, plot) + marks_svg(frame, plot);
   for (const PlotSeries& series : plot.series) svg += series_svg(frame, series);

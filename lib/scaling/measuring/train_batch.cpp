@@ -25,9 +25,9 @@ Recipe short_recipe(const AccuracySettings& settings, const BatchAccuracy& batch
 void train_seed(const Communicator& world, const AccuracySettings& settings, BatchAccuracy& batch) {
   const std::int64_t samples = read_manifest(split_folder(settings.training.run.data, Split::train)).samples();
   if (batch.global_batch % world.size() != 0) {
-    batch.missing = fmt::format("it does not divide among {} ranks", world.size());
+    batch.missing = fmt::format("it is not divisible by {} ranks", world.size());
   } else if (batch.global_batch > samples) {
-    batch.missing = fmt::format("the data have {} samples", samples);
+    batch.missing = fmt::format("the data set has only {} samples", samples);
   } else {
     Session session{world, open_backend(settings.device)};
     session.plan_folder = settings.device.plan_folder;

@@ -146,8 +146,8 @@ Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
                match->rule.kind,
                code,
                {},
-               pattern.empty() ? fmt::format("a rule of yours names {}", match->matched)
-                               : fmt::format("your rule '{}' names the line '{}'", printable(pattern),
+               pattern.empty() ? fmt::format("your rule for {} matched", match->matched)
+                               : fmt::format("your rule '{}' matched the line '{}'", printable(pattern),
                                              printable(match->matched.substr(0, 200)))};
     if (facts.exit_report) finding.sentence += ": " + facts.exit_report->sentence;
     if (match->rule.next == NextNodes::others) finding.blamed = blamed_nodes(facts);

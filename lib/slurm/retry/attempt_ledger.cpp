@@ -18,7 +18,8 @@ AttemptsFile open_file(const AttemptPlace& place) {
   try {
     return {place.attempts_file, place.job};
   } catch (const Error& error) {
-    log::warning("{} (what earlier attempts of the job have used up is not known: each of them counts)", error.what());
+    log::warning("{} The retries of earlier attempts are unknown, so each earlier attempt counts as a retry.",
+                 error.what());
     return {"", place.job};
   }
 }
@@ -27,7 +28,7 @@ void add(AttemptsFile& file, const Attempt& attempt) {
   try {
     file.add(attempt);
   } catch (const Error& error) {
-    log::warning("{} (the record of attempt {} is lost)", error.what(), attempt.attempt);
+    log::warning("{} The record of attempt {} is lost.", error.what(), attempt.attempt);
   }
 }
 
@@ -102,7 +103,7 @@ Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryP
 
 std::string describe_beginning(const AttemptPlace& place, const std::optional<std::int64_t>& step) {
   return fmt::format("attempt {} of job {}, on {}{}", place.attempt, place.job, fmt::join(place.nodes, ", "),
-                     step ? fmt::format(": there is a checkpoint of step {}", *step) : "");
+                     step ? fmt::format(". The newest checkpoint is of step {}", *step) : "");
 }
 
 }  // namespace
@@ -129,7 +130,7 @@ AttemptStart begin_attempt(const AttemptPlace& place, const RetryPolicy& policy,
   if (place.attempt > 0 && newest && newest->written >= first_started) beginning.resume = Resume::newest;
   beginning.refusal = why_not_begin(place.attempt, stop_request, settled, policy);
   if (beginning.refusal) {
-    beginning.sentence += fmt::format(". It does not begin: {}", beginning.refusal->why);
+    beginning.sentence += fmt::format(". The attempt does not start: {}", beginning.refusal->why);
     attempt.cause = beginning.refusal->cause;
     attempt.kind = RetryKind::permanent;
     attempt.code = beginning.refusal->code;

@@ -17,7 +17,7 @@ constexpr std::int64_t most = std::int64_t{1} << 53;  // largest number in the f
 
 // Throws std::exception if the value is not a valid whole number.
 std::int64_t whole_number(const nlohmann::json& value) {
-  if (!value.is_number_unsigned() || value > most) throw Error("no whole number");
+  if (!value.is_number_unsigned() || value > most) throw Error("not a whole number");
   return value.get<std::int64_t>();
 }
 std::optional<std::int64_t> number_or_null(const nlohmann::json& value) {
@@ -28,7 +28,7 @@ std::vector<std::string> node_names(const nlohmann::json& values) {
   std::vector<std::string> names;
   for (const nlohmann::json& value : values) {
     names.push_back(value.get<std::string>());
-    if (expand_node_list(names.back()) != std::vector{names.back()}) throw Error("no name of a node");
+    if (expand_node_list(names.back()) != std::vector{names.back()}) throw Error("not a node name");
   }
   return names;
 }
@@ -36,7 +36,7 @@ std::vector<std::string> node_names(const nlohmann::json& values) {
 template <typename Choices>
 auto value_of(const Choices& choices, const nlohmann::json& name) {
   const auto* const choice = find_choice(choices, name.get<std::string>());
-  if (choice == nullptr) throw Error("no name of ours");
+  if (choice == nullptr) throw Error("an unknown name");
   return choice->value;
 }
 

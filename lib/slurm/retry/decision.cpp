@@ -29,20 +29,20 @@ std::string join(const std::vector<std::string>& names) { return fmt::format("{}
 // Returns why the allowed nodes cannot run another attempt; empty if they can.
 std::string why_no_nodes(const AttemptConditions& prospects, const std::vector<std::string>& avoided) {
   for (const std::string& node : prospects.nodes_required) {
-    if (contains(avoided, node)) return fmt::format("--nodelist asks for {}", node);
+    if (contains(avoided, node)) return fmt::format("--nodelist requests {}", node);
   }
   if (prospects.nodes_of_partition.empty()) return "";
   const auto left = std::ranges::count_if(prospects.nodes_of_partition,
                                           [&](const std::string& node) { return !contains(avoided, node); });
   if (left >= prospects.nodes_wanted) return "";
-  return fmt::format("its partition has {} other nodes, and it wants {}", left, prospects.nodes_wanted);
+  return fmt::format("its partition has {} other nodes, and the job needs {}", left, prospects.nodes_wanted);
 }
 
 std::string going_on(const AttemptConditions& prospects) {
   return prospects.step_after
-             ? fmt::format("attempt {} goes on from the checkpoint of step {}", prospects.attempt + 1,
+             ? fmt::format("attempt {} resumes from the checkpoint of step {}", prospects.attempt + 1,
                            *prospects.step_after)
-             : fmt::format("attempt {} begins anew, for there is no checkpoint", prospects.attempt + 1);
+             : fmt::format("attempt {} starts from scratch, because no checkpoint exists", prospects.attempt + 1);
 }
 
 bool has_progress(const AttemptConditions& prospects) {
@@ -60,9 +60,9 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   decision.avoided = prospects.nodes_avoided;
   if (finding.kind == RetryKind::none) return decision;
   if (finding.kind == RetryKind::permanent) {
-    decision.sentence = "not repeated: it would end the same way";
+    decision.sentence = "no retry: another attempt would fail in the same way";
     if (finding.cause == Cause::stopped_for_good || finding.cause == Cause::cancelled) {
-      decision.sentence = "not repeated: somebody ended it";
+      decision.sentence = "no retry: a user ended the job";
     }
     return decision;
   }
@@ -70,12 +70,12 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   decision.counted = finding.kind == RetryKind::unknown || fruitless;
   if (decision.counted && history.counted_retries >= policy.retry_count) {
     decision.sentence = fmt::format(
-        "not repeated: {} of {} counted retries are used up (JOB_RETRY_COUNT){}", history.counted_retries,
-        policy.retry_count, fruitless ? ". This one would be counted, for the attempt left no newer checkpoint" : "");
+        "no retry: {} of {} counted retries are used (JOB_RETRY_COUNT){}", history.counted_retries, policy.retry_count,
+        fruitless ? ". This retry would count, because the attempt left no newer checkpoint" : "");
     return decision;
   }
   if (prospects.attempt + 1 >= policy.attempt_limit) {
-    decision.sentence = fmt::format("not repeated: attempt {} was the last of {} (LOCKSTEP_ATTEMPT_LIMIT)",
+    decision.sentence = fmt::format("no retry: attempt {} was the last of {} (LOCKSTEP_ATTEMPT_LIMIT)",
                                     prospects.attempt, policy.attempt_limit);
     return decision;
   }
@@ -83,13 +83,14 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   ++(decision.counted ? decision.counted_retries : decision.transient_retries);
   decision.sentence = going_on(prospects);
   if (decision.counted) {
-    decision.sentence += fmt::format(", counted: {} of {}{}", decision.counted_retries, policy.retry_count,
-                                     fruitless ? ", for there is no newer checkpoint than before" : "");
+    decision.sentence += fmt::format(", as counted retry {} of {}{}", decision.counted_retries, policy.retry_count,
+                                     fruitless ? " (no newer checkpoint than before)" : "");
   }
   if (finding.kind == RetryKind::transient_conflict) {
     decision.delay_seconds =
         shortest_delay + static_cast<std::int64_t>(chance * static_cast<double>(longest_delay - shortest_delay + 1));
-    decision.sentence += fmt::format(", in {}", format_duration(static_cast<double>(decision.delay_seconds)));
+    decision.sentence +=
+        fmt::format(", after a delay of {}", format_duration(static_cast<double>(decision.delay_seconds)));
   }
   if (finding.blamed.empty()) return decision;
   decision.excluded = united(history.excluded, finding.blamed);
@@ -99,7 +100,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   if (why.empty()) return decision;
   decision.action = RetryAction::hold;
   decision.sentence = fmt::format(
-      "held: without {} the job cannot run ({}). Release it when the node is repaired (scontrol release), or cancel it",
+      "held: the job cannot run without {} ({}). Release the job after the repair (scontrol release), or cancel it",
       join(finding.blamed), why);
   decision.excluded = history.excluded;
   decision.avoided = prospects.nodes_avoided;
@@ -110,15 +111,15 @@ std::optional<Refusal> why_not_begin(std::int64_t attempt, StopRequest stop_requ
                                      const RetryPolicy& policy) {
   if (stop_request == StopRequest::for_good) {
     return Refusal{Cause::stopped_for_good, static_cast<int>(Failure::stopped_early),
-                   "stop_job ended this job for good. Submit it again: it goes on from its checkpoint"};
+                   "stop_job ended this job permanently. If you submit it again, it resumes from its checkpoint"};
   }
   if (attempt >= policy.attempt_limit) {
     return Refusal{
         Cause::too_many_attempts, 1,
-        fmt::format("{} attempts are all that a job may have (LOCKSTEP_ATTEMPT_LIMIT)", policy.attempt_limit)};
+        fmt::format("the job has used all of its {} attempts (LOCKSTEP_ATTEMPT_LIMIT)", policy.attempt_limit)};
   }
   if (before.action == RetryAction::stop) {
-    return Refusal{Cause::too_many_attempts, 1, "the attempt before is " + before.sentence};
+    return Refusal{Cause::too_many_attempts, 1, "the previous attempt allows " + before.sentence};
   }
   return std::nullopt;
 }

@@ -119,14 +119,14 @@ bool has_back_reference(std::string_view pattern) {
 // The error message; empty if the pattern is valid and fast to match.
 std::string mistake_in(const std::string& pattern) {
   if (pattern.size() > longest_pattern) {
-    return fmt::format("the pattern has {} bytes, and may have {}", pattern.size(), longest_pattern);
+    return fmt::format("the pattern has {} bytes, more than the limit of {}", pattern.size(), longest_pattern);
   }
-  if (has_back_reference(pattern)) return "a pattern has no back references (\\1)";
+  if (has_back_reference(pattern)) return "back references (\\1) are not supported";
   if (PlaceCount(pattern).places() > max_places) {
-    return fmt::format("the repetitions of '{}' come to more than {} characters", printable(pattern), max_places);
+    return fmt::format("the repetitions of '{}' expand to more than {} characters", printable(pattern), max_places);
   }
   const std::string mistake = Pattern(pattern).mistake();
-  return mistake.empty() ? "" : fmt::format("'{}' is no pattern: {}", printable(pattern), mistake);
+  return mistake.empty() ? "" : fmt::format("'{}' is not a valid pattern: {}", printable(pattern), mistake);
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -155,7 +155,8 @@ std::string read_rule(std::string_view line, RetryRule& rule) {
   const std::string_view kind = take_word(line);
   const auto* const choice = find_choice(retry_kinds, kind);
   if (choice == nullptr || choice->value == RetryKind::none) {
-    return fmt::format("'{}' is no kind. Known: transient, transient_conflict, unknown, permanent", printable(kind));
+    return fmt::format("'{}' is not a kind of failure. Known: transient, transient_conflict, unknown, permanent",
+                       printable(kind));
   }
   rule.kind = choice->value;
   std::string_view what = take_word(line);
@@ -168,7 +169,7 @@ std::string read_rule(std::string_view line, RetryRule& rule) {
     rule.code = parse_number(line, codes);
     return rule.code ? "" : not_a_number_message(line, codes);
   }
-  if (what != "log" || line.empty()) return fmt::format("a rule is {}", grammar);
+  if (what != "log" || line.empty()) return fmt::format("a rule has the form {}", grammar);
   rule.pattern = line;
   return mistake_in(rule.pattern);
 }
@@ -191,9 +192,10 @@ RetryRules parse_retry_rules(std::string_view text, const std::filesystem::path&
     if (line.empty() || line.starts_with('#')) continue;
     RetryRule rule;
     const std::string mistake =
-        rules.size() == max_rules ? fmt::format("there may be {} rules", max_rules) : read_rule(line, rule);
-    require(mistake.empty(), Failure::usage, "line {} of '{}': {} (LOCKSTEP_RETRY_RULES). Correct it.", number,
-            file.string(), mistake);
+        rules.size() == max_rules ? fmt::format("there are more than {} rules", max_rules) : read_rule(line, rule);
+    require(mistake.empty(), Failure::usage,
+            "line {} of '{}' (LOCKSTEP_RETRY_RULES) is not valid: {}. Correct the line.", number, file.string(),
+            mistake);
     rules.push_back(std::move(rule));
   }
   return rules;

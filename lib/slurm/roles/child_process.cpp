@@ -30,7 +30,7 @@ constexpr std::size_t longest_line = 16384;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   ::execvp(pointers[0], pointers.data());
-  const std::string sentence = fmt::format("cannot start {}: {}.\n", words[0], system_error_message(errno));
+  const std::string sentence = fmt::format("cannot start '{}': {}.\n", words[0], system_error_message(errno));
   [[maybe_unused]] const ssize_t said = ::write(STDERR_FILENO, sentence.data(), sentence.size());
   ::_exit(127);
 }
@@ -39,7 +39,7 @@ constexpr std::size_t longest_line = 16384;
 
 ChildProcess::Pipe ChildProcess::make_pipe() {
   std::array<int, 2> ends{};
-  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot make a pipe: {}. Start fewer instances?",
+  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot create a pipe: {}. Start fewer instances.",
           system_error_message(errno));
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
@@ -51,7 +51,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
                            Pipe output, Pipe input)
     : output_(std::move(output.end)), process_(::fork()) {
-  require(process_ >= 0, Failure::other, "cannot start {}: {}. Start fewer instances?", words.at(0),
+  require(process_ >= 0, Failure::other, "cannot start '{}': {}. Start fewer instances.", words.at(0),
           system_error_message(errno));
   if (process_ == 0) {
     ::dup2(input.end, STDIN_FILENO);

@@ -81,20 +81,20 @@ Json cluster_json(const Cluster& cluster) {
 // Returns a required field of an object.
 const Json& field(const Json& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
-  require(object.is_object() && found != object.end(), Failure::bad_data, "it has no '{}'", name);
+  require(object.is_object() && found != object.end(), Failure::bad_data, "the field '{}' is missing", name);
   return *found;
 }
 std::string text(const Json& object, const char* name) {
   const Json& value = field(object, name);
-  require(value.is_string(), Failure::bad_data, "its '{}' is no text", name);
+  require(value.is_string(), Failure::bad_data, "the field '{}' is not a string", name);
   std::string read = value.get<std::string>();
-  require(read.find('\0') == std::string::npos, Failure::bad_data, "its '{}' has a zero byte", name);
+  require(read.find('\0') == std::string::npos, Failure::bad_data, "the field '{}' has a zero byte", name);
   return read;
 }
 std::int64_t count(const Json& object, const char* name) {
   const Json& value = field(object, name);
   const bool is_count = value.is_number_unsigned() && value.get<std::uint64_t>() < std::uint64_t{1} << 62;
-  require(is_count, Failure::bad_data, "its '{}' is no count", name);
+  require(is_count, Failure::bad_data, "the field '{}' is not a count", name);
   return value.get<std::int64_t>();
 }
 
@@ -105,10 +105,10 @@ std::map<std::string, std::vector<int>> ports_in(const Json& object,
   for (const auto& [label, wanted] : reserved) {
     const Json& list = field(labels, label.c_str());
     require(list.is_array() && list.size() == static_cast<std::size_t>(wanted), Failure::bad_data,
-            "its ports '{}' are no list of {}", label, wanted);
+            "the ports '{}' are not a list of {} ports", label, wanted);
     for (const Json& port : list) {
       const bool is_port = port.is_number_unsigned() && port.get<std::uint64_t>() - 1 < max_port;
-      require(is_port, Failure::bad_data, "its ports '{}' are no numbers from 1 to {}", label, max_port);
+      require(is_port, Failure::bad_data, "the ports '{}' are not numbers from 1 to {}", label, max_port);
       ports[label].push_back(port.get<int>());
     }
   }
@@ -116,7 +116,7 @@ std::map<std::string, std::vector<int>> ports_in(const Json& object,
 }
 
 Cluster cluster_in(const Json& content) {
-  require(count(content, "format") == 1, Failure::bad_data, "it has no 'format' of 1");
+  require(count(content, "format") == 1, Failure::bad_data, "the field 'format' is not 1");
   Cluster cluster;
   const Json& job = field(content, "job");
   cluster.job = {count(job, "id"), text(job, "name"), text(job, "user"), text(job, "partition")};
@@ -126,12 +126,12 @@ Cluster cluster_in(const Json& content) {
   cluster.instances = instances_of(cluster.roles);
   const Json& list = field(content, "instances");
   require(list.is_array() && list.size() == cluster.instances.size(), Failure::bad_data,
-          "its 'instances' are not those of its roles");
+          "the field 'instances' does not match 'roles'");
   for (std::size_t place = 0; place < list.size(); ++place) {
     ClusterInstance& one = cluster.instances[place];
     const bool is_it =
         text(list[place], "role") == cluster.roles[one.role].name && count(list[place], "instance") == one.instance;
-    require(is_it, Failure::bad_data, "its 'instances' are not in the order of its roles");
+    require(is_it, Failure::bad_data, "the field 'instances' is not in the order of 'roles'");
     read_location(list[place], reserved_ports(cluster.roles, one.role, one.instance), one);
   }
   return cluster;
@@ -143,8 +143,8 @@ void read_location(const nlohmann::json& object, const std::map<std::string, std
                    ClusterInstance& one) {
   one.host = text(object, "host");
   one.address = text(object, "address");
-  require(is_host(one.host), Failure::bad_data, "its 'host' is no name of a host");
-  require(is_address(one.address), Failure::bad_data, "its 'address' is no address");
+  require(is_host(one.host), Failure::bad_data, "the field 'host' is not a host name");
+  require(is_address(one.address), Failure::bad_data, "the field 'address' is not an IP address");
   one.ports = ports_in(object, reserved);
 }
 
@@ -207,9 +207,9 @@ Cluster parse_cluster(const std::string& text, const std::string& name) {
   } catch (const Error& error) {
     std::string_view what = error.what();
     if (what.ends_with('.')) what.remove_suffix(1);
-    throw Error(Failure::bad_data, fmt::format("'{}' does not say who runs where in a job: {}. run_roles writes such "
-                                               "files; name another.",
-                                               printable(name), what));
+    throw Error(Failure::bad_data,
+                fmt::format("'{}' is not a valid cluster file: {}. Choose a file that run_roles wrote.",
+                            printable(name), what));
   }
 }
 

@@ -37,14 +37,14 @@ JobEnd failed_by(const Role& role, const InstanceEnd& end, const Tally& tally) {
   const std::string whose =
       tally.failed == 1
           ? describe_end(role, end)
-          : fmt::format("first {}, at last {}", describe_end(role, *tally.first_failed), describe_end(role, end));
-  return {end.code, fmt::format("role '{}' has failed: {} of its {} instances did (min_failed_instances {}), {}.",
+          : fmt::format("first {}, last {}", describe_end(role, *tally.first_failed), describe_end(role, end));
+  return {end.code, fmt::format("role '{}' failed: {} of its {} instances failed (min_failed_instances {}), {}.",
                                 role.name, tally.failed, role.instances, role.min_failed_instances, whose)};
 }
 
 JobEnd done_by(const Role& role, const Tally& tally) {
-  return {0, fmt::format("role '{}' has succeeded: {} of its {} instances did (min_succeeded_instances {}).", role.name,
-                         tally.succeeded, role.instances, role.min_succeeded_instances)};
+  return {0, fmt::format("role '{}' succeeded: {} of its {} instances succeeded (min_succeeded_instances {}).",
+                         role.name, tally.succeeded, role.instances, role.min_succeeded_instances)};
 }
 
 std::int64_t instances_of(const std::vector<Role>& roles) {
@@ -75,13 +75,11 @@ std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<
   }
   if (static_cast<std::int64_t>(ends.size()) < instances_of(roles)) return std::nullopt;
   if (all.stopped > 0) {
-    return JobEnd{stopped_early,
-                  fmt::format("stopped early, as a signal asked: {} stopped, {} had succeeded and {} failed.",
-                              counted(all.stopped, "instance"), all.succeeded, all.failed)};
+    return JobEnd{stopped_early, fmt::format("a signal stopped the job early: {} stopped, {} succeeded and {} failed.",
+                                             counted(all.stopped, "instance"), all.succeeded, all.failed)};
   }
-  return JobEnd{0,
-                fmt::format("all instances have ended: {} succeeded and {} failed, which no role's policy decides by.",
-                            all.succeeded, all.failed)};
+  return JobEnd{0, fmt::format("all instances ended: {} succeeded and {} failed. No role's policy decided the result.",
+                               all.succeeded, all.failed)};
 }
 
 }  // namespace lockstep

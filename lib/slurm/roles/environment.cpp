@@ -38,10 +38,10 @@ class EnvironmentMaker {
  private:
   void set(const std::string& name, const std::string& value) {
     const auto [known, is_new] = environment_.emplace(name, value);
-    require(
-        is_new || known->second == value, Failure::usage,
-        "the variable {} would have two values ('{}' and '{}': names of two roles run together). Rename one of them.",
-        name, printable(known->second), printable(value));
+    require(is_new || known->second == value, Failure::usage,
+            "the variable '{}' would have two values, '{}' and '{}', because of similar role names. Rename one of the "
+            "roles.",
+            name, printable(known->second), printable(value));
   }
   void set(const std::string& name, std::int64_t value) { set(name, fmt::format("{}", value)); }
 
@@ -143,7 +143,7 @@ Environment environment_of(const Cluster& cluster, std::size_t place) {
 Environment interface_environment(const std::string& interface, const std::vector<std::string>& known,
                                   const std::string& host) {
   require(std::ranges::find(known, interface) != known.end(), Failure::usage,
-          "{} has no network interface '{}' (LOCKSTEP_INTERFACE: MPI and NCCL could not talk). It has: {}.", host,
+          "{} has no network interface '{}' (LOCKSTEP_INTERFACE) for MPI and NCCL. Choose one of: {}.", host,
           printable(interface), joined(known, [](const std::string& name) { return printable(name); }));
   // NCCL treats a name as a prefix unless '=' precedes it.
   return {{"OMPI_MCA_btl_tcp_if_include", interface},

@@ -23,10 +23,7 @@ constexpr int first_port = 15000;
 constexpr int last_port = 32000;
 
 Error no_supervisor(const std::string& what) {
-  return {Failure::out_of_step,
-          fmt::format("this task cannot become an instance: {} (run_roles waits for all of them). Its "
-                      "own words say more.",
-                      what)};
+  return {Failure::out_of_step, fmt::format("this task cannot join the job: {}. See the messages of run_roles.", what)};
 }
 
 std::unique_ptr<SealedSocket> connect_to_rendezvous(const RendezvousAddress& point,
@@ -40,8 +37,8 @@ std::unique_ptr<SealedSocket> connect_to_rendezvous(const RendezvousAddress& poi
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  throw no_supervisor(fmt::format("the job's run_roles does not answer at port {} of {}", point.port,
-                                  fmt::join(point.addresses, ", ")));
+  throw no_supervisor(
+      fmt::format("run_roles does not answer at port {} of {}", point.port, fmt::join(point.addresses, ", ")));
 }
 
 std::string wait_for_line(SealedSocket& socket) {
@@ -49,8 +46,8 @@ std::string wait_for_line(SealedSocket& socket) {
     const std::vector<std::string> lines = socket.receive();
     if (!lines.empty()) return lines.front();
     if (socket.state() == SealedSocket::State::forged)
-      throw no_supervisor("what run_roles sent was changed on its way");
-    if (socket.state() != SealedSocket::State::open) throw no_supervisor("run_roles has given up");
+      throw no_supervisor("a message of run_roles was changed on the network");
+    if (socket.state() != SealedSocket::State::open) throw no_supervisor("run_roles closed the connection");
     pollfd wait{socket.handle(), POLLIN, 0};
     ::poll(&wait, 1, 1000);
   }
@@ -62,11 +59,10 @@ std::string own_address(const std::string& interface) {
     return addresses.empty() ? "127.0.0.1" : addresses.front();
   }
   std::string address = address_of_interface(interface);
-  require(
-      !address.empty(), Failure::usage,
-      "the network interface '{}' has no IPv4 address here (LOCKSTEP_INTERFACE: instances would not find each other). "
-      "Name another.",
-      printable(interface));
+  require(!address.empty(), Failure::usage,
+          "the network interface '{}' (LOCKSTEP_INTERFACE) has no IPv4 address on this node, so instances cannot find "
+          "each other. Choose another interface.",
+          printable(interface));
   return address;
 }
 
@@ -104,15 +100,16 @@ JoinedTask join_rendezvous(const RendezvousAddress& point, const JoiningTask& ta
   const std::unique_ptr<SealedSocket> socket = connect_to_rendezvous(point, task.patience);
   socket->send(join_request_text({point.step, static_cast<std::size_t>(task.rank), task.slurm_step}));
   const std::optional<PortReservation> reservation = parse_reservation(wait_for_line(*socket));
-  if (!reservation) throw no_supervisor("run_roles said something else than expected");
+  if (!reservation) throw no_supervisor("run_roles sent an unexpected message");
   ClusterInstance one;
   one.host = task.host;
   one.address = own_address(task.interface);
   std::vector<Descriptor> held;
   one.ports = hold_ports(reservation->ports, held);
   socket->send(location_text(one));
-  JoinedTask arrived{parse_cluster(wait_for_line(*socket), "what run_roles said"), reservation->place};
-  if (arrived.place >= arrived.cluster.instances.size()) throw no_supervisor("it is none of the job's");
+  JoinedTask arrived{parse_cluster(wait_for_line(*socket), "the message of run_roles"), reservation->place};
+  if (arrived.place >= arrived.cluster.instances.size())
+    throw no_supervisor("run_roles assigned an instance that the job does not have");
   return arrived;
 }
 

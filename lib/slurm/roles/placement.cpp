@@ -21,7 +21,7 @@ constexpr NumberRange<std::int64_t> counts{1, 1 << 20};
 std::vector<std::int64_t> expand_counts(std::string_view text) {
   const auto refusal = [text] {
     return Error(Failure::bad_data,
-                 fmt::format("'{}' are no numbers of tasks as Slurm writes them (2(x3),1)", printable(text)));
+                 fmt::format("'{}' is not a Slurm list of task counts, such as 2(x3),1.", printable(text)));
   };
   std::vector<std::int64_t> expanded;
   for (std::string_view rest = text; !rest.empty();) {
@@ -86,8 +86,8 @@ std::vector<std::string> task_nodes(std::string_view node_list, std::string_view
   const std::vector<std::string> nodes = expand_node_list(node_list);
   const std::vector<std::int64_t> counts_of = expand_counts(tasks_per_node);
   require(!nodes.empty() && nodes.size() == counts_of.size(), Failure::bad_data,
-          "Slurm names {} nodes and the tasks of {} (SLURM_JOB_NODELIST '{}', SLURM_TASKS_PER_NODE '{}')", nodes.size(),
-          counts_of.size(), printable(node_list), printable(tasks_per_node));
+          "Slurm lists {} nodes, but the tasks of {} nodes (SLURM_JOB_NODELIST '{}', SLURM_TASKS_PER_NODE '{}').",
+          nodes.size(), counts_of.size(), printable(node_list), printable(tasks_per_node));
   std::vector<std::string> tasks;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     // Tasks beyond max_instances are never used.
@@ -100,11 +100,10 @@ std::vector<std::string> task_nodes(std::string_view node_list, std::string_view
 
 std::vector<InstanceSlot> place_instances(const std::vector<Role>& roles,
                                           const std::vector<SlurmJob::Component>& components) {
-  require(
-      components.size() == 1 || components.size() == roles.size(), Failure::usage,
-      "the job has {} components and {} roles (each role runs on the component in its place). Submit it with one for "
-      "each role, or with one in all.",
-      components.size(), roles.size());
+  require(components.size() == 1 || components.size() == roles.size(), Failure::usage,
+          "the job has {} components, but {} roles. Each role runs on the component with its number. Submit the job "
+          "with one component per role, or with one component.",
+          components.size(), roles.size());
   std::vector<InstanceSlot> slots;
   std::vector<std::string> nodes;
   std::size_t next = 0;
@@ -115,11 +114,9 @@ std::vector<InstanceSlot> place_instances(const std::vector<Role>& roles,
       next = 0;
     }
     const auto wanted = static_cast<std::size_t>(roles[role].instances);
-    require(
-        next + wanted <= nodes.size(), Failure::usage,
-        "role '{}' has {} instances, and Slurm has given the job {} tasks for them (each is a task). Submit it with "
-        "--ntasks={}.",
-        roles[role].name, wanted, nodes.size() - next, next + wanted);
+    require(next + wanted <= nodes.size(), Failure::usage,
+            "role '{}' has {} instances, but Slurm allocated only {} tasks for them. Submit the job with --ntasks={}.",
+            roles[role].name, wanted, nodes.size() - next, next + wanted);
     for (std::size_t one = 0; one < wanted; ++one) slots.push_back({component, nodes[next++]});
   }
   return slots;

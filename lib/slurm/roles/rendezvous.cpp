@@ -50,7 +50,7 @@ Rendezvous::Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps)
       has_joined_(instances_.size()),
       slurm_steps_(steps_.size()) {
   require(handshakes_->is_open() && !addresses_.empty(), Failure::other,
-          "this node gives no port to listen at (instances connect there). Has it a network?");
+          "this node provides no port, so instances cannot connect. Check the network of the node.");
 }
 
 RendezvousAddress Rendezvous::point_of(std::size_t step) const {

@@ -21,10 +21,11 @@ constexpr std::int64_t max_memory_mb = std::int64_t{1} << 40;
 class RoleCheck {
  public:
   explicit RoleCheck(const Role& role) : role_(role) {
-    require(is_role_name(role.name), Failure::usage,
-            "'{}' cannot be the name of a role (it becomes part of variables' names). Use a letter or _, then letters, "
-            "digits and _, at most {} in all.",
-            printable(role.name), max_name_bytes);
+    require(
+        is_role_name(role.name), Failure::usage,
+        "'{0}' is not a valid role name, because it becomes part of variable names. Use at most {1} letters, digits "
+        "and '_', with no digit first.",
+        printable(role.name), max_name_bytes);
   }
 
   void run() const {
@@ -35,7 +36,8 @@ class RoleCheck {
     check_threshold("min_failed_instances", role_.min_failed_instances);
     check_threshold("min_succeeded_instances", role_.min_succeeded_instances);
     if (!role_.world.empty() && !is_role_name(role_.world)) {
-      refuse(fmt::format("cannot have a world of the name '{}'. Name it as a role", printable(role_.world)));
+      refuse(fmt::format("has the world '{}', which is not a valid name. Use the rules for role names",
+                         printable(role_.world)));
     }
     check_command();
     check_ports();
@@ -47,32 +49,35 @@ class RoleCheck {
   }
 
   void check_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most) const {
-    if (value < least || value > most) refuse(fmt::format("has {} {}. Use {} to {}", name, value, least, most));
+    if (value < least || value > most)
+      refuse(fmt::format("has the value {1} for '{0}'. Use {2} to {3}", name, value, least, most));
   }
 
   void check_threshold(const char* name, std::int64_t value) const {
     if (value == never) return;
     if (value >= 1 && value <= role_.instances) return;
-    refuse(fmt::format("has {} {} (it can never be reached). Use 1 to {}, its instances, or {}, which means never",
-                       name, value, role_.instances, never));
+    refuse(fmt::format(
+        "has the value {1} for '{0}', which it cannot reach. Use 1 to {2} (its instances), or {3} for never", name,
+        value, role_.instances, never));
   }
 
   void check_command() const {
-    if (role_.command.empty() || role_.command.front().empty()) refuse("has no command. State the program to run");
+    if (role_.command.empty() || role_.command.front().empty()) refuse("has no 'command'. Add the program to run");
     std::size_t bytes = 0;
     for (const std::string& word : role_.command) {
-      if (word.find('\0') != std::string::npos) refuse("has a command with a zero byte (it would end there)");
-      if (word.size() > max_word_bytes) refuse(fmt::format("has an argument above {} bytes", max_word_bytes));
+      if (word.find('\0') != std::string::npos) refuse("has a zero byte in its 'command'. Remove it");
+      if (word.size() > max_word_bytes) refuse(fmt::format("has an argument longer than {} bytes", max_word_bytes));
       bytes += word.size() + 1;
     }
-    if (bytes > max_command_bytes) refuse(fmt::format("has a command above {} bytes", max_command_bytes));
+    if (bytes > max_command_bytes) refuse(fmt::format("has a command longer than {} bytes", max_command_bytes));
   }
 
   void check_ports() const {
     std::int64_t ports = 0;
     for (const auto& [label, count] : role_.ports) {
       if (!is_role_name(label)) {
-        refuse(fmt::format("cannot label ports '{}'. Name them as a role", printable(label)));
+        refuse(fmt::format("has the port label '{}', which is not a valid name. Use the rules for role names",
+                           printable(label)));
       }
       check_range(("ports of label " + label).c_str(), count, 1, max_ports);
       ports += count;
@@ -89,11 +94,10 @@ void check_world(const std::vector<Role>& roles) {
     const auto first = std::ranges::find_if(
         roles, [&](const Role& other) { return !other.world.empty() && other.world == role.world; });
     if (first == roles.end()) continue;
-    require(
-        role.cpus == first->cpus && role.memory_mb == first->memory_mb && role.gpus == first->gpus, Failure::usage,
-        "roles '{}' and '{}' share the world '{}' and ask for different resources (they are tasks of one step). Ask "
-        "for the same.",
-        first->name, role.name, role.world);
+    require(role.cpus == first->cpus && role.memory_mb == first->memory_mb && role.gpus == first->gpus, Failure::usage,
+            "roles '{}' and '{}' share the world '{}', but request different resources. As tasks of one step, they "
+            "need the same. Request the same resources for both.",
+            first->name, role.name, role.world);
   }
 }
 
@@ -107,17 +111,18 @@ bool is_role_name(std::string_view name) {
 }
 
 void check_roles(const std::vector<Role>& roles) {
-  require(!roles.empty() && roles.size() <= max_roles, Failure::usage, "a job has 1 to {} roles, and this one {}.",
-          max_roles, roles.size());
+  require(!roles.empty() && roles.size() <= max_roles, Failure::usage,
+          "a job needs 1 to {} roles, but this job has {}.", max_roles, roles.size());
   std::set<std::string_view> names;
   std::int64_t instances = 0;
   for (const Role& role : roles) {
     RoleCheck(role).run();
-    require(names.insert(role.name).second, Failure::usage, "two roles have the name '{}'. Rename one.", role.name);
+    require(names.insert(role.name).second, Failure::usage, "two roles have the name '{}'. Rename one of them.",
+            role.name);
     instances += role.instances;
   }
-  require(instances <= max_instances, Failure::usage, "the roles have {} instances in all. Use {} at most.", instances,
-          max_instances);
+  require(instances <= max_instances, Failure::usage, "the roles have {} instances in total. Use at most {}.",
+          instances, max_instances);
   check_world(roles);
 }
 

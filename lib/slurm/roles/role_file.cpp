@@ -20,10 +20,10 @@ constexpr std::size_t file_limit_bytes = std::size_t{64} << 20;
 constexpr int nesting_limit = 5;  // an object: the list of roles, a role, its list of words, a word
 
 std::vector<Role> roles_in(const Json& content) {
-  require(content.is_object() && content.value("format", Json()) == Json(1), Failure::usage, "it has no 'format' of 1");
+  require(content.is_object() && content.value("format", Json()) == Json(1), Failure::usage,
+          "the field 'format' is not 1");
   for (const auto& [name, field] : content.items()) {
-    require(name == "format" || name == "roles", Failure::usage, "it has a field '{}' that there is not",
-            printable(name));
+    require(name == "format" || name == "roles", Failure::usage, "it has the unknown field '{}'", printable(name));
   }
   return roles_of(content);
 }
@@ -40,8 +40,8 @@ std::vector<Role> parse_roles(const std::string& text, const std::string& name) 
   } catch (const Error& error) {
     std::string_view what = error.what();
     if (what.ends_with('.')) what.remove_suffix(1);
-    throw Error(Failure::usage,
-                fmt::format("'{}' cannot be used: {}. slurm/roles.md has its form.", printable(name), what));
+    throw Error(Failure::usage, fmt::format("'{}' is not a valid role file: {}. See slurm/roles.md for the format.",
+                                            printable(name), what));
   }
 }
 

@@ -42,30 +42,30 @@ class RoleReader {
     if (name == "min_failed_instances") return void(role_.min_failed_instances = number(name, field));
     if (name == "command") return read_command(field);
     if (name == "ports") return read_ports(field);
-    if (name != "min_succeeded_instances") refuse(fmt::format("has a field '{}' that no role has", printable(name)));
+    if (name != "min_succeeded_instances") refuse(fmt::format("has the unknown field '{}'", printable(name)));
     role_.min_succeeded_instances = number(name, field);
     has_succeeded_ = true;
   }
 
   void read_command(const Json& field) {
-    if (!field.is_array()) refuse("has a 'command' that is no list of texts");
+    if (!field.is_array()) refuse("has a 'command' that is not a list of strings");
     for (const Json& word : field) role_.command.push_back(text("command", word));
   }
 
   void read_ports(const Json& field) {
-    if (!field.is_object()) refuse("has 'ports' that are no object of counts");
+    if (!field.is_object()) refuse("has 'ports' that are not an object of counts");
     for (const auto& [label, count] : field.items()) role_.ports[label] = number("ports", count);
   }
 
   std::string text(std::string_view name, const Json& field) const {
-    if (!field.is_string()) refuse(fmt::format("has a '{}' that is no text", name));
+    if (!field.is_string()) refuse(fmt::format("has a '{}' that is not a string", name));
     return field.get<std::string>();
   }
 
   std::int64_t number(std::string_view name, const Json& field) const {
     constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     const bool fits = field.is_number_integer() && (!field.is_number_unsigned() || field.get<std::uint64_t>() <= most);
-    if (!fits) refuse(fmt::format("has a '{}' that is no whole number", name));
+    if (!fits) refuse(fmt::format("has a '{}' that is not a whole number", name));
     return field.get<std::int64_t>();
   }
 
@@ -84,7 +84,7 @@ nlohmann::json parse_shallow_json(const std::string& text, int nesting_limit) {
   try {
     return Json::parse(text, shallow);
   } catch (const Json::exception&) {
-    throw Error(Failure::usage, "it is no JSON");
+    throw Error(Failure::usage, "it is not valid JSON");
   }
 }
 
@@ -107,7 +107,7 @@ nlohmann::json roles_json(const std::vector<Role>& roles) {
 
 std::vector<Role> roles_of(const nlohmann::json& content) {
   const auto list = content.find("roles");
-  require(list != content.end() && list->is_array(), Failure::usage, "it has no list of 'roles'");
+  require(list != content.end() && list->is_array(), Failure::usage, "it has no list 'roles'");
   require(list->size() <= max_roles, Failure::usage, "it has more than {} roles", max_roles);
   std::vector<Role> roles;
   for (const Json& value : *list) roles.push_back(RoleReader(value, fmt::format("roles[{}]", roles.size())).role());

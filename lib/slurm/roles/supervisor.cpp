@@ -118,10 +118,11 @@ class Supervisor {
       stop_ = StopAsked::yes;
       const bool knows_all = signal->number == SIGTERM && is_of_slurm(signal->sender);
       if (!knows_all) tell_all(SIGUSR1);
-      log::info("a signal asks to stop ({}): {}.", ::strsignal(signal->number),
-                knows_all ? "Slurm tells the instances itself" : "passed on to all instances");
+      log::info("received a request to stop ({}). {}.", ::strsignal(signal->number),
+                knows_all ? "Slurm signals the instances itself" : "It was forwarded to all instances");
       if (!is_open_)
-        finish({static_cast<int>(Failure::stopped_early), 0, "", "stopped before all instances had arrived."});
+        finish(
+            {static_cast<int>(Failure::stopped_early), 0, "", "the job was stopped before all instances had joined."});
     }
   }
 
@@ -151,14 +152,13 @@ class Supervisor {
       write_cluster(options_.cluster_file, cluster);
       rendezvous_.begin(cluster);
       is_open_ = true;
-      log::info("all {} instances have arrived; who runs where: {}", cluster.instances.size(),
+      log::info("all {} instances have joined. The cluster file is '{}'.", cluster.instances.size(),
                 options_.cluster_file.string());
     } else if (watch_.seconds() > options_.arrival_seconds) {
       finish({static_cast<int>(Failure::out_of_step), 0, "",
-              fmt::format(
-                  "after {:.0f} s these instances have not arrived: {} (all start together). Are their nodes up, and "
-                  "can they reach this one?",
-                  options_.arrival_seconds, rendezvous_.describe_missing())});
+              fmt::format("these instances have not joined after {:.0f} s, so the job cannot start: {}. Check that "
+                          "their nodes are up and can reach this node.",
+                          options_.arrival_seconds, rendezvous_.describe_missing())});
     }
   }
 
@@ -176,16 +176,16 @@ class Supervisor {
     const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);
     SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
     const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
-    log::info("{} has ended with code {}.{}", describe_step(step), ended.code, why);
+    log::info("{} ended with code {}.{}", describe_step(step), ended.code, why);
     if (!is_open_) {
       end.code = ended.code == 0 ? static_cast<int>(Failure::other) : ended.code;
-      end.sentence = fmt::format("{} ended with code {} before all instances had arrived.{}", describe_step(step),
-                                 ended.code, why);
+      end.sentence =
+          fmt::format("{} ended with code {} before all instances had joined.{}", describe_step(step), ended.code, why);
       return finish(end);
     }
     if (stop_ == StopAsked::no && is_end_by_request(ended.code) && slurm_ends_job()) {
       stop_ = StopAsked::yes;
-      log::info("Slurm is ending the job: its instances were told to stop.");
+      log::info("Slurm is ending the job, and has signaled its instances.");
     }
     for (const std::size_t place : places_by_end(steps_[step], ended)) {
       const ClusterInstance one = instances_of(roles_).at(place);

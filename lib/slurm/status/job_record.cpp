@@ -56,10 +56,11 @@ bool has_ended(const Attempt& attempt) { return attempt.cause != Cause::running;
 // Describes an attempt that was killed before it could report the reason.
 std::string describe_unreported_end(const JobRecord& record, std::int64_t attempt) {
   const bool is_named = record.answer == Answer::jobs && phase_of(record) == JobPhase::over;
-  const std::string why = record.slurm.state == "CANCELLED" && is_named ? "cancelled: the job was (scancel)"
-                          : is_named ? fmt::format("{}: so Slurm calls the job", printable(record.slurm.state))
-                                     : std::string("lost: it was cancelled, or killed with its node");
-  return fmt::format("attempt {}, {}, before the attempt could write down how it ended", attempt, why);
+  const std::string why = record.slurm.state == "CANCELLED" && is_named ? "cancelled: scancel ended the job"
+                          : is_named
+                              ? fmt::format("{}: this is Slurm's state of the job", printable(record.slurm.state))
+                              : std::string("lost: it was cancelled, or killed with its node");
+  return fmt::format("attempt {}, {}. The attempt left no record of its end", attempt, why);
 }
 
 std::string last_end(const JobRecord& record) {
@@ -78,19 +79,19 @@ std::string last_end(const JobRecord& record) {
 }
 
 std::string describe_attempt(const JobRecord& record) {
-  if (record.attempts.empty()) return "none is written down";
+  if (record.attempts.empty()) return "no record";
   const Attempt& last = record.attempts.back();
-  if (attempt_of(record) > last.attempt) return fmt::format("{} begins", attempt_of(record));
+  if (attempt_of(record) > last.attempt) return fmt::format("{} is starting", attempt_of(record));
   const std::string nodes = last.nodes.empty() ? "" : fmt::format("; on {}", fmt::join(last.nodes, " "));
-  return fmt::format("{}, retries: {} counted, {} not{}", last.attempt, last.counted_retries, last.transient_retries,
-                     nodes);
+  return fmt::format("{}, retries: {} counted, {} not counted{}", last.attempt, last.counted_retries,
+                     last.transient_retries, nodes);
 }
 
 std::string label_of(const JobRecord& record) {
   const std::string name = record.slurm.name.empty() ? "" : " " + printable(record.slurm.name);
   const bool is_task = record.number.task.has_value();
   return fmt::format("{}{}{}", format_job_number(record.number),
-                     is_task ? fmt::format(" (its files: {})", record.job) : "", name);
+                     is_task ? fmt::format(" (job ID of its files: {})", record.job) : "", name);
 }
 
 }  // namespace
@@ -101,12 +102,12 @@ bool is_array(const JobNumber& number, const ScontrolAnswer& answer) {
 }
 
 std::string array_text(const JobNumber& number, const ScontrolAnswer& answer) {
-  std::string text = fmt::format("job         {} {}: an array, each task of which is a job of its own", number.job,
+  std::string text = fmt::format("job         {} {}: a job array, each task of which is a separate job", number.job,
                                  printable(answer.jobs.front().name));
   for (const ScontrolJob& task : std::ranges::reverse_view(answer.jobs)) {
     text += fmt::format("\ntask        {}_{}: {}", number.job, printable(task.task), printable(task.state));
   }
-  return text + fmt::format("\nName one of them: job_status {}_TASK", number.job);
+  return text + fmt::format("\nTo see one task: job_status {}_TASK", number.job);
 }
 
 JobRecord find_job(const JobNumber& number, const ScontrolAnswer& answer, const fs::path& here) {
@@ -163,7 +164,7 @@ bool attempt_runs(const JobRecord& record) {
 }
 
 std::string describe_slurm_state(const JobRecord& record) {
-  if (record.answer == Answer::unknown) return "not known to Slurm (any more)";
+  if (record.answer == Answer::unknown) return "not (or no longer) known to Slurm";
   if (record.answer == Answer::no_answer) return "Slurm does not answer";
   const bool waits =
       phase_of(record) == JobPhase::waits && !record.slurm.reason.empty() && record.slurm.reason != "None";

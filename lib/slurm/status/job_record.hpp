@@ -45,7 +45,7 @@ std::int64_t attempt_of(const JobRecord& record);
 // Whether an attempt runs now, according to Slurm and the job's files.
 bool attempt_runs(const JobRecord& record);
 
-// "RUNNING", "PENDING (BeginTime)", "not known to Slurm (any more)"
+// "RUNNING", "PENDING (BeginTime)", "not (or no longer) known to Slurm"
 std::string describe_slurm_state(const JobRecord& record);
 // Human-readable lines: Slurm's state, the attempt, and how the last finished attempt ended.
 std::string job_text(const JobRecord& record);

@@ -40,16 +40,18 @@ const References::Value& JobCommands::find(const std::string& reference, int lin
   const std::string beginning = with_dots(reference) + ".";
   const auto within = references_.values.lower_bound(beginning);
   if (within != references_.values.end() && within->first.starts_with(beginning)) {
-    reader_.refuse(line, fmt::format("a command refers to '{}', which holds several values. Name one of them, as '{}'",
-                                     printable(reference), within->first));
+    reader_.refuse(line,
+                   fmt::format("a command refers to '{}', which has several values. Name one of them, such as '{}'",
+                               printable(reference), within->first));
   }
   reader_.refuse(line, fmt::format("a command refers to '{}', which the file does not define", printable(reference)));
 }
 
 void JobCommands::refuse_evaluated(const std::string& reference, int line, std::string_view command) const {
-  reader_.refuse(line, fmt::format("the value of '{}' cannot stand in a command of '{}' (bash evaluates its words, and "
-                                   "would run what the value holds). Only letters, digits and ./:@+-_ can stand there",
-                                   printable(reference), printable(command)));
+  reader_.refuse(line,
+                 fmt::format("the value of '{}' is not allowed in a '{}' command. Bash evaluates the words of this "
+                             "command, and could execute the value. Use only letters, digits and ./:@+-_ there",
+                             printable(reference), printable(command)));
 }
 
 std::string JobCommands::put(const std::string& reference, int line) {
@@ -62,10 +64,9 @@ std::string JobCommands::put(const std::string& reference, int line) {
   last_ = reference;
   if (!value.is_secret && shell_.is_split()) return shell_.put_split(value.text);
   if (const std::optional<std::string> text = shell_.put_variable(value.variable)) return *text;
-  reader_.refuse(
-      line, fmt::format("the value of '{}' cannot be put behind what the commands hold before it (a shell would read "
-                        "something into it, and its quoting there cannot be told). Write \"${{{}}}\" in its place",
-                        printable(reference), value.variable));
+  reader_.refuse(line, fmt::format("the value of '{}' cannot be inserted safely, because the quoting at its place is "
+                                   "unclear. Write \"${{{}}}\" instead",
+                                   printable(reference), value.variable));
 }
 
 void JobCommands::add(const YamlValue& command) {
@@ -92,10 +93,9 @@ void JobCommands::check_variables(int line) const {
   for (const auto& [reference, value] : references_.values) {
     const bool is_used = put_.contains(value.variable) || names_variable(script_, value.variable);
     if (!is_used || !runs_when_evaluated(value.text)) continue;
-    reader_.refuse(line,
-                   fmt::format("the value of '{}' holds '[' and a '$(', a '${{' or a backquote behind it (bash runs "
-                               "that where commands compute with a variable, and these may). Change the value",
-                               printable(reference)));
+    reader_.refuse(line, fmt::format("the value of '{}' has '[', followed by '$(', '${{' or a backquote. Bash executes "
+                                     "this in arithmetic, which these commands may use. Change the value",
+                                     printable(reference)));
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 using enum FieldSupport;
 
 constexpr std::string_view image_reason =
-    "(Slurm runs a job on its nodes as they are). Load what the image holds in the site profile";
+    "Slurm does not use container images. Load the software of the image in the site profile";
 
 constexpr std::array job_table = std::to_array<JobField>({
     {"protocolVersion"},
@@ -35,7 +35,7 @@ constexpr std::array job_table = std::to_array<JobField>({
 });
 
 constexpr std::string_view prerequisite_plugin_reason =
-    "(a prerequisite is only referred to here, never run). Make its commands preCommands of a deployment";
+    "A prerequisite is only a reference here, and runs nothing. Move its commands to 'preCommands' of a deployment";
 constexpr std::array prerequisite_table = std::to_array<JobField>({
     {"protocolVersion", unused},
     {"name"},
@@ -68,8 +68,8 @@ constexpr std::array task_role_table = std::to_array<JobField>({
 constexpr std::array completion_table = std::to_array<JobField>({{"minFailedInstances"}, {"minSucceededInstances"}});
 
 constexpr std::array container_options_table = std::to_array<JobField>({
-    {"shmMB", warned, "(/dev/shm is the node's own, as large as its administrator made it)"},
-    {"infiniband", warned, "(a job has all networks of its nodes). Name one in the site profile"},
+    {"shmMB", warned, "The administrator of the node sets the size of /dev/shm"},
+    {"infiniband", warned, "A job can use all networks of its nodes. Choose one in the site profile"},
 });
 
 constexpr std::array resources_table = std::to_array<JobField>({{"cpu"}, {"memoryMB"}, {"gpu"}, {"ports"}});
@@ -81,8 +81,9 @@ constexpr std::array defaults_table = std::to_array<JobField>({{"virtualCluster"
 constexpr std::array extras_table = std::to_array<JobField>({
     {"submitFrom", unused},
     {"gangAllocation"},
-    {"hivedScheduler", warned, "(Slurm schedules). Choose a partition or a QOS in the site profile"},
-    {"jobStatusChangeNotification", warned, "(Slurm tells by mail). Put --mail-type into the site profile"},
+    {"hivedScheduler", warned, "Slurm schedules the job. Choose a partition or a QOS in the site profile"},
+    {"jobStatusChangeNotification", warned,
+     "Slurm sends notifications by mail. Pass --mail-type=... to sbatch after '--'"},
     {"com.microsoft.pai.runtimeplugin"},
     {"lockstep"},
 });
@@ -93,10 +94,11 @@ constexpr std::array callback_table = std::to_array<JobField>({{"event"}, {"comm
 
 constexpr std::array plugins_table = std::to_array<JobField>({
     {"cmd"},
-    {"ssh", warned, "(srun starts all instances, and MPI connects them)"},
-    {"tensorboard", warned, "(there is none here). metrics.jsonl in the output folder holds the same numbers"},
-    {"git", refused, "(nothing would be fetched). Clone in preCommands of a deployment, or beforehand"},
-    {"teamwise_storage", refused, "(nothing would be mounted). Name paths of the cluster's own file system"},
+    {"ssh", warned, "srun starts all instances, and MPI connects them"},
+    {"tensorboard", warned,
+     "Lockstep starts no TensorBoard. 'metrics.jsonl' in the output folder has the same numbers"},
+    {"git", refused, "Lockstep clones no repository. Clone it in 'preCommands' of a deployment, or before you submit"},
+    {"teamwise_storage", refused, "Lockstep mounts no storage. Use paths of the cluster's file system"},
 });
 
 }  // namespace
@@ -138,10 +140,10 @@ void JobReader::warn(int line, std::string_view message) {
 
 void JobReader::treat(const JobField& field, int line, std::string_view owner) {
   if (field.treatment == FieldSupport::warned) {
-    warn(line, fmt::format("'{}' of {} does nothing here {}", field.name, owner, field.reason));
+    warn(line, fmt::format("'{}' of {} is ignored. {}", field.name, owner, field.reason));
   }
   if (field.treatment == FieldSupport::refused) {
-    refuse(line, fmt::format("'{}' of {} cannot be had under Slurm {}", field.name, owner, field.reason));
+    refuse(line, fmt::format("'{}' of {} is not supported under Slurm. {}", field.name, owner, field.reason));
   }
 }
 
@@ -162,7 +164,7 @@ const YamlValue* JobReader::find(const YamlValue& map, std::string_view field) {
 }
 
 const std::string& JobReader::text(const YamlValue& value, std::string_view field) const {
-  if (value.kind != YamlValue::Kind::text) refuse(value.line, fmt::format("{} is no text", field));
+  if (value.kind != YamlValue::Kind::text) refuse(value.line, fmt::format("{} is not a string", field));
   return value.text;
 }
 
@@ -177,12 +179,12 @@ std::int64_t JobReader::number(const YamlValue& value, std::string_view field, s
 }
 
 const std::vector<YamlValue>& JobReader::list(const YamlValue& value, std::string_view field) const {
-  if (value.kind != YamlValue::Kind::list) refuse(value.line, fmt::format("{} is no list", field));
+  if (value.kind != YamlValue::Kind::list) refuse(value.line, fmt::format("{} is not a list", field));
   return value.items;
 }
 
 const std::vector<YamlEntry>& JobReader::map(const YamlValue& value, std::string_view field) const {
-  if (value.kind != YamlValue::Kind::map) refuse(value.line, fmt::format("{} is no map of fields", field));
+  if (value.kind != YamlValue::Kind::map) refuse(value.line, fmt::format("{} is not a map", field));
   return value.entries;
 }
 

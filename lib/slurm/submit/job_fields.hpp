@@ -22,7 +22,7 @@ enum class FieldSupport : std::uint8_t {
 struct JobField {
   std::string_view name;
   FieldSupport treatment = FieldSupport::taken;
-  std::string_view reason = {};  // of a warning or refusal: "(why). What to try"
+  std::string_view reason = {};  // of a warning or refusal: "Why. What to try"
 };
 
 namespace job_fields {

@@ -39,7 +39,7 @@ class JobFileReader {
     for (const YamlEntry& role : reader_.map(roles, "taskRoles")) {
       job_.roles.push_back(read_role(reader_, context_, role));
     };
-    if (job_.roles.empty()) reader_.refuse(roles.line, "taskRoles has no role");
+    if (job_.roles.empty()) reader_.refuse(roles.line, "'taskRoles' has no role");
     check_deployments(roles);
     check_all(roles.line);
     job_.warnings = reader_.take_warnings();
@@ -49,20 +49,21 @@ class JobFileReader {
  private:
   const YamlValue& needed(std::string_view field) const {
     const YamlValue* const value = JobReader::find(root_, field);
-    if (value == nullptr) reader_.refuse(root_.line, fmt::format("a job needs the field '{}'", field));
+    if (value == nullptr)
+      reader_.refuse(root_.line, fmt::format("the job has no field '{}', which is required", field));
     return *value;
   }
 
   void read_header() {
     const YamlValue& version = needed("protocolVersion");
-    reader_.number(version, "protocolVersion (only 2 is read)", 2, 2);
+    reader_.number(version, "protocolVersion (only version 2 is supported)", 2, 2);
     const YamlValue& type = needed("type");
-    if (reader_.text(type, "type") != "job") reader_.refuse(type.line, "type is not 'job'");
+    if (reader_.text(type, "type") != "job") reader_.refuse(type.line, "'type' is not 'job'");
     const YamlValue& name = needed("name");
     job_.name = reader_.text(name, "name");
     if (!is_job_name(job_.name)) {
-      reader_.refuse(name.line, fmt::format("the job's name is not made of letters, digits, '_' and '-', at most {}",
-                                            longest_name));
+      reader_.refuse(name.line,
+                     fmt::format("the job name is not valid. Use 1 to {} letters, digits, '_' and '-'", longest_name));
     }
     if (const YamlValue* const count = JobReader::find(root_, "jobRetryCount")) {
       job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, max_retries);
@@ -76,7 +77,7 @@ class JobFileReader {
       reader_.check_fields(one, job_fields::prerequisite(), "a prerequisite");
       const YamlValue* const name = JobReader::find(one, "name");
       const YamlValue* const type = JobReader::find(one, "type");
-      if (name == nullptr || type == nullptr) reader_.refuse(one.line, "a prerequisite needs a name and a type");
+      if (name == nullptr || type == nullptr) reader_.refuse(one.line, "a prerequisite has no 'name' or no 'type'");
       const std::string& kind = reader_.text(*type, "type");
       const bool is_known = kind == "dockerimage" || kind == "script" || kind == "data" || kind == "output";
       if (!is_known) {
@@ -90,8 +91,8 @@ class JobFileReader {
                        fmt::format("two prerequisites of type {} have the name '{}'", kind, printable(own_name)));
       }
       if (kind == "dockerimage") {
-        reader_.warn(one.line, fmt::format("the docker image '{}' is not used (Slurm runs a job on its nodes as they "
-                                           "are). Load what it holds in the site profile",
+        reader_.warn(one.line, fmt::format("the Docker image '{}' is ignored, because Slurm does not use container "
+                                           "images. Load its software in the site profile",
                                            printable(own_name)));
       }
     }
@@ -114,9 +115,8 @@ class JobFileReader {
   void read_value(const Section& section, const std::string& path, const YamlValue& value) {
     for (const YamlEntry& one : value.entries) {
       if (!is_job_name(one.key)) {
-        reader_.refuse(one.line,
-                       fmt::format("'{}' in {} is no name of a value (letters, digits, '_' and '-', at most {})",
-                                   printable(one.key), section.name, longest_name));
+        reader_.refuse(one.line, fmt::format("'{}' in {} is not a valid name. Use 1 to {} letters, digits, '_' and '-'",
+                                             printable(one.key), section.name, longest_name));
       }
       read_value(section, path + "." + one.key, one.value);
     }
@@ -130,10 +130,10 @@ class JobFileReader {
         variable, [](char letter) { return letter == '.' || letter == '-'; }, '_');
     variable.insert(0, section.variable);
     if (!section.variables.emplace(variable, text).second) {
-      reader_.refuse(value.line,
-                     fmt::format("two of the {} would be the variable {} ('-', '.' and '_' are alike in it). "
-                                 "Rename one of them",
-                                 section.name, variable));
+      reader_.refuse(
+          value.line,
+          fmt::format("two of the {} would set the variable '{}', because '-' and '.' become '_'. Rename one of them",
+                      section.name, variable));
     }
     context_.references.values[fmt::format("${}{}", section.name, path)] = {text, variable, section.name == "secrets"};
   }
@@ -145,7 +145,8 @@ class JobFileReader {
     if (const YamlValue* const cluster = JobReader::find(*defaults, "virtualCluster")) {
       job_.virtual_cluster = reader_.text(*cluster, "virtualCluster");
       if (!is_job_name(job_.virtual_cluster)) {
-        reader_.refuse(cluster->line, "virtualCluster is no name of a partition (letters, digits, '_' and '-')");
+        reader_.refuse(cluster->line,
+                       "'virtualCluster' is not a valid partition name. Use letters, digits, '_' and '-'");
       }
       if (job_.virtual_cluster == "default") job_.virtual_cluster.clear();
     }
@@ -162,7 +163,8 @@ class JobFileReader {
       }
     }
     if (context_.deployment == nullptr) {
-      reader_.refuse(wanted.line, fmt::format("no deployment has the name '{}' that defaults choose", printable(name)));
+      reader_.refuse(wanted.line,
+                     fmt::format("'defaults' selects the deployment '{}', which does not exist", printable(name)));
     }
   }
 
@@ -181,14 +183,14 @@ class JobFileReader {
     if (all == nullptr) return;
     for (const YamlValue& one : reader_.list(*all, "deployments")) {
       reader_.check_fields(one, job_fields::deployment(), "a deployment");
-      if (JobReader::find(one, "name") == nullptr) reader_.refuse(one.line, "a deployment needs a name");
+      if (JobReader::find(one, "name") == nullptr) reader_.refuse(one.line, "a deployment has no 'name'");
       const YamlValue* const deployed = JobReader::find(one, "taskRoles");
       if (deployed == nullptr) continue;
       for (const YamlEntry& role : reader_.map(*deployed, "taskRoles of a deployment")) {
         if (roles.find(role.key) == nullptr) {
-          reader_.refuse(role.line, fmt::format("a deployment has commands for the role '{}', which is none of the "
-                                                "job's",
-                                                printable(role.key)));
+          reader_.refuse(role.line,
+                         fmt::format("a deployment has commands for the role '{}', which the job does not have",
+                                     printable(role.key)));
         }
         reader_.check_fields(role.value, job_fields::deployed_role(), "a role of a deployment");
       }
@@ -203,7 +205,7 @@ class JobFileReader {
       const std::string& message = reader_.text(*gang, "gangAllocation");
       if (message != "true") {
         reader_.refuse(gang->line,
-                       "gangAllocation is not true (Slurm starts all instances of a job together, or none)");
+                       "'gangAllocation' must be true, because Slurm starts all instances of a job together or none");
       }
     }
     if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_own(*own);
@@ -217,8 +219,9 @@ class JobFileReader {
     if (const YamlValue* const output = JobReader::find(own, "output")) {
       job_.output = reader_.text(*output, "output");
       if (job_.output.find("<%") != std::string::npos) {
-        reader_.refuse(output->line,
-                       "output has a reference in <% %> (only commands have them). Write the folder itself");
+        reader_.refuse(
+            output->line,
+            "'output' has a reference (<% %>), but only commands may have references. Write the path of the folder");
       }
     }
     const YamlValue* const world = JobReader::find(own, "world");
@@ -228,7 +231,7 @@ class JobFileReader {
       const std::string& name = reader_.text(role, "a role of the world");
       if (roles.find(name) == nullptr) {
         reader_.refuse(role.line,
-                       fmt::format("the world has the role '{}', which is none of the job's", printable(name)));
+                       fmt::format("'world' names the role '{}', which the job does not have", printable(name)));
       }
       context_.world.insert(name);
     }
@@ -237,7 +240,7 @@ class JobFileReader {
   void read_plugin(const YamlValue& plugin) {
     reader_.check_fields(plugin, job_fields::plugin(), "a plugin");
     const YamlValue* const named = JobReader::find(plugin, "plugin");
-    if (named == nullptr) reader_.refuse(plugin.line, "a plugin needs its name in the field 'plugin'");
+    if (named == nullptr) reader_.refuse(plugin.line, "a plugin has no field 'plugin' with its name");
     const std::string& name = reader_.text(*named, "plugin");
     const auto known = std::ranges::find(job_fields::plugins(), name, &JobField::name);
     if (known == job_fields::plugins().end()) {
@@ -260,7 +263,7 @@ class JobFileReader {
     const YamlValue* const event = JobReader::find(callback, "event");
     const YamlValue* const commands = JobReader::find(callback, "commands");
     if (event == nullptr || commands == nullptr)
-      reader_.refuse(callback.line, "a callback needs an event and commands");
+      reader_.refuse(callback.line, "a callback has no 'event' or no 'commands'");
     const std::string& name = reader_.text(*event, "event");
     if (name == "taskStarts") {
       context_.callbacks.before.push_back(commands);

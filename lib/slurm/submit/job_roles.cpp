@@ -24,8 +24,9 @@ class RoleReader {
   Role read() {
     role_.name = entry_.key;
     if (!is_role_name(role_.name)) {
-      reader_.refuse(entry_.line, fmt::format("'{}' is no name of a role (letters, digits and '_', no digit first)",
-                                              printable(role_.name)));
+      reader_.refuse(entry_.line,
+                     fmt::format("'{}' is not a valid role name. Use letters, digits and '_', with no digit first",
+                                 printable(role_.name)));
     }
     reader_.check_fields(fields_, job_fields::task_role(), message());
     if (const YamlValue* const count = JobReader::find(fields_, "instances")) {
@@ -47,9 +48,9 @@ class RoleReader {
 
   void warn_of_retries(const YamlValue& count) {
     if (reader_.number(count, "taskRetryCount", always_retried, max_retries) == 0) return;
-    reader_.warn(count.line,
-                 "taskRetryCount does nothing (all instances of a job are started together, and so tried again "
-                 "together, as on the platform). Use jobRetryCount");
+    reader_.warn(
+        count.line,
+        "'taskRetryCount' is ignored, because all instances of a job start and restart together. Use 'jobRetryCount'");
   }
 
   void read_completion() {
@@ -66,15 +67,16 @@ class RoleReader {
     if (value == nullptr) return;
     const std::int64_t number = reader_.number(*value, field, -1, max_instances);
     if (number > role_.instances) {
-      reader_.refuse(value->line, fmt::format("{} is {}, more than the instances of {} ({})", field, number, message(),
-                                              role_.instances));
+      reader_.refuse(value->line,
+                     fmt::format("'{}' is {}, but {} has {} instances", field, number, message(), role_.instances));
     }
     if (number != unset) threshold = number;
   }
 
   void read_resources() {
     const YamlValue* const resources = JobReader::find(fields_, "resourcePerInstance");
-    if (resources == nullptr) reader_.refuse(entry_.line, message() + " needs resourcePerInstance");
+    if (resources == nullptr)
+      reader_.refuse(entry_.line, message() + " has no 'resourcePerInstance', which is required");
     reader_.check_fields(*resources, job_fields::resources(), "resourcePerInstance");
     const auto read = [&](std::string_view field, std::int64_t least, std::int64_t most, std::int64_t& target) {
       const YamlValue* const value = JobReader::find(*resources, field);
@@ -87,8 +89,9 @@ class RoleReader {
     if (ports == nullptr) return;
     for (const YamlEntry& port : reader_.map(*ports, "ports")) {
       if (!is_role_name(port.key)) {
-        reader_.refuse(port.line, fmt::format("'{}' is no label of a port (letters, digits and '_', no digit first)",
-                                              printable(port.key)));
+        reader_.refuse(port.line,
+                       fmt::format("'{}' is not a valid port label. Use letters, digits and '_', with no digit first",
+                                   printable(port.key)));
       }
       role_.ports[port.key] = reader_.number(port.value, "a number of ports", 1, max_ports);
     }
@@ -97,7 +100,7 @@ class RoleReader {
   void read_commands() {
     const YamlValue* const own = JobReader::find(fields_, "commands");
     if (own == nullptr || reader_.list(*own, "commands").empty()) {
-      reader_.refuse(entry_.line, message() + " has no commands");
+      reader_.refuse(entry_.line, message() + " has no 'commands'");
     }
     JobContext::Hooks hooks = context_.callbacks;
     if (context_.deployment != nullptr) add_deployment(hooks);
@@ -110,8 +113,7 @@ class RoleReader {
     commands.check_variables(own->line);
     script_ += commands.script();
     if (script_.size() > max_bytes_of_commands) {
-      reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Put them into a script of "
-                                            "their own",
+      reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Move them to a script",
                                             message(), max_bytes_of_commands));
     }
     hide_other_secrets();
@@ -151,8 +153,8 @@ class RoleReader {
       const std::string& name = reader_.text(*named, kind);
       const auto found = context_.prerequisites.find({kind == "dockerImage" ? "dockerimage" : kind, name});
       if (found == context_.prerequisites.end()) {
-        reader_.refuse(named->line, fmt::format("{} of {} names '{}', which is no prerequisite of that type", kind,
-                                                message(), printable(name)));
+        reader_.refuse(named->line, fmt::format("'{}' of {} names '{}', but no prerequisite of that type has this name",
+                                                kind, message(), printable(name)));
       }
       if (kind != "dockerImage") add_fields(references, kind, *found->second);
     }

@@ -43,7 +43,7 @@ constexpr std::string_view secrets_lines = R"(remove_secrets() {
   [ -z "$job_state" ] || ((job_restarts > attempt)) || rm -f -- "$secrets"
 }
 [ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ] ||
-  refuse "the job's secrets are gone: '$secrets' is not there, or another user's. Submit the job again."
+  refuse "cannot use the job's secrets: '$secrets' is missing, a link or another user's file. Submit the job again."
 trap remove_secrets EXIT
 source "$secrets"
 )";

@@ -44,14 +44,14 @@ constexpr Option comment{"--comment", 5};
 constexpr Option clusters{"--clusters", 9, 'M'};
 
 void check_option(const std::string& option) {
-  require(
-      option.size() > 1 && option.front() == '-' && option != "--", Failure::usage,
-      "'{}' is no option of sbatch in one word (a word of its own would be taken for a script). Write --name=value.",
-      printable(option));
+  require(option.size() > 1 && option.front() == '-' && option != "--", Failure::usage,
+          "'{}' is not an sbatch option in one word, so sbatch would read it as a script. Write --name=value.",
+          printable(option));
   constexpr std::array others = std::to_array<Option>(
       {{"--wrap", 4}, {"--test-only", 4}, {"--help", 4, 'h'}, {"--usage", 4, 'u'}, {"--version", 6, 'V'}});
   require(std::ranges::none_of(others, [&](const Option& one) { return states(option, one); }), Failure::usage,
-          "sbatch would not submit the job with {} (it takes another script, or none). Leave it out, or see --dry-run.",
+          "sbatch would not submit this job with '{}', which selects another script or none. Leave it out, or use "
+          "--dry-run.",
           printable(option.substr(0, option.find('='))));
 }
 
@@ -62,8 +62,7 @@ std::vector<std::string> sbatch_arguments(const std::string& partition, const Sb
   if (!partition.empty()) words.push_back("--partition=" + partition);
   if (!choices.time.empty()) {
     require(is_time(choices.time), Failure::usage,
-            "'{}' is no time limit of Slurm's (--time). Known forms: 30, 2:00:00, "
-            "1-12, UNLIMITED.",
+            "'{}' is not a Slurm time limit (--time). Known forms: 30, 2:00:00, 1-12, UNLIMITED.",
             printable(choices.time));
     words.push_back("--time=" + choices.time);
   }

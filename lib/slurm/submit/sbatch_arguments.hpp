@@ -26,6 +26,6 @@ bool makes_array(const SbatchChoices& choices);
 // Whether an option sets a time limit. If none does, print `not_a_time_message`.
 bool states_time(const SbatchChoices& choices);
 inline constexpr const char* not_a_time_message =
-    "no time limit is stated (--time): that of SBATCH_TIMELIMIT holds, or else the partition's default.";
+    "no time limit is set (--time). Slurm uses SBATCH_TIMELIMIT, or else the default of the partition.";
 
 }  // namespace lockstep

@@ -49,24 +49,24 @@ FoundJob find_job(const std::string& tag, const std::vector<std::string>& sbatch
 [[noreturn]] void refuse(int code, const std::string& tag) {
   if (code == 0) {
     throw Error(Failure::usage,
-                "sbatch ended without an error, but Slurm has no job of this submission (squeue). Nothing was "
-                "submitted.");
+                "sbatch reported no error, but squeue lists no job of this submission. Nothing was submitted.");
   }
   require(code > first_signal_code, Failure::usage,
-          "sbatch refused the job (its words are above). Nothing was submitted.");
+          "sbatch refused the job, with the message above. Nothing was submitted.");
   const std::string signal = ::strsignal(code - first_signal_code);
   require(!tag.empty(), Failure::usage,
-          "sbatch was ended by a signal ({}), so the job may have been submitted or not. Look for it with squeue --me.",
+          "a signal ended sbatch ({}), so it is unknown whether the job was submitted. Look for it with squeue --me.",
           signal);
-  throw Error(Failure::usage, fmt::format("sbatch was ended by a signal ({}), and Slurm has no job of this submission "
-                                          "(squeue). Nothing was submitted.",
-                                          signal));
+  throw Error(
+      Failure::usage,
+      fmt::format("a signal ended sbatch ({}), and squeue lists no job of this submission. Nothing was submitted.",
+                  signal));
 }
 
 void keep(SecretsFile& secrets, const std::string& number) {
   secrets.keep();
-  log::warning("job {} was submitted. Its secrets are in '{}' until it has ended. To cancel it: scancel {}", number,
-               secrets.path().string(), number);
+  log::warning("job {} was submitted. Its secrets are in '{}' until the job ends. To cancel the job: scancel {}",
+               number, secrets.path().string(), number);
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ int run_sbatch(std::vector<std::string> words, const std::string& script, Secret
   if (found.is_known || has_failed) refuse(code, secrets->tag());
   secrets->keep();
   log::warning(
-      "it is not known whether the job was submitted (squeue does not answer). Its secrets are in '{}'. Remove "
+      "it is unknown whether the job was submitted, because squeue does not answer. Its secrets are in '{}'. Remove "
       "that file if no job has the comment '{}'.",
       secrets->path().string(), secrets->tag());
   return code;

@@ -38,7 +38,7 @@ bool write_all(int file, std::string_view text) {
 Descriptor input_file(std::string_view text) {
   Descriptor file(::memfd_create("input", MFD_CLOEXEC));
   const bool is_ready = file >= 0 && write_all(file, text) && ::lseek(file, 0, SEEK_SET) == 0;
-  if (!is_ready) throw system_failure("cannot keep the script in memory", errno, Access::shared_memory);
+  if (!is_ready) throw system_failure("cannot hold the script in memory", errno, Access::shared_memory);
   return file;
 }
 
@@ -109,7 +109,7 @@ int run_with_input(const std::vector<std::string>& words, std::string_view input
   int reason = 0;
   const bool has_failed = ::read(failure.end, &reason, sizeof reason) == sizeof reason;
   const int status = wait_for_end(process, output.end, take_line);
-  require(!has_failed, Failure::usage, "cannot start '{}': {}. Is it installed, and in PATH?", words.front(),
+  require(!has_failed, Failure::usage, "cannot start '{}': {}. Check that it is installed and in PATH.", words.front(),
           system_error_message(reason));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -122,8 +122,8 @@ fs::path job_scripts_folder() {
     if (!is_absent(folder / "job.sh")) return folder;
   }
   throw Error(Failure::usage,
-              fmt::format("no job scripts beside '{}' (../slurm/job.sh of a build, ../share/lockstep/slurm/job.sh of a "
-                          "prefix). Is Lockstep installed whole?",
+              fmt::format("cannot find the job scripts of '{}': neither '../slurm/job.sh' (build) nor "
+                          "'../share/lockstep/slurm/job.sh' (installation) exists. Install Lockstep again.",
                           programs.string()));
 }
 

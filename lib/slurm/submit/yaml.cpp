@@ -41,7 +41,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) refuse(mark, "an alias lies within what it stands for");
+    if (found == anchored_.end()) refuse(mark, "an alias is part of the value that it refers to");
     count(mark, found->second.values);
     add({found->second.value, found->second.values, YAML::NullAnchor}, YAML::NullAnchor);
   }
@@ -49,8 +49,8 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& text) override {
     refuse_tag(mark, tag);
     if (text.find('\0') != std::string::npos)
-      refuse(mark, "a text holds a NUL character, which no program can be given");
-    if (!is_utf8(text)) refuse(mark, "a text is not UTF-8");
+      refuse(mark, "a string has a NUL character, which arguments of programs cannot have");
+    if (!is_utf8(text)) refuse(mark, "a string is not valid UTF-8");
     Open open = value_at(mark, YamlValue::Kind::text);
     open.value.is_quoted = tag != "?";
     open.value.text = text;
@@ -82,13 +82,12 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     const bool is_default_point = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str";
-    if (!is_default_point) refuse(mark, "a value has a tag of its own ('!...', which a job file does not use)");
+    if (!is_default_point) refuse(mark, "a value has a custom tag ('!...'), which job files do not support");
   }
   void count(const YAML::Mark& mark, std::int64_t values) {
     counted_ += values;
     if (counted_ > yaml_limits::values) {
-      refuse(mark, fmt::format("more than {} values, aliases counted for all that they stand for (no job has so many)",
-                               yaml_limits::values));
+      refuse(mark, fmt::format("the file has more than {} values, with aliases expanded", yaml_limits::values));
     }
   }
   Open value_at(const YAML::Mark& mark, YamlValue::Kind kind) {
@@ -101,7 +100,7 @@ class TreeBuilder : public YAML::EventHandler {
   void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlValue::Kind kind) {
     refuse_tag(mark, tag);
     if (open_.size() >= yaml_limits::depth) {
-      refuse(mark, fmt::format("lists and maps nested more than {} deep (no job file is)", yaml_limits::depth));
+      refuse(mark, fmt::format("lists and maps are nested more than {} deep", yaml_limits::depth));
     }
     open_.push_back(value_at(mark, kind));
     open_.back().anchor = anchor;
@@ -130,8 +129,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void add_key(YamlValue& map, const YamlValue& key) const {
     const auto place = yaml_place(name_, key.line);
-    require(key.kind == YamlValue::Kind::text, Failure::usage, "{}a key is no text. {}", place, advice);
-    require(map.find(key.text) == nullptr, Failure::usage, "{}the key '{}' comes twice in one map. {}", place,
+    require(key.kind == YamlValue::Kind::text, Failure::usage, "{}a key is not a string. {}", place, advice);
+    require(map.find(key.text) == nullptr, Failure::usage, "{}the key '{}' occurs twice in one map. {}", place,
             printable(key.text), advice);
     map.entries.push_back({key.text, key.line, {}});
   }
@@ -155,8 +154,8 @@ std::string yaml_place(const std::string& name, int line) {
 }
 
 YamlValue parse_yaml(const std::string& text, const std::string& name) {
-  require(text.size() <= yaml_limits::bytes, Failure::usage, "'{}' is larger than {} bytes (no job file is). {}",
-          printable(name), yaml_limits::bytes, advice);
+  require(text.size() <= yaml_limits::bytes, Failure::usage,
+          "'{}' is larger than {} bytes, the limit for job files. {}", printable(name), yaml_limits::bytes, advice);
   std::istringstream input(text);
   TreeBuilder builder(name);
   try {
@@ -164,11 +163,11 @@ YamlValue parse_yaml(const std::string& text, const std::string& name) {
     require(parser.HandleNextDocument(builder), Failure::usage, "'{}' is empty. {}", printable(name), advice);
     YamlValue root = builder.take();
     TreeBuilder second(name);
-    require(!parser.HandleNextDocument(second), Failure::usage, "'{}' holds more than one document. {}",
-            printable(name), advice);
+    require(!parser.HandleNextDocument(second), Failure::usage, "'{}' has more than one document. {}", printable(name),
+            advice);
     return root;
   } catch (const YAML::Exception& error) {
-    throw Error(Failure::usage, fmt::format("{}this is no YAML: {}. {}", yaml_place(name, error.mark.line + 1),
+    throw Error(Failure::usage, fmt::format("{}this is not valid YAML: {}. {}", yaml_place(name, error.mark.line + 1),
                                             printable(error.msg), advice));
   }
 }

@@ -181,9 +181,9 @@ TEST(AttemptFactsTest, a_programs_own_word_is_believed_before_signs_in_its_log) 
 TEST(AttemptFactsTest, the_sentence_is_the_verdicts_or_the_causes) {
   EXPECT_EQ(find_cause(with_verdict(79), {}).sentence, "rank 3 on n2 says why.");
   EXPECT_EQ(find_cause(with_verdict(1, SIGKILL), {}).sentence,
-            "a process was killed (SIGKILL), and Slurm does not say why: rank 3 on n2 says why.");
+            "a process was killed (SIGKILL), and Slurm reports no reason: rank 3 on n2 says why.");
   EXPECT_EQ(find_cause(with_code(137), {}).sentence,
-            "a process was killed (SIGKILL), and Slurm does not say why (code 137)");
+            "a process was killed (SIGKILL), and Slurm reports no reason (code 137)");
 }
 
 TEST(AttemptFactsTest, a_bad_node_is_the_verdicts_or_any_of_the_attempts) {
@@ -197,12 +197,12 @@ TEST(AttemptFactsTest, rules_come_after_slurm_and_before_our_own_table) {
   EXPECT_EQ(find_cause(in_state("COMPLETING", 0), rules).cause, Cause::cancelled);
   Finding finding = find_cause(with_verdict(1), rules);
   EXPECT_EQ(finding.kind, RetryKind::permanent);
-  EXPECT_EQ(finding.sentence, "a rule of yours names code 1: rank 3 on n2 says why.");
+  EXPECT_EQ(finding.sentence, "your rule for code 1 matched: rank 3 on n2 says why.");
   finding = find_cause(logged("a\nthe link is down\n"), rules);
   EXPECT_EQ(finding.cause, Cause::rule);
   EXPECT_EQ(finding.kind, RetryKind::transient);
   EXPECT_EQ(finding.blamed, (std::vector<std::string>{"n1", "n2"}));
-  EXPECT_EQ(finding.sentence, "your rule 'link is down' names the line 'the link is down'");
+  EXPECT_EQ(finding.sentence, "your rule 'link is down' matched the line 'the link is down'");
   EXPECT_EQ(find_cause(with_code(42), rules).kind, RetryKind::transient_conflict);
 }
 

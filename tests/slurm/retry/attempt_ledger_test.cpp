@@ -59,7 +59,7 @@ TEST_F(AttemptLedgerTest, an_attempt_is_written_down_when_it_begins_and_when_it_
   EXPECT_EQ(line.checkpoint_step, 40);
   EXPECT_EQ(line.counted_retries, 1);
   EXPECT_EQ(line.sentence,
-            "the program failed (code 1); attempt 1 goes on from the checkpoint of step 40, counted: 1 of 3");
+            "the program failed (code 1); attempt 1 resumes from the checkpoint of step 40, as counted retry 1 of 3");
 }
 
 TEST_F(AttemptLedgerTest, only_what_this_attempt_printed_counts) {
@@ -75,7 +75,7 @@ TEST_F(AttemptLedgerTest, an_attempt_that_left_no_newer_checkpoint_than_it_found
   begin();
   EXPECT_TRUE(end_with(75).decision.counted);
   place_.attempt = 1;
-  EXPECT_EQ(begin().sentence, "attempt 1 of job 17, on n1, n2: there is a checkpoint of step 40");
+  EXPECT_EQ(begin().sentence, "attempt 1 of job 17, on n1, n2. The newest checkpoint is of step 40");
   write_checkpoint(41);
   EXPECT_FALSE(end_with(75).decision.counted);
 }
@@ -103,10 +103,10 @@ TEST_F(AttemptLedgerTest, a_job_that_dies_again_and_again_without_a_word_begins_
   const AttemptStart beginning = begin();
   ASSERT_TRUE(beginning.refusal);
   EXPECT_EQ(beginning.refusal->cause, Cause::too_many_attempts);
-  EXPECT_EQ(
-      beginning.sentence,
-      "attempt 2 of job 17, on n1, n2. It does not begin: the attempt before is not repeated: 1 of 1 counted "
-      "retries are used up (JOB_RETRY_COUNT). This one would be counted, for the attempt left no newer checkpoint");
+  EXPECT_EQ(beginning.sentence,
+            "attempt 2 of job 17, on n1, n2. The attempt does not start: the previous attempt allows no retry: 1 of 1 "
+            "counted retries are used (JOB_RETRY_COUNT). This retry would count, because the attempt left no newer "
+            "checkpoint");
 }
 
 TEST_F(AttemptLedgerTest, what_was_stopped_for_good_begins_no_more_although_slurm_starts_it) {
@@ -117,8 +117,8 @@ TEST_F(AttemptLedgerTest, what_was_stopped_for_good_begins_no_more_although_slur
   ASSERT_TRUE(beginning.refusal);
   EXPECT_EQ(beginning.refusal->code, 75);
   EXPECT_EQ(beginning.sentence,
-            "attempt 1 of job 17, on n1, n2: there is a checkpoint of step 40. It does not begin: stop_job ended this "
-            "job for good. Submit it again: it goes on from its checkpoint");
+            "attempt 1 of job 17, on n1, n2. The newest checkpoint is of step 40. The attempt does not start: stop_job "
+            "ended this job permanently. If you submit it again, it resumes from its checkpoint");
   for (const std::int64_t attempt : {0, 1}) {
     EXPECT_EQ(last_of(attempt).cause, Cause::stopped_for_good);
     EXPECT_EQ(last_of(attempt).kind, RetryKind::permanent);
@@ -135,7 +135,7 @@ TEST_F(AttemptLedgerTest, slurm_cannot_start_more_attempts_than_the_limit) {
   ASSERT_TRUE(beginning.refusal);
   EXPECT_EQ(beginning.refusal->cause, Cause::too_many_attempts);
   EXPECT_EQ(beginning.sentence,
-            "attempt 5 of job 17, on n1, n2. It does not begin: 5 attempts are all that a job may have "
+            "attempt 5 of job 17, on n1, n2. The attempt does not start: the job has used all of its 5 attempts "
             "(LOCKSTEP_ATTEMPT_LIMIT)");
   EXPECT_EQ(last_of(5).cause, Cause::too_many_attempts);
 }

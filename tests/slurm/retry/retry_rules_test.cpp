@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "support/message_of.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -47,16 +48,14 @@ TEST(RetryRulesTest, a_mistake_is_named_with_its_line) {
   const auto message = [](const char* text) {
     return message_of(Failure::usage, [&] { parse_retry_rules(text, "my rules"); });
   };
-  EXPECT_EQ(message("\n\nsometimes code 3"),
-            "line 3 of 'my rules': 'sometimes' is no kind. Known: transient, transient_conflict, unknown, permanent "
-            "(LOCKSTEP_RETRY_RULES). Correct it.");
-  EXPECT_NE(message("none code 3").find("'none' is no kind"), std::string::npos);
-  EXPECT_NE(message("transient code 0").find("'0' is no whole number from 1 to 255"), std::string::npos);
-  EXPECT_NE(message("transient code").find("'' is no whole number"), std::string::npos);
-  EXPECT_NE(message("transient 17").find("a rule is KIND [elsewhere] code NUMBER, or KIND [elsewhere] log PATTERN"),
-            std::string::npos);
-  EXPECT_NE(message("transient log").find("a rule is"), std::string::npos);
-  EXPECT_NE(message("transient log (").find("'(' is no pattern: "), std::string::npos);
+  expect_message(message("\n\nsometimes code 3"),
+                 {"line 3 of 'my rules'", "'sometimes'", "transient_conflict", "LOCKSTEP_RETRY_RULES"});
+  expect_message(message("none code 3"), {"line 1 of 'my rules'", "'none'"});
+  expect_message(message("transient code 0"), {"'0'", "255"});
+  expect_message(message("transient code"), {"''", "255"});
+  expect_message(message("transient 17"), {"KIND [elsewhere] code NUMBER", "KIND [elsewhere] log PATTERN"});
+  expect_message(message("transient log"), {"KIND [elsewhere] log PATTERN"});
+  expect_message(message("transient log ("), {"'('"});
 }
 
 TEST(RetryRulesTest, what_would_take_too_long_to_look_for_is_refused) {
@@ -66,16 +65,13 @@ TEST(RetryRulesTest, what_would_take_too_long_to_look_for_is_refused) {
   const auto is_taken = [](const std::string& pattern) {
     return parse_retry_rules("transient log " + pattern, "my rules").size() == 1;
   };
-  EXPECT_EQ(message("transient log " + std::string(201, 'a')),
-            "line 1 of 'my rules': the pattern has 201 bytes, and may have 200 (LOCKSTEP_RETRY_RULES). Correct it.");
+  expect_message(message("transient log " + std::string(201, 'a')), {"line 1 of 'my rules'", "201", "200"});
   EXPECT_TRUE(is_taken(std::string(200, 'a')));
-  EXPECT_EQ(message("transient log (a*)*\\1b"),
-            "line 1 of 'my rules': a pattern has no back references (\\1) (LOCKSTEP_RETRY_RULES). Correct it.");
+  expect_message(message("transient log (a*)*\\1b"), {"line 1 of 'my rules'", "\\1"});
   EXPECT_TRUE(is_taken("a\\\\1"));
-  const std::string too_many = "come to more than 1000 characters (LOCKSTEP_RETRY_RULES). Correct it.";
   for (const char* pattern : {"a{1001}", "a{1,1001}", "a{1001,}", "(a{32}){32}", "((a{10}){10}){11}", "[^]a]{1001}",
                               "((((a{255}){255}){255})", "(ab){501}", "[[:alpha:]]{1001}", "\\({1001}"}) {
-    EXPECT_NE(message(std::string("transient log ") + pattern).find(too_many), std::string::npos) << pattern;
+    expect_message(message(std::string("transient log ") + pattern), {"line 1 of 'my rules'", "1000"});
   }
   for (const char* pattern : {"a{1000}", "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "(a|b){500}", "error \\{4040\\}",
                               "(a{10}){10}(b{10}){10}", "[{9999}]", "json \\{"}) {
@@ -84,8 +80,7 @@ TEST(RetryRulesTest, what_would_take_too_long_to_look_for_is_refused) {
   std::string rules;
   for (int i = 0; i < 64; ++i) rules += "# of 64\ntransient log a\n";
   EXPECT_EQ(parse_retry_rules(rules, "my rules").size(), 64U);
-  EXPECT_EQ(message(rules + "transient log a\n"),
-            "line 129 of 'my rules': there may be 64 rules (LOCKSTEP_RETRY_RULES). Correct it.");
+  expect_message(message(rules + "transient log a\n"), {"line 129 of 'my rules'", "64"});
 }
 
 }  // namespace

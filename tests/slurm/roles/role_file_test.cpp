@@ -15,13 +15,11 @@ namespace {
 std::vector<Role> parsed(const std::string& roles) {
   return parse_roles(R"({"format": 1, "roles": )" + roles + "}", "roles.json");
 }
-// What is wrong with a file of these roles, without the frame that every refusal has.
+// The refusal of a file of these roles.
 std::string refusal(const std::string& roles) {
   std::string message = message_of(Failure::usage, [&] { parsed(roles); });
-  const std::string start = "'roles.json' cannot be used: ";
-  const std::string end = ". slurm/roles.md has its form.";
-  EXPECT_TRUE(message.starts_with(start) && message.ends_with(end)) << message;
-  return message.substr(start.size(), message.size() - start.size() - end.size());
+  EXPECT_TRUE(message.starts_with("'roles.json' ")) << message;
+  return message;
 }
 // The same of one role with a name, a command and `fields`.
 std::string refusal_of(const std::string& fields) {
@@ -95,11 +93,11 @@ TEST(RoleFileTest, what_is_no_such_file_is_refused) {
     return message_of(Failure::usage, [&] { parse_roles(text, "a\x1b[31mname"); });
   };
   expect_message(message("{"), {});
-  EXPECT_NE(message("[]").find("it has no 'format' of 1"), std::string::npos);
-  EXPECT_NE(message(R"({"format": 2, "roles": []})").find("it has no 'format' of 1"), std::string::npos);
-  EXPECT_NE(message(R"({"format": 1})").find("it has no list of 'roles'"), std::string::npos);
-  EXPECT_NE(message(R"({"format": 1, "role": []})").find("it has a field 'role' that there is not"), std::string::npos);
-  EXPECT_NE(message(R"({"format": 1, "roles": [[[[[[[[]]]]]]]]})").find("nested too deeply"), std::string::npos);
+  expect_message(message("[]"), {"'format'", "1"});
+  expect_message(message(R"({"format": 2, "roles": []})"), {"'format'", "1"});
+  expect_message(message(R"({"format": 1})"), {"'roles'"});
+  expect_message(message(R"({"format": 1, "role": []})"), {"'role'"});
+  expect_message(message(R"({"format": 1, "roles": [[[[[[[[]]]]]]]]})"), {"nested"});
 }
 
 TEST(RoleFileTest, no_damage_does_more_than_be_refused) {

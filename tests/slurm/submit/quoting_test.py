@@ -105,12 +105,12 @@ def refused_submissions(programs, folder, environment):
             assert taken.rstrip("\n") == shown.rstrip("\n"), (taken, shown)
         else:
             assert ran.returncode == 2 and not kept, (ran, kept)
-            assert "sbatch refused the job (its words are above). Nothing was submitted." in ran.stderr, ran
+            assert "sbatch refused the job" in ran.stderr, ran
     (folder / "slurm" / "sbatch").write_text("#!/usr/bin/env bash\ntouch submitted\n")
     (folder / "job.yaml").write_text("protocolVersion: 2\nname: a\ntype: job\nextra: 1\n")
     ran = subprocess.run([programs / "submit_job", "job.yaml"], cwd=folder, env=environment, capture_output=True, text=True,
                          check=False)
-    assert ran.returncode == 2 and "'job.yaml', line 4: unknown field 'extra' of a job." in ran.stderr, ran
+    assert ran.returncode == 2 and "'job.yaml', line 4: " in ran.stderr and "'extra'" in ran.stderr, ran
     assert not (folder / "submitted").exists()
 
 

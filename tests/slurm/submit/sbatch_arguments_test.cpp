@@ -1,5 +1,6 @@
 #include "slurm/submit/sbatch_arguments.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 namespace lockstep {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -38,17 +40,16 @@ TEST(SbatchArgumentsTest, what_sbatch_would_read_otherwise_is_refused) {
     expect_message(refusal_of({time, {}}), {"--time", "30"});
   }
   expect_message(refusal_of({"", {"--nodes=2", "other.sh"}}), {"--name", "other.sh"});
-  for (const char* word : {"", "-", "--"}) EXPECT_THAT(refusal_of({"", {word}}), HasSubstr("is no option")) << word;
+  for (const char* word : {"", "-", "--"}) expect_message(refusal_of({"", {word}}), {fmt::format("'{}'", word)});
   expect_message(refusal_of({"", {"--wrap=x"}}), {"--wrap"});
-  EXPECT_THAT(refusal_of({"", {"--test-only"}}), HasSubstr("with --test-only"));
+  expect_message(refusal_of({"", {"--test-only"}}), {"'--test-only'"});
 }
 
 // Sbatch takes the beginning of a long option, and several short ones in a word.
 TEST(SbatchArgumentsTest, what_submits_nothing_is_refused_however_it_is_written) {
   for (const std::string option : {"--test", "--te", "--test-onl", "--wrap", "--wr=x", "--help", "--he", "--usage",
                                    "--version", "--vers", "-h", "-u", "-V", "-QV", "-HkV"}) {
-    EXPECT_THAT(refusal_of({"", {option}}),
-                HasSubstr("sbatch would not submit the job with " + option.substr(0, option.find('=')) + " (it takes"));
+    expect_message(refusal_of({"", {option}}), {"'" + option.substr(0, option.find('=')) + "'"});
   }
   for (const char* option : {"--time-min=1", "--threads-per-core=1", "--tmp=1", "--wait", "--wckey=x", "--hint=x",
                              "-JV", "-H", "--verbose", "--uid=1", "-vvQ", "-nV", "--hold"}) {
@@ -100,12 +101,11 @@ TEST_F(SubmitJobTest, a_dry_run_says_what_sbatch_would_be_given) {
   const ProgramResult plain = submit({"--dry-run"});
   EXPECT_EQ(plain.exit_code, 0) << plain.errors;
   EXPECT_THAT(plain.output, HasSubstr("begin_attempt run_roles"));
-  EXPECT_THAT(plain.errors, HasSubstr("no time limit is stated (--time): that of SBATCH_TIMELIMIT holds, or else the "
-                                      "partition's default."));
+  EXPECT_THAT(plain.errors, AllOf(HasSubstr("--time"), HasSubstr("SBATCH_TIMELIMIT")));
   const ProgramResult timed = submit({"--dry-run", "--time", "2:00:00", "--", "--exclusive"});
   EXPECT_EQ(timed.exit_code, 0) << timed.errors;
-  EXPECT_THAT(timed.errors, HasSubstr("sbatch would be given: --time=2:00:00 --exclusive\n"));
-  EXPECT_THAT(timed.errors, Not(HasSubstr("no time limit")));
+  EXPECT_THAT(timed.errors, HasSubstr(": --time=2:00:00 --exclusive\n"));
+  EXPECT_THAT(timed.errors, Not(HasSubstr("SBATCH_TIMELIMIT")));
 }
 
 TEST_F(SubmitJobTest, a_job_with_secrets_is_no_array) {
@@ -119,8 +119,7 @@ TEST_F(SubmitJobTest, a_job_with_secrets_is_no_array) {
   for (const std::string option : {"--array=0-2%1", "-a0-2", "--arr=1"}) {
     const ProgramResult refused = submit({"--dry-run", "--", option});
     EXPECT_EQ(refused.exit_code, 2) << option;
-    EXPECT_THAT(refused.errors, HasSubstr("a job with secrets cannot be an array (the first task to end removes them). "
-                                          "Submit it several times."));
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("secrets"), HasSubstr("array")));
   }
 }
 
@@ -129,12 +128,11 @@ TEST_F(SubmitJobTest, a_dry_run_reports_what_is_wrong_with_the_sites_profile) {
   const std::string profile = folder.path() / "a profile";
   const ProgramResult absent = submit({"--dry-run", "--site", profile});
   EXPECT_EQ(absent.exit_code, 2);
-  EXPECT_THAT(absent.errors, HasSubstr("there is no '" + profile + "' (--site). Nothing was submitted."));
+  EXPECT_THAT(absent.errors, AllOf(HasSubstr("'" + profile + "'"), HasSubstr("--site")));
   write_file_atomically(profile, std::string_view("acount=vision\n"));
   const ProgramResult wrong = submit({"--dry-run", "--site", profile});
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.errors, HasSubstr("is no setting of a site's profile: 'acount=vision'."));
-  EXPECT_THAT(wrong.errors, HasSubstr("the site's profile is refused (its words are above). Nothing was submitted."));
+  EXPECT_THAT(wrong.errors, AllOf(HasSubstr("line 1 of '" + profile + "'"), HasSubstr("'acount=vision'")));
   EXPECT_EQ(wrong.output, "");
   write_file_atomically(profile, std::string_view("account=vision\n"));
   EXPECT_EQ(submit({"--dry-run", "--site", profile}).exit_code, 0);

@@ -26,10 +26,10 @@ taskRoles: {worker: {resourcePerInstance: {cpu: 1}, commands: ['login <% $secret
 ACCEPT = 'cat >script\nfor word; do case $word in --comment=*) echo "17|${word#*=}" >known ;; esac; done'
 KNOWS = "cat known 2>/dev/null; true"
 SLOW = "touch begun; sleep 0.7"
-NO_JOB = "Slurm has no job of this submission (squeue). Nothing was submitted."
-SUBMITTED = "job 17 was submitted. Its secrets are in '{}' until it has ended. To cancel it: scancel 17"
-UNKNOWN = "it is not known whether the job was submitted (squeue does not answer). Its secrets are in '{}'. Remove that file"
-REFUSED = "sbatch refused the job (its words are above). Nothing was submitted."
+NO_JOB = "squeue lists no job"
+SUBMITTED = "job 17 was submitted. Its secrets are in '{}'"
+UNKNOWN = "squeue does not answer. Its secrets are in '{}'"
+REFUSED = "sbatch refused the job"
 NUMBER = "echo Submitted batch job 17"
 alone, group = "submit_job", "its whole process group"
 
@@ -43,15 +43,14 @@ CASES = {
     "terminate": (f"{ACCEPT}; {SLOW}; {NUMBER}", KNOWS, signal.SIGTERM, alone, [], -signal.SIGTERM, True, SUBMITTED),
     "hang_up": (f"{SLOW}; exit 1", KNOWS, signal.SIGHUP, alone, [], -signal.SIGHUP, False, REFUSED),
     "ctrl_c_before": (f"{SLOW}; {ACCEPT}", KNOWS, signal.SIGINT, group, [], -signal.SIGINT, False,
-                      f"sbatch was ended by a signal (Interrupt), and {NO_JOB}"),
+                      f"(Interrupt), and {NO_JOB}"),
     "ctrl_c_after": (f"{ACCEPT}; {SLOW}; {NUMBER}", KNOWS, signal.SIGINT, group, [], -signal.SIGINT, True, SUBMITTED),
     "ctrl_c_in_the_dark": (f"{SLOW}; {ACCEPT}", "exit 1", signal.SIGINT, group, [], -signal.SIGINT, True, UNKNOWN),
     "killed": (f"{ACCEPT}; kill -KILL $$", KNOWS, None, None, [], 137, True, SUBMITTED),
     "killed_without_secrets": ("kill -KILL $$", KNOWS, None, None, None, 2, False,
-                               "sbatch was ended by a signal (Killed), so the job may have been submitted or not. Look for it "
-                               "with squeue --me."),
+                               "squeue --me"),
     "silent": (ACCEPT, KNOWS, None, None, ["--quiet"], 0, True, ""),
-    "silent_without_a_job": ("cat >script", KNOWS, None, None, [], 2, False, f"sbatch ended without an error, but {NO_JOB}"),
+    "silent_without_a_job": ("cat >script", KNOWS, None, None, [], 2, False, NO_JOB),
     "silent_in_the_dark": (ACCEPT, "exit 1", None, None, [], 0, True, UNKNOWN),
     "accepted_and_failed": (f"{ACCEPT}; exit 1", KNOWS, None, None, [], 1, True, SUBMITTED),
     "waits_for_a_failing_job": (f"{ACCEPT}; {NUMBER}; exit 3", KNOWS, None, None, ["--wait"], 3, True, NUMBER[5:]),

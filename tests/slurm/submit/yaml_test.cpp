@@ -1,6 +1,5 @@
 #include "slurm/submit/yaml.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,8 +11,6 @@
 
 namespace lockstep {
 namespace {
-
-using testing::HasSubstr;
 
 std::string refusal_of(const std::string& text) {
   return message_of(Failure::usage, [&] { parse_yaml(text, "job.yaml"); });
@@ -40,9 +37,7 @@ TEST(YamlTest, an_alias_is_a_copy) {
 }
 
 TEST(YamlTest, what_is_no_yaml_is_refused_with_its_line) {
-  EXPECT_THAT(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), HasSubstr("'job.yaml', line "));
-  EXPECT_THAT(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), HasSubstr("this is no YAML: "));
-  EXPECT_THAT(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), HasSubstr(". Nothing was submitted."));
+  expect_message(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), {"'job.yaml', line "});
   expect_message(refusal_of(""), {"job.yaml"});
   expect_message(refusal_of("a: 1\n---\nb: 2\n"), {"job.yaml"});
   expect_message(refusal_of("a: 1\nb: 2\na: 3\n"), {"job.yaml", "a"});
@@ -50,14 +45,13 @@ TEST(YamlTest, what_is_no_yaml_is_refused_with_its_line) {
   expect_message(refusal_of("a: !python/object:os.system x\n"), {"job.yaml", "!..."});
   expect_message(refusal_of("a: \"x\\0y\"\n"), {"job.yaml"});
   expect_message(refusal_of("a: \"\xff\"\n"), {"job.yaml"});
-  EXPECT_THAT(refusal_of("a: *nobody\n"), HasSubstr("this is no YAML: the referenced anchor is not defined"));
+  expect_message(refusal_of("a: *nobody\n"), {"'job.yaml', line 1", "anchor"});
 }
 
 TEST(YamlTest, size_depth_and_what_aliases_amount_to_are_bounded) {
   expect_message(refusal_of(std::string(yaml_limits::bytes + 1, ' ')), {"job.yaml", "262144"});
-  EXPECT_THAT(refusal_of("a: " + std::string(17, '[') + std::string(17, ']')),
-              HasSubstr("lists and maps nested more than 16 deep"));
-  EXPECT_THAT(refusal_of("a: " + std::string(200'000, '[')), HasSubstr("nested more than 16 deep"));
+  expect_message(refusal_of("a: " + std::string(17, '[') + std::string(17, ']')), {"'job.yaml', line 1", "16"});
+  expect_message(refusal_of("a: " + std::string(200'000, '[')), {"'job.yaml', line 1", "16"});
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int level = 1; level < 12; ++level) {
     const std::string before = "*a" + std::to_string(level - 1);
@@ -65,11 +59,11 @@ TEST(YamlTest, size_depth_and_what_aliases_amount_to_are_bounded) {
     for (int i = 0; i < 10; ++i) laughs += (i == 0 ? "" : ", ") + before;
     laughs += "]\n";
   }
-  EXPECT_THAT(refusal_of(laughs), HasSubstr("more than 10000 values, aliases counted for all that they stand for"));
-  EXPECT_THAT(refusal_of("a: &a [*a]\n"), HasSubstr("an alias lies within what it stands for"));
+  expect_message(refusal_of(laughs), {"'job.yaml', line ", "10000"});
+  expect_message(refusal_of("a: &a [*a]\n"), {"'job.yaml', line 1", "alias"});
   std::string list = "a:\n";
   for (int i = 0; i < 10'001; ++i) list += "- x\n";
-  EXPECT_THAT(refusal_of(list), HasSubstr("more than 10000 values"));
+  expect_message(refusal_of(list), {"'job.yaml', line ", "10000"});
 }
 
 // Bytes that are changed seldom make another structure; pieces of one do. LOCKSTEP_MUTATIONS asks for more rounds.
