@@ -81,19 +81,19 @@ TEST_F(RankStatusTest, each_thread_that_reads_is_seen_with_its_shard) {
     return std::jthread([&, shard, then] {
       rank_status::begin_reading(shard);
       then();
-      begun.join_and_wait();
-      seen.join_and_wait();
+      begun.arrive_and_wait();
+      seen.arrive_and_wait();
     });
   };
   const std::jthread stuck_in_second = read(second, [] {});
   const std::jthread stuck_in_first = read(first, [] {});
   const std::jthread done = read(first, [] { rank_status::end_reading(); });
-  begun.join_and_wait();
+  begun.arrive_and_wait();
   EXPECT_EQ(describe_place(view()),
             "waiting for data at step 7, reading shard '/data/train-00000.h5' and shard '/data/train-00001.h5'");
   rank_status::enter(Phase::forward);
   EXPECT_EQ(describe_place(view()), "in forward at step 7") << "data loaded ahead hold nobody up";
-  seen.join_and_wait();
+  seen.arrive_and_wait();
 }
 
 // ChannelVector places were there for up to 256 threads of each loader: one that was stuck could hide behind another.
@@ -108,17 +108,17 @@ TEST_F(RankStatusTest, a_stuck_thread_is_seen_among_as_many_as_there_may_be) {
     if (i % 100 == 0) stuck.push_back(shard);
     threads.emplace_back([&, shard, i] {
       rank_status::begin_reading(shard);
-      all_begun.join_and_wait();
+      all_begun.arrive_and_wait();
       if (i % 100 != 0) rank_status::end_reading();
-      all_done.join_and_wait();
-      all_done.join_and_wait();
+      all_done.arrive_and_wait();
+      all_done.arrive_and_wait();
     });
   }
-  all_done.join_and_wait();
+  all_done.arrive_and_wait();
   std::ranges::sort(stuck);  // numbers of shards come in no order
   EXPECT_EQ(view().shards, stuck);
   const std::uint64_t before = progress_of(status_);
-  all_done.join_and_wait();
+  all_done.arrive_and_wait();
   for (std::thread& thread : threads) thread.join();
   EXPECT_GE(before, std::uint64_t{count});
 }
@@ -154,7 +154,7 @@ TEST_F(RankStatusTest, a_shard_that_has_no_name_here_is_no_mistake) {
   other.phase = Phase::reading;
   other.step = 1;
   other.shards = {1'000'000};
-  EXPECT_EQ(describe_place(other), "waiting for data at step 1, reading a shard that is not known here");
+  EXPECT_EQ(describe_place(other), "waiting for data at step 1, reading an unknown shard");
   EXPECT_EQ(rank_status::shard_name(-1), "");
 }
 
