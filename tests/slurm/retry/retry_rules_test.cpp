@@ -51,7 +51,7 @@ TEST(RetryRulesTest, a_mistake_is_named_with_its_line) {
             "line 3 of 'my rules': 'sometimes' is no kind. Known: transient, transient_conflict, unknown, permanent "
             "(LOCKSTEP_RETRY_RULES). Correct it.");
   EXPECT_NE(message("none code 3").find("'none' is no kind"), std::string::npos);
-  EXPECT_NE(message("transient code 0").find("'0' is no whole number from 1 to 255"), std::string::npos);
+  EXPECT_NE(message("transient code 0").find("'0' is not a whole number from 1 to 255"), std::string::npos);
   EXPECT_NE(message("transient code").find("'' is no whole number"), std::string::npos);
   EXPECT_NE(message("transient 17").find("a rule is KIND [elsewhere] code NUMBER, or KIND [elsewhere] log PATTERN"),
             std::string::npos);
