@@ -72,7 +72,7 @@ killed_rank() {
   expect_attempt 0 killed requeue
   expect_attempt 1 "done" stop
   [ "$(field 1 counted_retries)" = 1 ] || fail "a killed rank is not counted"
-  expect_log killed_rank "going on from '$output/checkpoints/step-"
+  expect_log killed_rank "resuming from '$output/checkpoints/step-"
   expect_log killed_rank "cause killed"
   expect_log killed_rank "next attempt 1 goes on from the checkpoint of step"
 

@@ -148,7 +148,7 @@ stop() {
   expect_log stop "training has ended with code 75."
   expect_log stop "stopped early, as a signal asked: 3 instances stopped, 0 had succeeded and 0 failed."
   expect_code 0
-  expect_log stop "going on from '$output/checkpoints/step-"
+  expect_log stop "resuming from '$output/checkpoints/step-"
   python3 - "$work/cluster-$id" "$output" <<'PYTHON' || fail "the attempts do not differ as they should"
 import json, sys
 first, second = (json.load(open(f"{sys.argv[1]}.{attempt}.json")) for attempt in (0, 1))

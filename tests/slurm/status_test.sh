@@ -30,7 +30,7 @@ running() {
   local first=$id follower
   submit second --nodes=1 "$scripts/train_cifar.sbatch" "${options[@]}" --epochs 1 --output runs/running
   wait_for_end
-  expect_words "^state +not begun: its folder has another training \(job $first on n1 " 1
+  expect_words "^state +not started: another training uses its folder \(job $first on n1 " 1
   refuse_words '^(step|speed) '
   id=$first
   status "$id" --follow >"$work/followed" 2>&1 &
@@ -51,7 +51,7 @@ requeued() {
   scontrol requeue "$id"
   expect_words '^job +[0-9]+ train_cifar: PENDING' 30
   expect_words '^ended +attempt 0, requeued: ' 20
-  expect_words '^state +stopped; the next attempt goes on$' 1
+  expect_words '^state +stopped; the next attempt resumes it$' 1
   expect_words '^job +[0-9]+ train_cifar: RUNNING' 30
   expect_words '^state +starting' 1
   refuse_words '^(step|speed|time left) '
@@ -70,7 +70,7 @@ cancelled() {
   wait_for_end
   grep -q '"cause":"running"' < <(tail -n 1 "$work/train_cifar-$id.attempts.jsonl") || fail "the script wrote its last line"
   expect_words '^ended +attempt 0, cancelled: the job was \(scancel\), before the attempt could write down' 1
-  expect_words '^state +(stopped|killed); the same command goes on$' 1
+  expect_words '^state +(stopped|killed); the same command resumes it$' 1
 }
 
 array_task() {

@@ -200,12 +200,12 @@ TEST_F(JobRecordTest, the_program_tells_of_jobs_and_of_folders) {
   EXPECT_EQ(job.exit_code, 0) << job.errors;
   EXPECT_THAT(job.output,
               AllOf(StartsWith("job         17: not known to Slurm (any more)\nattempt     1, "),
-                    HasSubstr("\nstate       stopped; the same command goes on\nstep        3 of 4 (75.0 %)\n")));
+                    HasSubstr("\nstate       stopped; the same command resumes it\nstep        3 of 4 (75.0 %)\n")));
   EXPECT_THAT(status({"17"}, "").output, StartsWith("job         17: Slurm does not answer\n"));
   EXPECT_THAT(status({"17"}, in_state("RUNNING")).output, HasSubstr("\nstate       stopped; "));
   const ProgramResult run = status({"run", "--follow"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
-  EXPECT_THAT(run.output, StartsWith("state       stopped; the same command goes on\n"));
+  EXPECT_THAT(run.output, StartsWith("state       stopped; the same command resumes it\n"));
   const ProgramResult tasks = status({"6", "--follow"}, array);
   EXPECT_EQ(tasks.exit_code, 0) << tasks.errors;
   EXPECT_THAT(tasks.output, HasSubstr("\ntask        6_1: RUNNING\n"));
