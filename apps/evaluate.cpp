@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
                                        options.loader_threads, options.settings.run.test_time_augmentation});
     }
     require(!options.model_file.empty(), Failure::usage,
-            "nothing to test: neither --model-file nor --follow is stated. See --help.");
+            "nothing to evaluate: neither --model-file nor --follow is set. See --help.");
     const RunModel model = named_model(session.world, options.model_file);
     if (!model.description.empty()) log::info("model: {}", model.description);
     ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,
@@ -125,7 +125,8 @@ int main(int argc, char** argv) {
     std::vector<float> logits;
     const Evaluation evaluation = options.logits.empty() ? test.evaluate() : test.evaluate(logits);
     require(std::isfinite(evaluation.loss()), Failure::bad_data,
-            "the answers of '{}' are no numbers (its weights are of a training that diverged). Choose another model.",
+            "the outputs of '{}' are not finite numbers. Its weights come from a training that diverged. Choose "
+            "another model.",
             model.file.string());
     log::plain(evaluation_text(evaluation, test.file().classes));
     if (session.world.rank() != 0) return;

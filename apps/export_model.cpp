@@ -86,7 +86,7 @@ std::string safetensors_image(const ModelFile& file) {
 int main(int argc, char** argv) {
   return run<ExportOptions>(argc, argv, [](Session& session, const ExportOptions& options) {
     require(!options.onnx.empty() || !options.safetensors.empty(), Failure::usage,
-            "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
+            "nothing to write: neither --onnx nor --safetensors is set. See --help.");
     if (session.world.rank() != 0) return;
     const RunModel named = named_model(options.model);
     if (!named.description.empty()) log::info("model: {}", named.description);

@@ -154,7 +154,7 @@ void require_outside(const std::filesystem::path& source, const std::filesystem:
   const std::filesystem::path way =
       std::filesystem::weakly_canonical(output).lexically_relative(std::filesystem::weakly_canonical(source));
   require(way.empty() || *way.begin() == "..", Failure::usage,
-          "'{}' lies in --source '{}' (the next run would take it for pictures). Choose another --output.",
+          "'{}' is inside --source '{}'. The next run would read it as images. Choose another --output.",
           output.string(), source.string());
 }
 

@@ -113,13 +113,13 @@ std::vector<std::string> files_of(const Communicator& world, const PredictOption
   const std::string names = from_rank_0(world, [&] {
     std::string found;
     for (const std::filesystem::path& path : options.pictures) {
-      require(!is_absent(path), Failure::usage, "'{}' is not there. Check the path.", path.string());
+      require(!is_absent(path), Failure::usage, "'{}' does not exist. Check the path.", path.string());
     }
     std::vector<std::filesystem::path> named = options.pictures;
     if (!options.list.empty()) std::ranges::copy(lines_of(options.list), std::back_inserter(named));
     for (const std::string& name : picture_files(named)) found += name + '\0';
-    require(!named.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
-    require(!found.empty(), Failure::usage, "'{}' holds no files. Name pictures, or folders that hold some.",
+    require(!named.empty(), Failure::usage, "no images are given (PICTURES, --list). See --help.");
+    require(!found.empty(), Failure::usage, "'{}' contains no files. Give image files, or folders that contain some.",
             named.front().string());
     return found;
   });
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
     const auto faults = std::ranges::count_if(predictions, [](const auto& one) { return !one.fault.empty(); });
     if (faults == 0) return {};
     return {static_cast<int>(Failure::bad_data),
-            fmt::format("{} of {} files could not be taken for pictures (named above). The others are in the table.",
+            fmt::format("{} of {} files could not be read as images (listed above). The others are in the table.",
                         faults, files.size())};
   });
 }

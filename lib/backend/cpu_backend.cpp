@@ -6,14 +6,14 @@ namespace lockstep {
 
 std::unique_ptr<AllReducer> CpuBackend::make_reducer(const std::string& name, const Communicator& world,
                                                      std::int64_t bytes, DType wire) {
-  require(name != "nccl", Failure::usage, "{} (--reduce nccl). Use --reduce auto?", no_nccl_);
+  require(name != "nccl", Failure::usage, "{} (--reduce nccl). Use --reduce auto.", no_nccl_);
   require_full_wire(wire);
   return make_cpu_all_reducer(name, world, bytes);
 }
 
 std::unique_ptr<Loader> CpuBackend::load_onto(const LoaderSource& source, DataPlace place) {
   require(place != DataPlace::device, Failure::usage,
-          "the data cannot lie on a GPU, as this run computes on a CPU (--data-on device). Use --data-on auto?");
+          "--data-on device requires a GPU, but this run computes on a CPU. Use --data-on auto.");
   return make_host_loader(source);
 }
 

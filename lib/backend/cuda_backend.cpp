@@ -40,8 +40,8 @@ std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, c
   if (name == "auto" || name == "nccl") {
     const std::string shared = shared_gpu(world);
     require(shared.empty() || name == "auto", Failure::usage,
-            "two ranks drive one GPU ({}), which NCCL cannot connect (--reduce nccl). Start one rank for each GPU, or "
-            "use --reduce mpi?",
+            "two ranks use one GPU ({}), which NCCL does not support (--reduce nccl). Start one rank per GPU, or use "
+            "--reduce mpi.",
             shared);
     if (shared.empty()) return make_nccl_all_reducer(device_, device_.stream(), world, wire);
   }
@@ -53,8 +53,8 @@ std::unique_ptr<Loader> CudaBackend::load_onto(const LoaderSource& source, DataP
   const bool can_stay =
       source.dataset->manifest().store == SampleStore::images && !source.rules.resamples() && !source.rules.jitter;
   require(can_stay || place != DataPlace::device, Failure::usage,
-          "pictures that have sizes of their own, are resized or change their colours cannot stay in a GPU's memory "
-          "(--data-on device). Use host?");
+          "--data-on device does not support images of various sizes, resizing, or color augmentation. Use --data-on "
+          "host.");
   const bool stays = place == DataPlace::device || (place == DataPlace::automatic && can_stay &&
                                                     resident_bytes(*source.dataset) <= device_.free_bytes() / 4);
   return make_cuda_loader(device_, source, stays ? PixelSource::resident : PixelSource::travelling);

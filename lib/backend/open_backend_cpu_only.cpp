@@ -6,7 +6,8 @@
 namespace lockstep {
 
 std::unique_ptr<Backend> open_backend(const DeviceOptions& options) {
-  require(options.name != "cuda", Failure::usage, "this build has no CUDA device (--device cuda). Use --device cpu?");
+  require(options.name != "cuda", Failure::usage,
+          "this build does not support CUDA (--device cuda). Use --device cpu.");
   require(options.name == "cpu" || options.name == "auto", Failure::usage,
           "unknown device '{}' (--device). Known: auto, cpu, cuda.", options.name);
   return std::make_unique<CpuBackend>(cpu::open_cpu_device(options));

@@ -30,8 +30,7 @@ std::unique_ptr<Backend> open_backend(const DeviceOptions& options) {
   require(options.name == "cpu" || options.name == "auto" || options.name == "cuda", Failure::usage,
           "unknown device '{}' (--device). Known: auto, cpu, cuda.", options.name);
   if (options.name == "cpu" || (options.name == "auto" && takes_cpu())) {
-    return std::make_unique<CpuBackend>(cpu::open_cpu_device(options),
-                                        "NCCL sums between GPUs, and this device is a CPU");
+    return std::make_unique<CpuBackend>(cpu::open_cpu_device(options), "NCCL requires GPUs, but this device is a CPU");
   }
   return std::make_unique<CudaBackend>(options);
 }

@@ -78,7 +78,7 @@ void limit(int resource, rlim_t most) {
 
 HelperResult run_helper(const std::vector<std::string>& arguments, const HelperLimits& limits) {
   std::array<int, 2> ends{};
-  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot make a pipe: {}. Try again?",
+  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot create a pipe: {}. Try again.",
           system_error_message(errno));
   const Descriptor output(ends[0]);
   Descriptor written(ends[1]);
@@ -88,7 +88,7 @@ HelperResult run_helper(const std::vector<std::string>& arguments, const HelperL
   pointers.push_back(nullptr);
   const pid_t parent = ::getpid();
   const pid_t helper = ::fork();
-  require(helper >= 0, Failure::other, "cannot start a process: {}. Try again?", system_error_message(errno));
+  require(helper >= 0, Failure::other, "cannot start a process: {}. Try again.", system_error_message(errno));
   if (helper == 0) become_helper(written, parent, pointers.data());
   written.close();
 

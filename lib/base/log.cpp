@@ -195,7 +195,7 @@ void plain(std::string_view text) {
   int error_number = now.out.write(printable_lines(text) + '\n');
   if (error_number == EAGAIN) error_number = now.out.drain(endless_patience);
   if (error_number == 0) return;
-  throw system_failure("cannot write to standard output", error_number, Access::writing, "what it was to hold is lost");
+  throw system_failure("cannot write to standard output", error_number, Access::writing, "the output is lost");
 }
 
 void error(std::string_view text) {

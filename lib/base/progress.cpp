@@ -36,7 +36,7 @@ std::string describe_progress(std::string_view task, std::int64_t done, std::int
   std::string text = fmt::format("{}  [{}] {:3}%  {}/{} {}", task, bar, static_cast<int>(fraction * 100), grouped(done),
                                  grouped(total), unit);
   if (rate >= 1) text += fmt::format("  {}/s", grouped(static_cast<std::int64_t>(rate)));
-  if (done >= total) return text + fmt::format("  {} in all", format_duration(seconds));
+  if (done >= total) return text + fmt::format("  {} in total", format_duration(seconds));
   if (rate > 0) text += fmt::format("  {} left", format_duration(static_cast<double>(total - done) / rate));
   return text;
 }

@@ -19,7 +19,7 @@ constexpr Advice no_space = {"Free some space there and run again.", "Free some 
                              "Enlarge /dev/shm."};
 constexpr Advice wrong_place = {"Check the path and its permissions.", "Choose a folder that you may write to.",
                                 "Mount /dev/shm as a tmpfs that everybody may write to."};
-constexpr Advice unknown = {"Is the file system in order?", "Is the file system in order?", "Is /dev/shm in order?"};
+constexpr Advice unknown = {"Check the file system.", "Check the file system.", "Check /dev/shm."};
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Remedy remedy_for(int error_number, Access access) {
     case EMFILE:
       return {Failure::usage, "Raise the limit on open files (ulimit -n)."};
     case ENFILE:
-      return {Failure::other, "All programs on this node together have too many files open: end some of them."};
+      return {Failure::other, "The programs on this node have too many files open. End some of them."};
     case EAGAIN:
       return {Failure::other,
               "Raise the limit on processes or on memory (ulimit -u, -v, or those of the job's cgroup)."};

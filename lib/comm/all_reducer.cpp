@@ -24,17 +24,16 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   std::unique_ptr<AllReducer> shared = make_shared_all_reducer(world, sharing_groups(world, node), bytes, reason);
   if (shared != nullptr) return shared;
   const std::string_view advice = remedy_for(reason.error_number, Access::shared_memory).advice;
-  require(name == "auto", Failure::out_of_memory,
-          "cannot sum gradients through {} (--reduce shared). {} Or use --reduce mpi?", reason.message, advice);
+  require(name == "auto", Failure::out_of_memory, "--reduce shared cannot allocate {}. {} Or use --reduce mpi.",
+          reason.message, advice);
   if (world.rank() == 0) {
-    log::warning("gradients are summed by MPI, which is slower: cannot have {}. {}", reason.message, advice);
+    log::warning("MPI all-reduces the gradients, which is slower: cannot allocate {}. {}", reason.message, advice);
   }
   return make_mpi_all_reducer(world);
 }
 
 void require_full_wire(DType wire) {
-  require(wire == DType::f32, Failure::usage,
-          "only NCCL sums what travels in {} (--wire), and this run does not use it. Use --wire fp32?",
+  require(wire == DType::f32, Failure::usage, "--wire {} requires NCCL, which this run does not use. Use --wire fp32.",
           precision_name(wire));
 }
 

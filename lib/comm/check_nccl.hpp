@@ -15,7 +15,7 @@ namespace lockstep {
 inline void check_nccl(ncclResult_t code, std::string_view task,
                        std::source_location at = std::source_location::current()) {
   if (code == ncclSuccess) return;
-  throw Error(fmt::format("NCCL could not {}: {} ({}) [{}:{}]. Run again with NCCL_DEBUG=INFO?", task,
+  throw Error(fmt::format("NCCL could not {}: {} ({}) [{}:{}]. Run again with NCCL_DEBUG=INFO.", task,
                           ncclGetErrorString(code), ncclGetLastError(nullptr), at.file_name(), at.line()));
 }
 

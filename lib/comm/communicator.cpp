@@ -34,7 +34,7 @@ MPI_Comm node_of(MPI_Comm handle, int rank) {
 
 int message_length(std::size_t bytes) {
   require(bytes <= std::numeric_limits<int>::max(), Failure::other,
-          "cannot gather {} bytes (one message between ranks holds 2 GiB).", bytes);
+          "cannot gather {} bytes. A message between ranks holds at most 2 GiB.", bytes);
   return static_cast<int>(bytes);
 }
 

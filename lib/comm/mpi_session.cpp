@@ -23,10 +23,10 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "start");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "make its errors return");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN), "make its errors return");
-  require(
-      provided >= MPI_THREAD_FUNNELED, Failure::bad_node,
-      "MPI could not allow threads beside the one that communicates (level {}). Use an MPI built with thread support?",
-      provided);
+  require(provided >= MPI_THREAD_FUNNELED, Failure::bad_node,
+          "MPI does not support threads besides the one that communicates (level {}). Use an MPI built with thread "
+          "support.",
+          provided);
 }
 
 MpiSession::~MpiSession() { MPI_Finalize(); }

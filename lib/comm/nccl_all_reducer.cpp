@@ -59,8 +59,8 @@ class NcclCommunicator {
     if (result == ncclSuccess) return;
     abort();
     require(result != ncclInProgress, Failure::other,
-            "NCCL could not {} within {} s (a rank that is gone or stuck, or a network that some ranks cannot reach). "
-            "Set NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO?",
+            "NCCL could not {} within {} s. A rank has ended or hangs, or some ranks cannot reach the network. Set "
+            "NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO.",
             task, patience_.count());
     check_nccl(result, task);
   }

@@ -45,7 +45,7 @@ RankReport parse_report(std::string_view text) {
 
 std::string value_on(const RankReport& report, const std::string& name) {
   const auto found = report.values.find(name);
-  return found == report.values.end() ? "nothing of the kind" : found->second;
+  return found == report.values.end() ? "none" : found->second;
 }
 
 // Ranks by value.

@@ -214,7 +214,7 @@ std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, S
   // If any node lacks the memory, all ranks give up. A node's own error message is kept on its ranks.
   const auto largest_error = static_cast<int>(world.max(reason.error_number));
   if (largest_error != 0) {
-    if (reason.error_number == 0) reason = {"the shared memory that another node lacks", largest_error};
+    if (reason.error_number == 0) reason = {"the shared memory of another node", largest_error};
     return nullptr;
   }
   return std::make_unique<SharedAllReducer>(world.size(), std::move(groups), std::move(segment), capacity);

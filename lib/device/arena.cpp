@@ -30,11 +30,10 @@ ArenaBlock* Arena::allocate(std::int64_t bytes) {
   // The size is compared before it is rounded up, so the rounding cannot overflow.
   const std::int64_t rounded =
       place == blocks_.end() ? 0 : std::max<std::int64_t>((bytes + alignment - 1) / alignment, 1) * alignment;
-  require(
-      rounded > 0 && (*place)->bytes >= rounded, Failure::out_of_memory,
-      "no room for a tensor of {:.1f} MiB: {:.1f} of {:.1f} MiB are in use on this device (a step keeps what backward "
-      "needs). Use a smaller batch, or more --accumulate?",
-      mib(bytes), mib(used_bytes_), mib(capacity_));
+  require(rounded > 0 && (*place)->bytes >= rounded, Failure::out_of_memory,
+          "cannot allocate a tensor of {:.1f} MiB: {:.1f} of {:.1f} MiB are in use on this device. A step keeps its "
+          "activations for the backward pass. Use a smaller batch or a larger --accumulate.",
+          mib(bytes), mib(used_bytes_), mib(capacity_));
   ArenaBlock* block = *place;
   if (block->bytes > rounded) {
     if (spare_.empty()) spare_.push_back(new ArenaBlock{});

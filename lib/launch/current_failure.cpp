@@ -22,7 +22,7 @@ CurrentFailure refused(std::string_view task, const std::error_code& reason) {
 
 CurrentFailure want_of_memory() {
   return {static_cast<int>(Failure::out_of_memory),
-          "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
+          "out of memory: an allocation failed. Choose a smaller batch, or fewer ranks on this node."};
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ CurrentFailure describe_current_failure() {
   } catch (const std::exception& error) {
     return {static_cast<int>(Failure::other), error.what()};
   } catch (...) {
-    return {static_cast<int>(Failure::other), "an exception without words (a fault of the program). Please report it."};
+    return {static_cast<int>(Failure::other), "unknown exception (a bug). Please report it."};
   }
 }
 

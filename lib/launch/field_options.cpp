@@ -104,8 +104,9 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
 void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& settings) {
   const OptimizerKind chosen = settings.recipe.optimizer.kind;
   if (chosen == usual || is_stated(app, "lr")) return;
-  throw CLI::ValidationError("--optimizer", fmt::format("it wants a learning rate of its own. State --lr (often {})",
-                                                        chosen == OptimizerKind::adamw ? "0.001" : "from 1 to 10"));
+  throw CLI::ValidationError("--optimizer",
+                             fmt::format("this optimizer needs its own learning rate. Set --lr (often {})",
+                                         chosen == OptimizerKind::adamw ? "0.001" : "from 1 to 10"));
 }
 
 }  // namespace

@@ -51,18 +51,18 @@ std::vector<std::string> without(const std::vector<std::string>& words, std::str
 
 void require_gpus(std::string_view asked, std::size_t wanted, std::size_t visible) {
   require(visible > 0, Failure::usage,
-          "{} {}: no GPU can be used here (one rank is started for each). Leave {} out to train on the CPU; --device "
-          "cuda says why there is none.",
+          "{} {}: no GPU can be used here, but one rank is started per GPU. To train on the CPU, remove {}. --device "
+          "cuda shows why there is none.",
           gpus_option, asked, gpus_option);
-  require(wanted <= visible, Failure::usage, "{} {}: only {} can be used here (one rank drives one GPU). Use {} all?",
-          gpus_option, asked, visible == 1 ? "1 GPU" : fmt::format("{} GPUs", visible), gpus_option);
+  require(wanted <= visible, Failure::usage, "{} {}: only {} can be used here, one per rank. Use {} all.", gpus_option,
+          asked, visible == 1 ? "1 GPU" : fmt::format("{} GPUs", visible), gpus_option);
 }
 
 // Refuses several nodes, because mpirun would spread the ranks over all nodes of an allocation.
 void require_one_node(const JobEnvironment& job) {
   const std::int64_t nodes = job.slurm ? job.slurm->nodes.value_or(1) : 1;
   require(nodes == 1, Failure::usage,
-          "{} is for one node, and this job has {} (ranks would start on all of them). Use srun with one task for each "
+          "{} is for one node, but this job has {} nodes. Ranks would start on all of them. Use srun with one task per "
           "GPU instead.",
           gpus_option, nodes);
 }
@@ -73,10 +73,10 @@ std::size_t count_visible() { return visible_gpus().size(); }
 
 void declare_gpus(CLI::App& app, std::string& gpus) {
   const auto check = [](const std::string& text) -> std::string {
-    if (!parse_gpus(text)) return not_a_number_message(text, gpu_counts) + ", nor is it 'all'";
+    if (!parse_gpus(text)) return not_a_number_message(text, gpu_counts) + " or 'all'";
     const Launcher launcher = this_job().launcher;
     if (launcher == Launcher::none) return "";
-    return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out",
+    return fmt::format("this program is already a rank of {}, which starts one rank per GPU. Remove {}",
                        launcher_name(launcher), gpus_option);
   };
   app.add_option(std::string(gpus_option), gpus,
@@ -92,7 +92,7 @@ std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& word
   const std::optional<std::size_t> parsed = parse_gpus(asked);
   if (!parsed || job.launcher != Launcher::none) return {};
   const std::string device = value_of(words, "--device");
-  require(device != "cpu", Failure::usage, "{} {} with --device cpu (GPUs are not used then). Leave one of them out.",
+  require(device != "cpu", Failure::usage, "{} {} conflicts with --device cpu, which uses no GPUs. Remove one of them.",
           gpus_option, asked);
   const std::size_t visible = count();
   const std::size_t wanted = *parsed == 0 ? visible : *parsed;
@@ -124,10 +124,9 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "3", 0);
     ::setenv("OMPI_MCA_orte_execute_quiet", "1", 0);  // so the program's last sentence is the last line
     ::execvp(pointers[0], pointers.data());
-    throw Error(Failure::usage,
-                fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "
-                            "(Debian: openmpi-bin)?",
-                            system_error_message(errno), gpus_option));
+    throw Error(Failure::usage, fmt::format("cannot start mpirun: {}. {} starts the ranks with it. Check that Open "
+                                            "MPI's launcher is in PATH (Debian: openmpi-bin).",
+                                            system_error_message(errno), gpus_option));
   } catch (const Error& error) {
     log::error(error.what());
     return error.exit_code();

@@ -37,8 +37,8 @@ LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::st
 
 void require_alike(int ranks_with_gpu, int ranks) {
   require(ranks_with_gpu == 0 || ranks_with_gpu == ranks, Failure::usage,
-          "{} of {} ranks see a GPU (with --device auto all take a GPU or none does). Start the job where every rank "
-          "has one, or use --device cpu?",
+          "{} of {} ranks see a GPU. With --device auto, all ranks use a GPU or none does. Start the job where every "
+          "rank has one, or use --device cpu.",
           ranks_with_gpu, ranks);
 }
 
@@ -59,8 +59,8 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   device.local_gpus = gather_local_gpus(world, seen);
   if (world.local_rank() == 0 && peers_are_hidden(device.local_gpus)) {
     log::warning(
-        "each rank sees one GPU of its own and no other (--gpus-per-task does so; gradients may then go through the "
-        "host instead of from GPU to GPU). Use --gpus-per-node with --gpu-bind=none?");
+        "each rank sees only its own GPU, as with --gpus-per-task. Gradients may then go through the host instead of "
+        "from GPU to GPU. Use --gpus-per-node with --gpu-bind=none.");
   }
 }
 

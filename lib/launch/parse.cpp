@@ -92,10 +92,10 @@ std::string describe(const CLI::ParseError& error) {
   }
   const std::size_t at = words.find(without_value);
   if (at != std::string_view::npos && words.ends_with(" missing")) {
-    return fmt::format("{} wants a value", words.substr(0, at));
+    return fmt::format("{} requires a value", words.substr(0, at));
   }
   if (const std::size_t often = words.find(stated_often); often != std::string_view::npos) {
-    return fmt::format("{} has {} values (which one counts?). State one", words.substr(0, often),
+    return fmt::format("{} is given {} times. Give it once", words.substr(0, often),
                        words.substr(often + stated_often.size()));
   }
   return std::string(words);
@@ -132,7 +132,7 @@ std::string meant_options(const std::vector<std::string>& names, std::string wor
 std::string unknown_option_message(const CLI::App& app, const std::string& word) {
   const std::string meant = meant_options(option_names(app), word);
   if (meant == word && !app.get_subcommands().empty()) {
-    return fmt::format("{} stands before the command '{}', which reads it. Write it behind. See --help.", word,
+    return fmt::format("{} belongs to the command '{}'. Put it after the command. See --help.", word,
                        app.get_subcommands().front()->get_name());
   }
   return fmt::format("unknown option '{}'. {}See --help.", word,
@@ -145,7 +145,7 @@ std::string missing_command_message(const CLI::App& app, const std::vector<std::
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const auto word = std::ranges::find_if(words, [](const std::string& one) { return !one.starts_with('-'); });
   const std::string unknown = word == words.end()
-                                  ? "no command is named. "
+                                  ? "no command is given. "
                                   : fmt::format("unknown command '{}'. {}", *word, did_you_mean(*word, commands));
   return fmt::format("{}Known: {}. See --help.", unknown, fmt::join(commands, ", "));
 }
@@ -173,7 +173,7 @@ std::vector<RankValue> stated_values(const CLI::App& app) {
 RankValue command_line(std::string_view outcome) { return {"command line", std::string(outcome)}; }
 
 std::vector<RankValue> valid_command_line(const CLI::App& app) {
-  std::vector<RankValue> values{command_line("one without a mistake")};
+  std::vector<RankValue> values{command_line("a valid one")};
   std::ranges::move(stated_values(app), std::back_inserter(values));
   return values;
 }

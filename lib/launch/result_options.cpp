@@ -53,10 +53,10 @@ std::vector<StatedFile> stated_files(CLI::App& app, const std::function<bool(CLI
 
 void require_other_files(const StatedFile& result, const std::vector<StatedFile>& inputs) {
   for (const StatedFile& input : inputs) {
-    require(!is_same_file(result.path, input.path), Failure::usage,
-            "'{}' of {} is the same file as '{}' of {} (the result would replace what is read). Choose another name "
-            "for {}.",
-            result.path.string(), result.option, input.path.string(), input.option, result.option);
+    require(
+        !is_same_file(result.path, input.path), Failure::usage,
+        "'{}' of {} is the same file as '{}' of {}. The result would overwrite its input. Choose another file for {}.",
+        result.path.string(), result.option, input.path.string(), input.option, result.option);
   }
 }
 
@@ -64,7 +64,8 @@ void require_distinct(const std::vector<StatedFile>& results) {
   for (auto one = results.begin(); one != results.end(); ++one) {
     for (auto other = results.begin(); other != one; ++other) {
       require(!is_same_file(one->path, other->path), Failure::usage,
-              "'{}' of {} is the same file as '{}' of {} (one result would replace the other). Choose two names.",
+              "'{}' of {} is the same file as '{}' of {}. One result would overwrite the other. Choose two different "
+              "files.",
               one->path.string(), one->option, other->path.string(), other->option);
     }
   }
@@ -75,7 +76,7 @@ void require_distinct(const std::vector<StatedFile>& results) {
 CLI::Option* add_result(CLI::App& app, const std::string& flag, fs::path& target, const PlaceCheck& require_place,
                         const std::string& help) {
   const auto check = [flag, require_place](const std::string& path) {
-    require(!path.empty(), Failure::usage, "{} has an empty file name. State a file, or leave out {}.", flag, flag);
+    require(!path.empty(), Failure::usage, "{} has an empty file name. Set a file, or remove {}.", flag, flag);
     require_place(path);
     return std::string();
   };

@@ -95,14 +95,13 @@ void begin_attempt(const Communicator& world) {
 // srun starts as many processes as requested, even if they cannot find each other.
 std::string single_process_message(std::int64_t processes) {
   return fmt::format(
-      "srun started {} processes, and each finds itself alone (they would do the same work {} times). Start them by "
-      "srun "
-      "--mpi=pmix, with an MPI that is built with PMIx, or by mpirun (LOCKSTEP_LAUNCHER=mpirun).",
+      "srun started {} processes, but each one is alone in its MPI job. They would do the same work {} times. Use srun "
+      "--mpi=pmix with an MPI built with PMIx, or mpirun (LOCKSTEP_LAUNCHER=mpirun).",
       processes, processes);
 }
 
 std::string fault_of(const JobEnvironment& job) {
-  if (!job.mistake.empty()) return fmt::format("{}. Mend or unset it.", job.mistake);
+  if (!job.mistake.empty()) return fmt::format("{}. Correct or unset it.", job.mistake);
   const bool lonely = job.launcher == Launcher::srun && !job.has_pmi && job.rank && job.rank->ranks > 1;
   return lonely ? single_process_message(job.rank->ranks) : "";
 }

@@ -40,8 +40,8 @@ void StartLimit::wait(double seconds) {
   if (started_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return has_started_; })) return;
   constexpr int code = static_cast<int>(Failure::out_of_step);
   const std::string sentence = fmt::format(
-      "MPI has not started within {:g} s (a rank hangs in MPI_Init, or a node does not answer). Start it again; if "
-      "starting does take this long here, raise {}.",
+      "MPI did not start within {:g} s. A rank hangs in MPI_Init, or a node does not answer. Start again. If starting "
+      "takes this long here, raise {}.",
       seconds, start_timeout_variable);
   if (failure_report::write({code, 0, sentence})) log::error(sentence);
   std::_Exit(code);

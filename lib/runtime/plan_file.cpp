@@ -88,7 +88,7 @@ void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    throw system_failure(fmt::format("cannot make the folder '{}'", folder.string()), error.value(), Access::writing);
+    throw system_failure(fmt::format("cannot create the folder '{}'", folder.string()), error.value(), Access::writing);
 }
 
 }  // namespace
@@ -99,14 +99,14 @@ PlanFile::PlanFile(const fs::path& folder, std::string conditions) : conditions_
 
 // Parses the text of a file. Throws Error(bad_data) with the defect, for a message that names the file.
 PlanFile::Choices PlanFile::parse(std::string_view text) const {
-  require(take_line(text) == format_line, Failure::bad_data, "its first line is not '{}'", format_line);
-  require(take_line(text) == conditions_, Failure::bad_data, "it is not for '{}'", conditions_);
+  require(take_line(text) == format_line, Failure::bad_data, "its first line is not '{}'.", format_line);
+  require(take_line(text) == conditions_, Failure::bad_data, "it is not for '{}'.", conditions_);
   const std::optional<std::string_view> count = take_line(text);
   Choices choices;
   const std::int64_t others = visit_choices(
       text, [&](const PlanLine& line) { choices.insert_or_assign(std::string(line.problem), line.kernel); });
   require(others == 0 && count == count_line(choices.size()), Failure::bad_data,
-          "it does not hold as many lines 'problem = kernel' as it says");
+          "its number of lines 'problem = kernel' is not the one that it states.");
   return choices;
 }
 
@@ -122,7 +122,8 @@ PlanFile::Content PlanFile::load() const {
 std::string PlanFile::read() const {
   const Content content = load();
   if (!content.mistake.empty()) {
-    log::warning("the kernel plan '{}' is not used: {} (kernels are measured anew).", path_.string(), content.mistake);
+    log::warning("the kernel plan '{}' is not used: {} The kernels are measured again.", path_.string(),
+                 content.mistake);
   }
   return text_of(content.choices);
 }
@@ -136,12 +137,13 @@ void PlanFile::keep(std::string_view plan) const {
   const std::string text =
       fmt::format("{}\n{}\n{}\n{}", format_line, conditions_, count_line(all.size()), text_of(all));
   try {
-    require(text.size() <= max_bytes, Failure::other, "they take {} bytes, and {} are the most that is read.",
+    require(text.size() <= max_bytes, Failure::other, "they take {} bytes, but at most {} bytes can be read.",
             text.size(), max_bytes);
     make_folder(path_.parent_path());
     write_file_atomically(path_, text);
   } catch (const Error& reason) {
-    log::warning("kernel choices are not kept for the next run: {} (--plan-folder; '' keeps none)", reason.what());
+    log::warning("kernel choices are not saved for the next run: {} To save none, set --plan-folder ''.",
+                 reason.what());
   }
 }
 

@@ -34,7 +34,7 @@ std::string diverged_test_message(const char* split, double loss, std::int64_t s
 
 std::string overflow_message(std::int64_t step, double learning_rate) {
   return fmt::format(
-      "gradients overflow at step {} without any loss scale (learning rate {:.4g}). Lower --lr or lengthen the "
+      "gradients overflow at step {} even without loss scaling (learning rate {:.4g}). Lower --lr or lengthen the "
       "warm-up.",
       step, learning_rate);
 }

@@ -20,12 +20,10 @@ std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe&
   const int size = norm_group_size(recipe, share, session.world.size());
   if (size == 1) return nullptr;
   require(!store.statistics().empty(), Failure::usage,
-          "model '{}' has no batch norms whose statistics ranks could take together. Leave out --sync-batch-norm.",
-          recipe.model);
-  require(
-      session.device().has_norm_groups(), Failure::usage,
-      "batch norms of a GPU do not take their statistics with other ranks (a recorded step does not wait for them). "
-      "Leave out --sync-batch-norm, or use --device cpu.");
+          "model '{}' has no batch norm to synchronize between ranks. Remove --sync-batch-norm.", recipe.model);
+  require(session.device().has_norm_groups(), Failure::usage,
+          "--sync-batch-norm is not supported on GPUs, because a captured graph does not wait for other ranks. Remove "
+          "--sync-batch-norm, or use --device cpu.");
   return std::make_unique<SyncBatchNormGroup>(session.world, size);
 }
 

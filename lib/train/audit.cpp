@@ -41,13 +41,12 @@ std::string deviation_message(std::span<const WeightsOnRank> ranks, std::int64_t
   for (const int rank : deviating) hosts.push_back(ranks[static_cast<std::size_t>(rank)].host);
   hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
   const std::string where = fmt::format("{} on {}", describe_ranks(deviating), fmt::join(hosts, ", "));
-  const std::string what = is_clear ? fmt::format("{} {} other weights than the other {} ranks after step {}", where,
-                                                  deviating.size() == 1 ? "has" : "have", most, step)
-                                    : fmt::format(
-                                          "the weights of {} differ after step {}, and which are right cannot "
-                                          "be told",
-                                          where, step);
-  return what + " (memory or a sum went wrong). Start again; if it comes back, leave that node out.";
+  const std::string what =
+      is_clear ? fmt::format("{} {} different weights than the other {} ranks after step {}", where,
+                             deviating.size() == 1 ? "has" : "have", most, step)
+               : fmt::format("the weights of {} differ after step {}, and it is unknown which ones are correct", where,
+                             step);
+  return what + ". Memory or an all-reduce is faulty. Start again. If it happens again, exclude that node.";
 }
 
 void audit_weights(const Communicator& world, const ParameterStore& store, std::int64_t step) {

@@ -53,13 +53,13 @@ std::string Checkpointing::find() {
     std::string image = read_file(options_.resume, tensor_file_limits::file_bytes);
     parse_checkpoint(options_.resume, image);
     found_in_ = options_.resume;
-    log::info("going on from '{}'", options_.resume);
+    log::info("resuming from '{}'", options_.resume);
     return image;
   }
   std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_valid() : std::nullopt;
   if (!newest) return "";
   found_in_ = newest->path;
-  log::info("going on from '{}'", newest->path.string());
+  log::info("resuming from '{}'", newest->path.string());
   return std::move(newest->image);
 }
 

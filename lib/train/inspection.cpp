@@ -57,9 +57,9 @@ std::string pictures_text(const Manifest& manifest) {
     case SampleStore::images:
       break;
     case SampleStore::pictures:
-      return "of sizes of their own, as pixels; a network is given " + shape;
+      return "various sizes, stored as pixels; network input: " + shape;
     case SampleStore::jpeg:
-      return "of sizes of their own, as JPEG files; a network is given " + shape;
+      return "various sizes, stored as JPEG files; network input: " + shape;
   }
   return shape;
 }
@@ -103,11 +103,10 @@ std::string describe_shard(const std::filesystem::path& path) {
   const std::filesystem::path folder = folder_of(path);
   const Manifest manifest = read_manifest(folder);
   const auto entry = std::ranges::find(manifest.shards, path.filename().string(), &ShardEntry::file);
-  require(
-      entry != manifest.shards.end(), Failure::usage,
-      "'{}' is a shard, but '{}' does not list it (a shard is read with its manifest). Is it left over from another "
-      "run of make_shards?",
-      path.string(), (folder / manifest_file).string());
+  require(entry != manifest.shards.end(), Failure::usage,
+          "'{}' is a shard, but its manifest '{}' does not list it. Check whether it is left over from another run of "
+          "make_shards.",
+          path.string(), (folder / manifest_file).string());
   const ShardReader shard(folder, manifest, *entry);
   std::vector<std::int64_t> counts(manifest.classes.size());
   for (std::int64_t sample = 0; sample < shard.samples(); ++sample)
@@ -125,28 +124,30 @@ std::string describe_shard(const std::filesystem::path& path) {
 std::string describe_lone_shard(const std::filesystem::path& path) {
   std::string image = read_file(path, tensor_file_limits::file_bytes);
   require(has_hash_line(image), Failure::usage,
-          "'{}' is a shard of an earlier version, which says nothing without its manifest.json (that lies beside it in "
-          "its folder). Name it there.",
+          "'{}' is a shard of an earlier version, which cannot be read without its manifest.json. Inspect it in the "
+          "folder of that manifest.json.",
           path.string());
-  TensorFileReader file({"shard", "Copy it again?"}, path.string(), image);
+  TensorFileReader file({"shard", "Copy it again."}, path.string(), image);
   Manifest own;
   own.name = file.texts("name")[0];
   own.classes = file.texts("classes");
   const std::vector<std::int64_t> shape = file.numbers<std::int64_t>("sample_shape", 3);
   own.shape = {shape[0], shape[1], shape[2]};
   const auto* const store = find_choice(sample_stores, file.texts("store")[0]);
-  if (store == nullptr || own.shape.channels < 1 || own.shape.channels > 4) file.damaged("it holds no known samples");
+  if (store == nullptr || own.shape.channels < 1 || own.shape.channels > 4)
+    file.damaged("it holds no samples of a known kind");
   own.store = store->value;
   const auto channels = static_cast<std::size_t>(own.shape.channels);
   const std::vector<std::int32_t> labels = file.whole_numbers(shard_format::labels);
   std::vector<std::int64_t> counts(own.classes.size());
   for (const std::int32_t label : labels) {
-    if (label < 0 || static_cast<std::size_t>(label) >= counts.size()) file.damaged("a label is of no class");
+    if (label < 0 || static_cast<std::size_t>(label) >= counts.size())
+      file.damaged("a label does not belong to any class");
     ++counts[static_cast<std::size_t>(label)];
   }
   std::string text = fmt::format(
-      "shard of data set '{}', split '{}', by its own word (no manifest.json lies beside it)\n  samples    {}\n  "
-      "pictures   {} ({}s)\n  axes       {}\n  mean       {:.4f} (of this shard alone)\n  deviation  {:.4f}\n",
+      "shard of data set '{}', split '{}' (from the shard itself; its folder has no manifest.json)\n  samples    {}\n  "
+      "pictures   {} ({}s)\n  axes       {}\n  mean       {:.4f} (of this shard only)\n  deviation  {:.4f}\n",
       printable(own.name), printable(file.texts("split")[0]), labels.size(), pictures_text(own),
       printable(file.texts("kind")[0]), printable(file.texts("axes")[0]),
       fmt::join(file.numbers<float>("shard_mean", channels), ", "),
@@ -172,7 +173,7 @@ std::string describe_tensors(const std::vector<ParameterStore::Entry>& entries) 
 
 std::string resizing_text(const ModelFile& model) {
   const auto side = model.shorter_side.value_or(0);
-  return side == 0 ? "" : fmt::format(", the middle of pictures whose shorter side is resized to {}", side);
+  return side == 0 ? "" : fmt::format(", center crop after the shorter side is resized to {}", side);
 }
 
 // The lines after the first one.
@@ -219,10 +220,10 @@ std::string describe_weights(const std::filesystem::path& path) {
   }
   const ModelFile model = parse_pretrained_weights(path, kind, image);
   if (!model.model.empty()) {
-    return fmt::format("model '{}', as export_model writes it (safetensors)", printable(model.model)) +
+    return fmt::format("model '{}', written by export_model (safetensors)", printable(model.model)) +
            describe_model(model);
   }
-  return fmt::format("weights that another program wrote ({})",
+  return fmt::format("weights written by another program ({})",
                      kind == WeightsKind::safetensors ? "safetensors" : "HDF5") +
          describe_tensors(model.entries);
 }
@@ -263,17 +264,16 @@ std::string describe_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) return describe_folder(path);
   const std::string start = first_bytes(path);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
-  require(
-      !begins_as_onnx(start), Failure::usage,
-      "'{}' is a network as ONNX (of which inspect reads nothing). Look at the model file that it was exported from, "
-      "or open it in a viewer of ONNX such as Netron.",
-      path.string());
+  require(!begins_as_onnx(start), Failure::usage,
+          "'{}' is an ONNX model, which inspect cannot read. Inspect the model file it was exported from, or open it "
+          "in an ONNX viewer such as Netron.",
+          path.string());
   refuse_unsupported_formats(path, start);
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
   constexpr std::size_t header_at = 8;  // position of the safetensors header, after its length
   require(is_hdf5 || (start.size() > header_at && start[header_at] == '{'), Failure::usage,
-          "'{}' is neither a shard, a manifest, a model file nor a checkpoint, nor weights of another program "
-          "(safetensors, HDF5). Name one that make_shards or train_cifar wrote.",
+          "'{}' is not a shard, a manifest, a model file, a checkpoint, or weights of another program (safetensors, "
+          "HDF5). Choose a file that make_shards or train_cifar wrote.",
           path.string());
   const bool is_shard = is_hdf5 && (is_listed(path) || is_shard_of_ours(path));
   if (!is_shard) return describe_weights(path);

@@ -31,7 +31,7 @@ std::unique_ptr<Descriptor> open_log(const fs::path& path) {
   const bool opened = *file >= 0 && ::fstat(*file, &status) == 0;
   if (!opened)
     throw system_failure(fmt::format("cannot write '{}'", path.string()), errno, Access::writing, "--output");
-  require(S_ISREG(status.st_mode), Failure::usage, "'{}' is no regular file (--output). Remove it.", path.string());
+  require(S_ISREG(status.st_mode), Failure::usage, "'{}' is not a regular file (--output). Remove it.", path.string());
   try {
     return std::make_unique<Descriptor>(break_hard_links(std::move(*file), path, flags, Content::kept));
   } catch (const std::system_error& reason) {
@@ -65,13 +65,14 @@ bool MetricsLog::flush() {
   try {
     lock_.require_held();
     follow_name();
-    if (!write_left()) reason = fmt::format("cannot write '{}': {}", path_.string(), system_error_message(errno));
+    if (!write_left()) reason = fmt::format("cannot write '{}': {}.", path_.string(), system_error_message(errno));
   } catch (const Error& error) {
     if (error.failure() == Failure::out_of_step) throw;
     reason = error.what();
   }
   if (!reason.empty() && !std::exchange(has_warned_, true)) {
-    log::warning("{} (the training goes on). The lines of metrics.jsonl are kept until they can be written.", reason);
+    log::warning("{} The training continues. The lines of metrics.jsonl are kept in memory until they can be written.",
+                 reason);
   }
   if (reason.empty() && std::exchange(has_warned_, false)) log::info("'{}' is complete again", path_.string());
   return reason.empty();

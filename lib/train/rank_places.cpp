@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/counted.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -42,6 +44,10 @@ std::string describe_rank_places(std::span<const std::string> hosts) {
   const std::size_t others = places.size() - std::min(max_named, places.size());
   if (others > 0) named += fmt::format(" and {} {} more ({})", others, others == 1 ? "node" : "nodes", left);
   return fmt::format("{} on {}", hosts.size(), named);
+}
+
+std::string ranks_and_steps(std::int64_t ranks, std::int64_t accumulation_steps) {
+  return counted(ranks, "rank") + " x " + counted(accumulation_steps, "gradient accumulation step");
 }
 
 }  // namespace lockstep

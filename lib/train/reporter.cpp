@@ -116,7 +116,7 @@ void Reporter::begin_files(LaterOutput past) {
     best_step_ = best.step;
   }
   if (!aside.path().empty()) {
-    log::warning("earlier results in '{}' are set aside in '{}'.", output_->folder().string(), aside.path().string());
+    log::warning("earlier results in '{}' are moved to '{}'.", output_->folder().string(), aside.path().string());
   }
   metrics_log_.emplace(*output_);
 }
@@ -213,9 +213,9 @@ void Reporter::tell(Split split, const Position& position, const Evaluation& eva
   test_seconds_ += seconds;
   if (!writes_) return;
   const char* const name = split_name(split);
-  const std::string mean_text = of_mean ? fmt::format("  of the mean weights: loss {:.4f}, accuracy {:.2f} %",
-                                                      of_mean->loss(), 100 * of_mean->accuracy())
-                                        : "";
+  const std::string mean_text =
+      of_mean ? fmt::format("  EMA weights: loss {:.4f}, accuracy {:.2f} %", of_mean->loss(), 100 * of_mean->accuracy())
+              : "";
   log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %{}  ({} samples, {:.1f} s)", position.epoch + 1,
             length_.epochs, name, evaluation.loss(), name, 100 * evaluation.accuracy(), mean_text, evaluation.samples,
             seconds);
@@ -280,16 +280,17 @@ void Reporter::write_summary(RunState state, nlohmann::json fields) {
     summary_->write(state, std::move(fields));
   } catch (const Error& error) {
     if (!std::exchange(has_warned_, true)) {
-      log::warning("{} summary.json is behind until a later one is written; the training goes on.", error.what());
+      log::warning("{} The training continues. summary.json is out of date until the next one is written.",
+                   error.what());
     }
   }
 }
 
 void Reporter::finish() {
-  if (events_ && !events_->flush()) log::warning("what TensorBoard is to show of the training's end is lost.");
+  if (events_ && !events_->flush()) log::warning("the TensorBoard events of the end of the training are lost.");
   require(!metrics_log_ || metrics_log_->flush(), Failure::other,
-          "{} lines of '{}' could not be written. Free some space there; the next run of the same command leaves them "
-          "out.",
+          "{} lines of '{}' could not be written. Free some space there. The next run of the same command does not "
+          "write them.",
           metrics_log_ ? metrics_log_->lines_left() : 0,
           output_ ? (output_->folder() / "metrics.jsonl").string() : std::string());
 }

@@ -12,6 +12,7 @@
 #include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/run_options.hpp"
+#include "train/rank_places.hpp"
 
 namespace lockstep {
 
@@ -34,7 +35,7 @@ std::string describe_value(const Json& value) { return value.is_null() ? "unset"
 // Empty if there is no difference.
 std::string difference(const std::string& name, const Json& before, const Json& now) {
   if (as_written_now(name, before) == now) return "";
-  return fmt::format("--{} {}, now it is {}", name, describe_value(before), describe_value(now));
+  return fmt::format("--{} {}, but now it is {}", name, describe_value(before), describe_value(now));
 }
 
 }  // namespace
@@ -69,8 +70,9 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
       compare(name, earlier.value(name, defaults.value(name, Json())), value);
   }
   require(differences.empty(), Failure::usage,
-          "the checkpoint was made with {} (a training goes on as it began). Take the earlier value{}, or begin a new "
-          "training: with its weights by --init-from '{}' and another --output, or from scratch by --resume never.",
+          "the checkpoint was made with {}. A resumed training keeps its options. Use the earlier value{}, or start a "
+          "new training. To start with its weights, use --init-from '{}' and another --output. To start from scratch, "
+          "use --resume never.",
           fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s", origin.string());
 }
 
@@ -87,11 +89,10 @@ BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, 
   if (options.virtual_ranks || is_shared || !divides(options.accumulate)) return kept;
   int nearest = ranks;
   while (nearest > 1 && !divides(std::int64_t{nearest} * options.accumulate)) --nearest;
-  throw Error(Failure::usage,
-              fmt::format("the checkpoint's global batch of {} does not divide into {} equal parts (ranks: {}, parts "
-                          "each: {}), and a training keeps its batch. Start it on {}.",
-                          kept.global_batch->value, std::int64_t{ranks} * options.accumulate, ranks, options.accumulate,
-                          counted(nearest, "rank")));
+  throw Error(Failure::usage, fmt::format("the checkpoint's global batch of {} is not divisible by {} micro-batches "
+                                          "({}). A resumed training keeps its global batch. Start it on {}.",
+                                          kept.global_batch->value, std::int64_t{ranks} * options.accumulate,
+                                          ranks_and_steps(ranks, options.accumulate), counted(nearest, "rank")));
 }
 
 Origin this_origin(const Session& session, const std::string& gradients) {
@@ -126,7 +127,7 @@ std::string option_in(const Origin& origin) {
   const std::string_view conditions = origin.plan_conditions;
   const std::size_t first = conditions.find(": ") + 2;
   const std::string option = cpu::option_named(conditions.substr(first, conditions.find(',') - first));
-  return option.empty() ? "with the earlier vectors" : option;
+  return option.empty() ? "(the earlier one)" : option;
 }
 
 }  // namespace
@@ -135,10 +136,11 @@ std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums
   const auto is_cpu = [](const Origin& origin) { return origin.plan_conditions.starts_with("cpu"); };
   std::string text;
   if (sums == Sums::rounded && earlier.ranks != now.ranks) {
-    text += " A training that began with --virtual-ranks would keep them on any number of ranks.";
+    text += " A training started with --virtual-ranks is bitwise identical on any number of ranks.";
   }
   if (is_cpu(earlier) && is_cpu(now) && earlier.plan_conditions != now.plan_conditions) {
-    text += fmt::format(" --instruction-set {} would keep them on any processor that has it.", option_in(earlier));
+    text += fmt::format(" With --instruction-set {}, it is bitwise identical on any processor that supports it.",
+                        option_in(earlier));
   }
   return text;
 }

@@ -75,7 +75,7 @@ std::string attempts_of(const Json& summary) {
     const Json& entry = list[i];
     if (!entry.is_object()) continue;
     text +=
-        fmt::format("\n    {}  {}; the next went on from step {}", i + 1, shown(entry, "state"), shown(entry, "step"));
+        fmt::format("\n    {}  {}; the next resumed from step {}", i + 1, shown(entry, "state"), shown(entry, "step"));
     const Json ranks = entry.value("ranks", Json());
     if (ranks.is_number_integer() && entry.contains("device")) {
       text += fmt::format(" ({}, {})", counted(ranks.get<std::int64_t>(), "rank"), shown(entry, "device"));
@@ -120,15 +120,15 @@ std::string describe_run(const std::filesystem::path& folder) {
   if (is_absent(summary_in(folder))) {
     const FolderHolder holder = holder_of(folder);
     return holder.kind == FolderHolder::Kind::nobody
-               ? "training that ended before its first step; the same command begins it again"
-               : fmt::format("training that has not done its first step: {}", holder.description);
+               ? "training that ended before its first step; the same command starts it again"
+               : fmt::format("training that has not completed its first step: {}", holder.description);
   }
   const Json summary = read_summary(summary_in(folder));
   const Json named = summary.is_object() ? summary.value("state", Json()) : Json();
   const std::optional<RunState> state = named.is_string() ? run_state_of(named.get<std::string>()) : std::nullopt;
   require(state.has_value(), Failure::bad_data,
-          "'{}' says nothing of how a training stands (an earlier version wrote it, or it is damaged). Look at "
-          "metrics.jsonl beside it.",
+          "'{}' does not contain the state of a training. An earlier version wrote it, or it is damaged. See "
+          "metrics.jsonl in the same folder.",
           summary_in(folder).string());
   const TrainingStatus status = training_status(folder);
   return fmt::format(

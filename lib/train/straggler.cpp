@@ -33,12 +33,12 @@ Straggler find_straggler(std::span<const StepTimes> ranks) {
   const bool are_two = ranks.size() == 2;
   const bool is_one_node = std::ranges::all_of(ranks, [&](const StepTimes& rank) { return rank.host == times.host; });
   straggler.sentence = fmt::format(
-      "rank {} on {} holds the other{} up by {:.0f} % of a step: it takes {:.1f} ms to come to the sum of gradients "
-      "(data {:.1f}, computing {:.1f}), {} {:.1f}. {}",
+      "rank {} on {} delays the other rank{} by {:.0f} % of a step. It reaches the gradient all-reduce after {:.1f} ms "
+      "(data {:.1f}, computing {:.1f}), {} after {:.1f}. {}",
       straggler.rank, times.host, are_two ? "" : "s", 100 * straggler.cost, latest_ms, times.data_ms, times.compute_ms,
-      are_two ? "the other" : "the rank in the middle", *middle,
-      is_one_node ? "Are its cores busy with other work, or its data slow to read?"
-                  : "Is that node busy, or slow to read?");
+      are_two ? "the other" : "the median rank", *middle,
+      is_one_node ? "Check whether its cores are busy with other work or its data are slow to read."
+                  : "Check whether that node is busy or reads slowly.");
   return straggler;
 }
 

@@ -26,11 +26,12 @@ namespace lockstep {
 namespace {
 
 TrainingLength training_length(const Recipe& recipe, const Manifest& train, std::int64_t global_batch) {
-  require(recipe.epochs.value >= 1, Failure::usage, "--epochs is {}. Train at least one epoch.", recipe.epochs.value);
+  require(recipe.epochs.value >= 1, Failure::usage, "--epochs is {}. Set it to 1 or more.", recipe.epochs.value);
   const std::int64_t steps = train.samples() / global_batch;
   require(
-      steps >= 1, Failure::usage, "a global batch of {} samples is larger than the training set of {}. Lower {}.",
-      global_batch, train.samples(),
+      steps >= 1, Failure::usage,
+      "the global batch of {} samples is larger than the training set of {} samples. Lower {}.", global_batch,
+      train.samples(),
       recipe.batch.global_batch ? fmt::format("--global-batch to {} at most", train.samples()) : "--batch-per-rank");
   const std::int64_t all =
       std::min(schedule_steps(recipe, steps), recipe.max_steps.value_or(schedule_steps(recipe, steps)));
@@ -51,11 +52,10 @@ std::unique_ptr<Ema> make_mean(ParameterStore& store, const std::optional<EmaRul
 
 // Both splits must have the same classes, and the same normalization is used for both.
 Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const Manifest& train, Dataset& other) {
-  require(
-      train.classes == other.manifest().classes && train.shape == other.manifest().shape, Failure::bad_data,
-      "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
-      "make_shards.",
-      split_folder(data, Split::train).string(), split_folder(data, split).string());
+  require(train.classes == other.manifest().classes && train.shape == other.manifest().shape, Failure::bad_data,
+          "'{}' and '{}' have different classes or image sizes. Accuracy on one says nothing about the other. Create "
+          "both with one run of make_shards.",
+          split_folder(data, Split::train).string(), split_folder(data, split).string());
   normalize_as_trained(other, train.mean, train.deviation);
   return other;
 }
@@ -63,8 +63,8 @@ Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const
 // The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
   constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
-  require(run.tags.size() <= max_tags, Failure::usage, "{} tags are stated (--tag), and a training has at most {}.",
-          run.tags.size(), max_tags);
+  require(run.tags.size() <= max_tags, Failure::usage,
+          "--tag is given {} times, but a training can have at most {} tags. Remove some.", run.tags.size(), max_tags);
   CheckpointOptions& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;
@@ -106,7 +106,7 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
   if (run.stage.empty()) return from;
   schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
   return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
-               [&] { stops.end_start_if_asked("what was staged stays there. The same command starts again."); });
+               [&] { stops.end_start_if_asked("the staged data are kept. The same command starts again."); });
 }
 
 // Collective.
@@ -215,11 +215,11 @@ const TrainingState* Trainer::checked_earlier() const {
   const bool has_model = !run_.output.empty() && !is_absent(run_.output / best_model_file);
   require_same_recipe(earlier.recipe, fixed_recipe(as_trained(), train_.manifest()),
                       has_model ? run_.output : checkpoints_.found_in());
-  require(earlier.progress.step <= length_.steps(), Failure::usage, "the checkpoint is of step {}, but {}.",
+  require(earlier.progress.step <= length_.steps(), Failure::usage, "the checkpoint is from step {}, but {}.",
           earlier.progress.step,
           recipe_.max_steps == length_.steps()
-              ? fmt::format("--max-steps is {}. Train for more steps", *recipe_.max_steps)
-              : fmt::format("--epochs {} ends with step {}. Train for more epochs", length_.epochs, length_.steps()));
+              ? fmt::format("--max-steps is {}. Raise --max-steps", *recipe_.max_steps)
+              : fmt::format("--epochs {} ends at step {}. Raise --epochs", length_.epochs, length_.steps()));
   return &earlier;
 }
 

@@ -83,8 +83,9 @@ void Trainer::load_weights() {
   const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
   const bool has_steps_left = progress_.step < length_.steps();
   if (!difference.empty() && has_steps_left && session_.world.rank() == 0) {
-    log::warning("since the checkpoint was made this changed: {}. The training goes on, but not with the same bits.{}",
-                 difference, same_bits_advice(found->state.origin, now, sums_of(recipe_)));
+    log::warning(
+        "the environment has changed since the checkpoint: {}. The training continues, but is not bitwise identical.{}",
+        difference, same_bits_advice(found->state.origin, now, sums_of(recipe_)));
   }
   const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
   if (holds) session_.device().ops().import_plan(found->state.kernel_plan);
@@ -107,8 +108,8 @@ void Trainer::keep_last_checkpoint(TrainingOutcome& outcome) {
 void Trainer::stop_start_if_asked() const {
   const Checkpoint* const found = checkpoints_.found();
   stops_.end_start_if_asked(found == nullptr
-                                ? "nothing was begun. The same command begins it."
-                                : fmt::format("the checkpoint of step {} stands. The same command goes on from it.",
+                                ? "nothing was started. The same command starts it."
+                                : fmt::format("the checkpoint of step {} is kept. The same command resumes from it.",
                                               found->state.progress.step));
 }
 
@@ -184,7 +185,7 @@ TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run) {
 TrainingOutcome Trainer::leave_as_it_is() const {
   TrainingOutcome done = outcome(End::done);
   done.checkpoint = checkpoints_.found_in();
-  log::info("{}, weights {}; nothing is changed", describe_accuracy(), done.weights_hash);
+  log::info("{}, weights {}. No file is changed", describe_accuracy(), done.weights_hash);
   return done;
 }
 
@@ -193,13 +194,13 @@ std::string Trainer::describe_accuracy() const {
   const ReportState state = reporter_.state();
   std::string text = fmt::format("test accuracy {:.2f} %", 100 * state.test_accuracy);
   if (state.mean_test)
-    text += fmt::format(", {:.2f} % of the mean weights in model.h5", 100 * state.mean_test->accuracy);
+    text += fmt::format(", {:.2f} % with the EMA weights in model.h5", 100 * state.mean_test->accuracy);
   if (validator_) {
     text += fmt::format(", validation accuracy {:.2f} %{}", 100 * state.score,
-                        state.mean_test ? " of the mean weights" : "");
+                        state.mean_test ? " with the EMA weights" : "");
   }
   if (reporter_.best_step() != 0 && reporter_.best_step() != progress_.step) {
-    text += fmt::format(", at best {:.2f} % after step {}", 100 * reporter_.best_accuracy(), reporter_.best_step());
+    text += fmt::format(", best {:.2f} % after step {}", 100 * reporter_.best_accuracy(), reporter_.best_step());
   }
   return text;
 }
@@ -225,8 +226,9 @@ std::string Trainer::stopped_at(const std::string& reason) const {
 
 // `failure`: why the checkpoint is not written; empty if it is written.
 std::string Trainer::stop_message(const std::string& reason, const std::string& failure) const {
-  if (!failure.empty()) return fmt::format("{}, and its checkpoint is not written: {}", stopped_at(reason), failure);
-  return fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", stopped_at(reason),
+  if (!failure.empty())
+    return fmt::format("{}, but its checkpoint could not be written: {}", stopped_at(reason), failure);
+  return fmt::format("{}, with a checkpoint in '{}'. The same command resumes from it.", stopped_at(reason),
                      run_.checkpoints.folder.string());
 }
 
@@ -243,7 +245,7 @@ void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
   const bool is_safe = kept.failure.empty();
   const int code = static_cast<int>(is_safe ? Failure::stopped_early : Failure::other);
   const int request = session_.signals->request();
-  const std::string sentence = stop_message(request == 0 ? "mpirun is gone" : signal_name(request), kept.failure);
+  const std::string sentence = stop_message(request == 0 ? "mpirun has ended" : signal_name(request), kept.failure);
   if (is_safe && output_ != nullptr) mark_stopped((run_.output / "summary.json").c_str());
   failure_report::write({code, 0, sentence});
   checkpoints_.release();
@@ -260,7 +262,7 @@ TrainingOutcome Trainer::diverge() {
   diverged.checkpoint = session_.world.broadcast(checkpoints_.newest_finite().string(), 0);
   if (!diverged.checkpoint.empty()) {
     diverged.sentence +=
-        fmt::format(" The last good checkpoint is '{}': --init-from takes its weights into another training.",
+        fmt::format(" The last good checkpoint is '{}'. To start another training with its weights, use --init-from.",
                     diverged.checkpoint.string());
   }
   return diverged;
@@ -271,7 +273,8 @@ TrainingOutcome Trainer::save() {
   TrainingOutcome done = outcome(End::done);
   keep_last_checkpoint(done);
   if (!done.is_safe) {
-    done.sentence = fmt::format("the training is done, but its last checkpoint is not written: {}", done.sentence);
+    done.sentence =
+        fmt::format("the training is complete, but its last checkpoint could not be written: {}", done.sentence);
   }
   if (session_.world.rank() != 0) return done;
   if (output_ != nullptr) {
@@ -279,7 +282,7 @@ TrainingOutcome Trainer::save() {
     write_model_file(run_.output / "model.h5", model_file());
     best_->write();
   }
-  log::info("{}  ({:.0f} samples/s, {} in all, weights {})", describe_accuracy(), reporter_.samples_per_second(),
+  log::info("{}  ({:.0f} samples/s, {} in total, weights {})", describe_accuracy(), reporter_.samples_per_second(),
             format_duration(reporter_.seconds()), done.weights_hash);
   if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
   return done;

@@ -56,18 +56,16 @@ std::string Trainer::other_batch_message() const {
   const std::optional<ChosenNumber>& usual = recipe_.batch.global_batch;
   if (!usual || usual->by == ChosenBy::user || usual->value == share_.global_batch) return "";
   const std::string begin = fmt::format("global batch: {} instead of {}", share_.global_batch, usual->value);
-  if (checkpoints_.found() != nullptr) return begin + ", as the checkpoint has it";
-  const std::string parts =
-      fmt::format("{} equal parts ({})", share_.total_micro_batches,
-                  recipe_.batch.virtual_ranks
-                      ? "virtual ranks"
-                      : fmt::format("ranks: {}, parts each: {}", session_.world.size(), share_.micro_batches));
-  std::string why = fmt::format(", which does not divide into {}", parts);
+  if (checkpoints_.found() != nullptr) return begin + ", as in the checkpoint";
+  const std::string parts = fmt::format(
+      "{} micro-batches ({})", share_.total_micro_batches,
+      recipe_.batch.virtual_ranks ? "virtual ranks" : ranks_and_steps(session_.world.size(), share_.micro_batches));
+  std::string why = fmt::format(", which is not divisible by {}", parts);
   if (train_.samples() < usual->value) {
     why = fmt::format(": the training set has {} samples", train_.samples());
-    if (train_.samples() > share_.global_batch) why += fmt::format(", which do not divide into {}", parts);
+    if (train_.samples() > share_.global_batch) why += fmt::format(", which is not divisible by {}", parts);
   }
-  return begin + why + ". --global-batch states another";
+  return begin + why + ". To choose another, set --global-batch";
 }
 
 void Trainer::describe() const {
@@ -81,22 +79,22 @@ void Trainer::describe() const {
   log::info("model: {}, {} parameters, {} x {} pixels,{} on {}", model_.options.name, model_.store.parameter_count(),
             image.height, image.width, precision == DType::f32 ? "" : fmt::format(" in {}", precision_name(precision)),
             session_.device().description());
-  if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
+  if (norm_group_) log::info("batch norm: statistics over {} ranks", norm_group_->size());
   const std::string other = other_batch_message();
   if (!other.empty()) log::info(std::string_view(other));
-  const std::string steps = counted(length_.steps_per_epoch, "step") + " an epoch";
+  const std::string steps = counted(length_.steps_per_epoch, "step") + " per epoch";
   if (recipe_.batch.virtual_ranks) {
-    log::info("batch: {} in all (virtual ranks: {} of {}, on {}); {}", share_.global_batch, share_.total_micro_batches,
+    log::info("batch: {} in total ({} virtual ranks x {}, on {}), {}", share_.global_batch, share_.total_micro_batches,
               share_.micro_batch_size(), counted(session_.world.size(), "rank"), steps);
   } else {
-    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {}",
-              share_.micro_batch_size() * share_.micro_batches, share_.global_batch, session_.world.size(),
-              share_.micro_batches, steps);
+    log::info("batch: {} per rank, {} in total ({}), {}", share_.micro_batch_size() * share_.micro_batches,
+              share_.global_batch, ranks_and_steps(session_.world.size(), share_.micro_batches), steps);
   }
   const std::int64_t left_out = train_.samples() - length_.steps_per_epoch * share_.global_batch;
   if (left_out > 0) {
-    log::info("samples: each epoch leaves out {} of {}, others each time (its last batch would not be whole)", left_out,
-              train_.samples());
+    log::info(
+        "samples: each epoch leaves out {} of {}, different ones each time, because its last batch would be incomplete",
+        left_out, train_.samples());
   }
   const double scaled = scaled_rate(rate, share_.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
@@ -105,21 +103,21 @@ void Trainer::describe() const {
   constexpr double bold_rate = 0.1;
   if (model_.store.statistics().empty() && scaled * 128 / static_cast<double>(share_.global_batch) > bold_rate) {
     log::info(
-        "learning rate: {} has no norms, and may stop learning early at such a rate (its loss stays near {:.2f} then). "
-        "If it does, state --lr 0.05",
+        "learning rate: {} has no batch norm and may stop learning at this rate. Its loss then stays near {:.2f}. If "
+        "it does, set --lr 0.05",
         model_.options.name, std::log(static_cast<double>(data.classes.size())));
   }
   log::info("gradients: {}", gradients_text());
   const bool is_asked_for = session_.label.empty();  // otherwise another program runs the training for its own purposes
   if (session_.world.rank() == 0 && is_asked_for && output_ == nullptr && !checkpoints_.is_on()) {
     log::warning(
-        "the weights of this training will be lost when it ends (neither --output nor --checkpoints is set). State "
-        "--output FOLDER to keep them.");
+        "the weights of this training will be lost when it ends, because neither --output nor --checkpoints is set. To "
+        "keep them, set --output FOLDER.");
   }
   if (checkpoints_.found() != nullptr && checkpoints_.found()->state.progress.step == length_.steps()) {
     log::info(
-        "this training is done already: {} of {} steps, {}. To train on state more than {}; to begin another "
-        "one, another --output or --resume never",
+        "this training is already complete: {} of {} steps, {}. To continue it, set more than {}. To start another "
+        "one, set another --output or --resume never",
         length_.steps(), length_.steps(), counted(length_.epochs, "epoch"),
         recipe_.max_steps == length_.steps() ? fmt::format("--max-steps {}", length_.steps())
                                              : fmt::format("--epochs {}", length_.epochs));

@@ -31,11 +31,9 @@ TEST(OpenBackend, opens_the_cpu_by_name_and_by_itself) {
 
 TEST(OpenBackend, says_why_no_gpu_can_be_used) {
   if (!visible_gpus().empty()) GTEST_SKIP() << "there is one";
-  using namespace testing;
   // In a build without CUDA; without a driver; with one, but nothing behind it.
-  EXPECT_THAT(refusal("cuda"), AnyOf(Eq("this build has no CUDA device (--device cuda). Use --device cpu?"),
-                                     Eq("no GPU can be used: this node has no NVIDIA driver. Use --device cpu?"),
-                                     StartsWith("no GPU is visible to this rank. ")));
+  EXPECT_THAT(refusal("cuda"),
+              testing::AnyOf(testing::HasSubstr("--device cpu"), testing::HasSubstr("CUDA_VISIBLE_DEVICES")));
 }
 
 TEST(OpenBackend, names_the_devices_there_are) { expect_message(refusal("tpu"), {"--device", "tpu"}); }
@@ -59,8 +57,7 @@ TEST_F(CpuBackendTest, sums_in_the_hosts_memory) {
 
 TEST_F(CpuBackendTest, has_no_nccl) {
   EXPECT_THAT(reducer_refusal("nccl", DType::f32),
-              testing::AnyOf("this build has no NCCL (--reduce nccl). Use --reduce auto?",
-                             "NCCL sums between GPUs, and this device is a CPU (--reduce nccl). Use --reduce auto?"));
+              testing::AllOf(testing::HasSubstr("--reduce nccl"), testing::HasSubstr("--reduce auto")));
 }
 
 TEST_F(CpuBackendTest, sums_what_travels_whole) { expect_message(reducer_refusal("shared", DType::bf16), {"--wire"}); }

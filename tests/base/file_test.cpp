@@ -43,8 +43,7 @@ TEST(FileTest, what_was_written_is_read_back_and_no_other_file_is_left) {
 TEST(FileTest, a_missing_file_is_wrong_use) {
   const Error error = error_of([] { read_file("/no/such/file", 10); });
   EXPECT_EQ(error.failure(), Failure::usage);
-  EXPECT_STREQ(error.what(),
-               "cannot read '/no/such/file': No such file or directory. Check the path and its permissions.");
+  expect_message(error.what(), {"'/no/such/file'"});
 }
 
 TEST(FileTest, a_file_above_the_limit_is_bad_data) {
@@ -60,8 +59,7 @@ TEST(FileTest, a_file_above_the_limit_is_bad_data) {
 TEST(FileTest, a_folder_that_is_missing_cannot_be_written_to) {
   const Error error = error_of([] { write_file_atomically("/no/such/file", "text"); });
   EXPECT_EQ(error.failure(), Failure::usage);
-  EXPECT_STREQ(error.what(),
-               "cannot write '/no/such/file': No such file or directory. Choose a folder that you may write to.");
+  expect_message(error.what(), {"'/no/such/file'"});
 }
 
 TEST(FileTest, a_full_disk_leaves_the_old_file_and_nothing_else) {

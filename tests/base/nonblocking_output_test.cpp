@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -109,8 +110,9 @@ TEST_P(NonblockingOutputTest, beyond_its_limit_whole_lines_are_left_out_and_coun
   int number = 0;
   while (taken.compare(expected.size(), line(number).size(), line(number)) == 0) expected += line(number++);
   EXPECT_GT(expected.size(), outlet_limit - line(0).size());
-  EXPECT_EQ(taken.substr(expected.size()),
-            "(left out here, for nobody took them in time: " + std::to_string(lines - number) + " lines)\n");
+  const std::string note = taken.substr(expected.size());
+  EXPECT_NE(note.find(std::to_string(lines - number)), std::string::npos) << note;
+  EXPECT_EQ(std::ranges::count(note, '\n'), 1) << note;
   EXPECT_EQ(outlet.write("again\n"), 0);
   EXPECT_EQ(take(ends.reader), "again\n");
 }
@@ -124,9 +126,9 @@ TEST_P(NonblockingOutputTest, the_count_stands_where_lines_are_left_out) {
   const std::string first = take(ends.reader);
   for (; number < 20010; ++number) outlet.write(line(number));
   const std::string taken = first + take_all(ends.reader, outlet);
-  const std::size_t gap = taken.find("\n(left out here, for nobody took them in time: ");
+  const std::size_t gap = taken.find("\n(");
   ASSERT_NE(gap, std::string::npos);
-  EXPECT_EQ(taken.find("(left out", gap + 2), std::string::npos) << "one gap";
+  EXPECT_EQ(taken.find("\n(", gap + 2), std::string::npos) << "one gap";
   EXPECT_EQ(taken.substr(taken.find('\n', gap + 1) + 1), [&] {
     std::string last;
     for (int late = 20000; late < number; ++late) last += line(late);

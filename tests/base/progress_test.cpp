@@ -12,7 +12,7 @@ TEST(ProgressTest, a_bar_shows_rate_and_time_left) {
 
 TEST(ProgressTest, nothing_is_left_at_the_end) {
   EXPECT_EQ(describe_progress("test", 100, 100, "samples", 65),
-            "test  [==============] 100%  100/100 samples  1/s  1:05 in all");
+            "test  [==============] 100%  100/100 samples  1/s  1:05 in total");
 }
 
 TEST(ProgressTest, no_rate_is_claimed_before_the_first_sample) {
@@ -26,7 +26,7 @@ TEST(ProgressTest, what_takes_seconds_each_has_no_rate) {
 }
 
 TEST(ProgressTest, an_empty_task_is_done) {
-  EXPECT_EQ(describe_progress("train", 0, 0, "samples", 0), "train  [==============] 100%  0/0 samples  0:00 in all");
+  EXPECT_EQ(describe_progress("train", 0, 0, "samples", 0), "train  [==============] 100%  0/0 samples  0:00 in total");
 }
 
 TEST(ClockTest, spans_are_written_as_clocks_show_them) {

@@ -25,17 +25,16 @@ TEST(SystemFailureTest, each_reason_has_its_own_advice) {
 }
 
 TEST(SystemFailureTest, advice_goes_by_what_was_tried) {
-  expect_message(remedy_for(EACCES, Access::reading).advice, {});
-  expect_message(remedy_for(EACCES, Access::writing).advice, {});
-  expect_message(remedy_for(EROFS, Access::shared_memory).advice, {});
-  EXPECT_EQ(remedy_for(ENOSPC, Access::shared_memory).advice, "Enlarge /dev/shm.");
-  expect_message(remedy_for(EIO, Access::shared_memory).advice, {});
+  expect_message(std::string(remedy_for(EACCES, Access::reading).advice), {});
+  expect_message(std::string(remedy_for(EACCES, Access::writing).advice), {});
+  expect_message(std::string(remedy_for(EROFS, Access::shared_memory).advice), {});
+  expect_message(std::string(remedy_for(ENOSPC, Access::shared_memory).advice), {"/dev/shm"});
+  expect_message(std::string(remedy_for(EIO, Access::shared_memory).advice), {});
 }
 
 TEST(SystemFailureTest, why_it_matters_stands_in_brackets) {
   const Error error = system_failure("cannot write 'x'", ENOENT, Access::writing, "--output");
-  EXPECT_STREQ(error.what(),
-               "cannot write 'x': No such file or directory (--output). Choose a folder that you may write to.");
+  expect_message(error.what(), {"'x'", "(--output)"});
   EXPECT_EQ(error.failure(), Failure::usage);
 }
 

@@ -171,7 +171,7 @@ class Case:
         self.expect(code == 0, f"the same command ended with {code}: {last_line(training.words())}")
         self.expect_right_weights(training)
         if had_checkpoints:
-            self.expect_words(training, "going on from '.*'")
+            self.expect_words(training, "resuming from '.*'")
 
 
 def last_line(words):

@@ -200,9 +200,7 @@ TEST(AllReducers, auto_falls_back_to_mpi_with_one_warning) {
   const auto reducer = make_cpu_all_reducer("auto", world(), too_many_bytes);
   const std::string message = testing::internal::GetCapturedStderr();
   EXPECT_EQ(reducer->description(), "mpi (" + plural(world().size()) + ")");
-  const std::string warning = "gradients are summed by MPI, which is slower: cannot have " +
-                              std::to_string(world().size() * (too_many_bytes + 128)) +
-                              " bytes of shared memory on a node: No space left on device. Enlarge /dev/shm.";
+  const std::string warning = " " + std::to_string(world().size() * (too_many_bytes + 128)) + " bytes ";
   EXPECT_EQ(message.find(warning) != std::string::npos, world().rank() == 0) << message;
   EXPECT_EQ(message.empty(), world().rank() != 0) << message;
 }
@@ -223,7 +221,7 @@ TEST(AllReducers, refuse_an_unknown_name) {
     FAIL() << "no reducer is called ring";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_STREQ(error.what(), "unknown value 'ring' (--reduce). Known: auto, nccl, mpi, shared.");
+    expect_message(error.what(), {"'ring'", "--reduce"});
   }
 }
 

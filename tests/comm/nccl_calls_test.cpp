@@ -19,6 +19,7 @@
 #include "device/cuda/side_stream.hpp"
 #include "support/device/hosted_cuda_device.hpp"
 #include "support/device/noted_cuda.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -89,9 +90,7 @@ TEST_F(NcclCallsTest, ranks_that_do_not_come_are_given_up) {
     make(std::chrono::seconds(0));
     FAIL() << "met";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "NCCL could not connect the ranks within 0 s (a rank that is gone or stuck, or a network that some "
-                 "ranks cannot reach). Set NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO?");
+    expect_message(error.what(), {"0 s", "NCCL_SOCKET_IFNAME", "NCCL_DEBUG=INFO"});
   }
   EXPECT_THAT(calls(), Contains("ncclCommAbort"));
 }
@@ -152,7 +151,7 @@ TEST_F(NcclCallsTest, a_sum_that_fails_later_ends_in_an_abort_and_nothing_after_
     reducer->check();
     FAIL() << "nothing was found";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("NCCL could not sum gradients: "));
+    EXPECT_THAT(error.what(), HasSubstr("NCCL_DEBUG=INFO"));
   }
   reducer.reset();
   const std::vector<std::string> ended = calls();

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "support/device/ops_fixture.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -185,15 +186,14 @@ TEST(OpenCpuDevice, refuses_fp16) {
     FAIL() << "opened";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_STREQ(error.what(), "the CPU does not compute in fp16 (--precision fp16). Use --precision bf16, or a GPU?");
+    expect_message(error.what(), {"--precision fp16", "--precision bf16"});
   }
 }
 
 TEST(OpenCpuDevice, says_that_it_has_no_tf32) {
   testing::internal::CaptureStderr();
   cpu::open_cpu_device({.tf32 = true});
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::HasSubstr("--tf32 is for GPUs: a CPU multiplies fp32 in fp32.\n"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("--tf32"));
   testing::internal::CaptureStderr();
   cpu::open_cpu_device({});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

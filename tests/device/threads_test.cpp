@@ -12,6 +12,12 @@
 namespace lockstep::cpu {
 namespace {
 
+std::string only_warning(const CoreUse& use, int threads) {
+  const std::vector<std::string> warnings = thread_warnings(use, threads);
+  EXPECT_EQ(warnings.size(), 1U);
+  return warnings.empty() ? "" : warnings.front();
+}
+
 using Sentences = std::vector<std::string>;
 
 TEST(ThreadsTest, a_rank_alone_takes_all_cores_it_may_use) {
@@ -41,17 +47,16 @@ TEST(ThreadsTest, a_fair_share_is_no_reason_to_warn) {
 }
 
 TEST(ThreadsTest, warns_of_more_threads_than_cores) {
-  expect_message(thread_warnings({.node_cores = 8, .allowed_cores = 8, .node_ranks = 2, .sharing_ranks = 2}, 6).at(0),
+  expect_message(only_warning({.node_cores = 8, .allowed_cores = 8, .node_ranks = 2, .sharing_ranks = 2}, 6),
                  {"--threads"});
 }
 
 TEST(ThreadsTest, warns_of_more_ranks_than_cores) {
-  expect_message(thread_warnings({.node_cores = 2, .allowed_cores = 2, .node_ranks = 4, .sharing_ranks = 4}, 1).at(0),
-                 {});
+  expect_message(only_warning({.node_cores = 2, .allowed_cores = 2, .node_ranks = 4, .sharing_ranks = 4}, 1), {});
 }
 
 TEST(ThreadsTest, warns_of_a_rank_bound_to_one_core_of_many) {
-  expect_message(thread_warnings({.node_cores = 16, .allowed_cores = 1, .node_ranks = 2, .sharing_ranks = 1}, 1).at(0),
+  expect_message(only_warning({.node_cores = 16, .allowed_cores = 1, .node_ranks = 2, .sharing_ranks = 1}, 1),
                  {"--bind-to", "16"});
 }
 

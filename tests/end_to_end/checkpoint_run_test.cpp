@@ -20,6 +20,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -99,7 +100,7 @@ TEST_F(CheckpointRunTest, the_same_command_goes_on_from_the_newest_checkpoint) {
   leave_killed_after(15);
   const ProgramResult result = train(output());
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("going on from '" + checkpoint(output(), 15).string() + "'"));
+  EXPECT_THAT(result.output, HasSubstr("resuming from '" + checkpoint(output(), 15).string() + "'"));
   EXPECT_THAT(result.output, Not(HasSubstr("step 15/30")));
   EXPECT_EQ(weights(output()), undisturbed());
 }
@@ -110,19 +111,14 @@ TEST_F(CheckpointRunTest, a_finished_training_stays_as_it_is_and_can_be_given_mo
   EXPECT_EQ(weights(output()), undisturbed());
   EXPECT_EQ(json(output() / "summary.json")["test_accuracy"],
             json(folder_->path() / "undisturbed" / "summary.json")["test_accuracy"]);
-  const std::string done =
-      "this training is done already: 30 of 30 steps, 3 epochs. To train on state more than --epochs 3; to begin "
-      "another "
-      "one, another --output or --resume never";
-  EXPECT_THAT(train(output()).output, HasSubstr(done));
+  EXPECT_THAT(train(output()).output, HasSubstr("30 of 30 steps, 3 epochs"));
   const ProgramResult more = train(output(), {"--epochs", "4"});
   EXPECT_EQ(more.exit_code, 0) << more.errors;
-  EXPECT_THAT(more.output, Not(HasSubstr("is done already")));
+  EXPECT_THAT(more.output, Not(HasSubstr("30 of 30 steps")));
   EXPECT_EQ(json(output() / "summary.json")["steps"], 40);
   const ProgramResult fewer = train(output());
   EXPECT_EQ(fewer.exit_code, 2);
-  EXPECT_THAT(fewer.errors,
-              HasSubstr("the checkpoint is of step 40, but --epochs 3 ends with step 30. Train for more epochs."));
+  EXPECT_THAT(fewer.errors, AllOf(HasSubstr("step 40"), HasSubstr("--epochs 3"), HasSubstr("step 30")));
 }
 
 // Twice in the middle of an epoch: at the end of the first attempt, and of the training.
@@ -167,12 +163,10 @@ TEST_F(CheckpointRunTest, a_training_may_end_after_so_many_steps_and_be_given_mo
   }
   EXPECT_EQ(tests, 3) << "after steps 10, 20 and 25";
   EXPECT_LT(last_rate, 1e-5) << "the schedule ends with the last step";
-  EXPECT_THAT(steps(output(), "25").output,
-              HasSubstr("this training is done already: 25 of 25 steps, 3 epochs. To train on state more than "
-                        "--max-steps 25;"));
+  EXPECT_THAT(steps(output(), "25").output, AllOf(HasSubstr("25 of 25 steps, 3 epochs"), HasSubstr("--max-steps 25")));
   const ProgramResult fewer = steps(output(), "20");
   EXPECT_EQ(fewer.exit_code, 2);
-  EXPECT_THAT(fewer.errors, HasSubstr("the checkpoint is of step 25, but --max-steps is 20. Train for more steps."));
+  EXPECT_THAT(fewer.errors, AllOf(HasSubstr("step 25"), HasSubstr("--max-steps is 20")));
   ASSERT_EQ(steps(output(), "32").exit_code, 0);
   EXPECT_EQ(json(output() / "summary.json")["steps"], 32);
   EXPECT_EQ(json(output() / "summary.json")["epochs"], 4);
@@ -193,10 +187,8 @@ TEST_F(CheckpointRunTest, another_recipe_is_refused_by_the_field_and_nothing_cha
   const std::string metrics = read_file(output() / "metrics.jsonl", 1 << 20);
   const ProgramResult result = train(output(), {"--seed", "7"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors,
-              HasSubstr("the checkpoint was made with --seed 0, now it is 7 (a training goes on as it began). Take the "
-                        "earlier value, or begin a new training: with its weights by --init-from '" +
-                        output().string() + "' and another --output, or from scratch by --resume never."));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("--seed 0"), HasSubstr(" 7"),
+                                   HasSubstr("--init-from '" + output().string() + "'"), HasSubstr("--resume never")));
   EXPECT_EQ(read_file(output() / "metrics.jsonl", 1 << 20), metrics);
   EXPECT_TRUE(fs::exists(checkpoint(output(), 15)));
 }
@@ -207,7 +199,7 @@ TEST_F(CheckpointRunTest, a_damaged_checkpoint_is_named_and_the_one_before_gives
   const ProgramResult result = train(output());
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("'" + checkpoint(output(), 15).string() + "'"));
-  EXPECT_THAT(result.output, HasSubstr("going on from '" + checkpoint(output(), 10).string() + "'"));
+  EXPECT_THAT(result.output, HasSubstr("resuming from '" + checkpoint(output(), 10).string() + "'"));
   EXPECT_EQ(weights(output()), undisturbed());
 }
 
@@ -216,8 +208,7 @@ TEST_F(CheckpointRunTest, if_all_checkpoints_are_damaged_it_ends_with_65) {
   for (const int step : {0, 5, 10}) damage(checkpoint(output(), step));
   const ProgramResult result = train(output());
   EXPECT_EQ(result.exit_code, 65);
-  EXPECT_THAT(result.errors, HasSubstr("none of the 3 checkpoints in '" + (output() / "checkpoints").string() +
-                                       "' can be read (nothing was overwritten)."));
+  EXPECT_THAT(result.errors, HasSubstr("'" + (output() / "checkpoints").string() + "'"));
   for (const int step : {0, 5, 10}) EXPECT_TRUE(fs::exists(checkpoint(output(), step)));
 }
 
@@ -225,7 +216,7 @@ TEST_F(CheckpointRunTest, a_file_may_be_named_and_later_checkpoints_are_moved_as
   leave_killed_after(30);
   const ProgramResult result = train(output(), {"--resume", checkpoint(output(), 20)});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("the checkpoints of later steps in"));
+  EXPECT_THAT(result.errors, HasSubstr("set-aside-1"));
   EXPECT_TRUE(fs::exists(output() / "checkpoints" / "set-aside-1" / checkpoint(output(), 30).filename()));
   EXPECT_EQ(weights(output()), undisturbed());
 }
@@ -234,7 +225,7 @@ TEST_F(CheckpointRunTest, begun_anew_it_loses_nothing_of_the_earlier_training) {
   leave_killed_after(15);
   const ProgramResult result = train(output(), {"--resume", "never", "--seed", "7"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, Not(HasSubstr("going on")));
+  EXPECT_THAT(result.output, Not(HasSubstr("resuming from")));
   EXPECT_TRUE(fs::exists(output() / "checkpoints" / "set-aside-1" / checkpoint(output(), 15).filename()));
   EXPECT_NE(weights(output()), undisturbed());
 }
@@ -246,10 +237,7 @@ TEST_F(CheckpointRunTest, on_another_number_of_ranks_the_global_batch_stays_and_
   for (const int step : {20, 25, 30}) fs::remove(checkpoint(output(), step));
   const ProgramResult result = run_program(each);
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors,
-              HasSubstr("since the checkpoint was made this changed: 1 rank instead of 2 ranks. The training "
-                        "goes on, but not with the same bits. A training that began with --virtual-ranks would keep "
-                        "them on any number of ranks."));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("1 rank instead of 2 ranks"), HasSubstr("--virtual-ranks")));
   EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
 }
 
@@ -257,7 +245,7 @@ TEST_F(CheckpointRunTest, with_other_vectors_it_goes_on_and_says_that_the_bits_d
   leave_killed_after(15);
   const ProgramResult result = train(output(), {"--instruction-set", "baseline"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("this changed: cpu: SSE2, f32 instead of cpu: "));
+  EXPECT_THAT(result.errors, HasSubstr("cpu: SSE2, f32 instead of cpu: "));
   EXPECT_THAT(json(output() / "summary.json")["device"].get<std::string>(), HasSubstr(", SSE2, "));
 }
 
@@ -265,15 +253,15 @@ TEST_F(CheckpointRunTest, done_already_it_does_not_go_on_whatever_the_vectors) {
   ASSERT_EQ(train(output()).exit_code, 0);
   const ProgramResult result = train(output(), {"--instruction-set", "baseline"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("this training is done already"));
-  EXPECT_THAT(result.errors, Not(HasSubstr("goes on")));
+  EXPECT_THAT(result.output, HasSubstr("30 of 30 steps"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("instead of")));
 }
 
 TEST_F(CheckpointRunTest, other_convolutions_are_another_recipe) {
   leave_killed_after(15);
   const ProgramResult result = train(output(), {"--convolutions", "direct"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("the checkpoint was made with --convolutions \"auto\", now it is \"direct\""));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("--convolutions \"auto\""), HasSubstr("\"direct\"")));
 }
 
 TEST_F(CheckpointRunTest, out_of_time_it_stops_with_75_and_the_same_command_gives_the_same_weights) {
@@ -281,7 +269,7 @@ TEST_F(CheckpointRunTest, out_of_time_it_stops_with_75_and_the_same_command_give
   EXPECT_EQ(stopped.exit_code, 75) << stopped.errors;
   EXPECT_EQ(json(output() / "failure.json")["code"], 75);
   EXPECT_THAT(json(output() / "failure.json")["sentence"].get<std::string>(),
-              HasSubstr("stopped after step 1 of 30 (--time-limit), with a checkpoint in '"));
+              AllOf(HasSubstr("step 1 of 30"), HasSubstr("--time-limit")));
   ASSERT_EQ(train(output()).exit_code, 0);
   EXPECT_EQ(weights(output()), undisturbed());
   EXPECT_FALSE(fs::exists(output() / "failure.json"));
@@ -292,7 +280,7 @@ TEST_F(CheckpointRunTest, before_slurms_time_runs_out_it_stops_with_75) {
                                                   {"SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + 1)}};
   EXPECT_EQ(run_program(training(output()), job).exit_code, 75);
   EXPECT_THAT(json(output() / "failure.json")["sentence"].get<std::string>(),
-              HasSubstr(" of 30 (Slurm's time limit), with a checkpoint in '"));
+              AllOf(HasSubstr(" of 30"), HasSubstr("Slurm")));
 }
 
 TEST_F(CheckpointRunTest, a_signal_to_one_of_several_ranks_stops_all_of_them_with_one_checkpoint) {
@@ -318,9 +306,9 @@ TEST_F(CheckpointRunTest, where_no_checkpoint_can_be_written_training_goes_on_an
       {"bash", "-c",
        command + "& p=$!; until [ -e '" + metrics + "' ]; do sleep 0.01; done; mkdir '" + in_the_way + "'; wait $p"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.errors, HasSubstr("checkpoint of step 30 "));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("step 30"), HasSubstr("'" + in_the_way + "'")));
   const std::string sentence = json(output() / "failure.json")["sentence"];
-  EXPECT_THAT(sentence, HasSubstr("the training is done, but its last checkpoint is not written: cannot write '"));
+  EXPECT_THAT(sentence, HasSubstr("'" + in_the_way + "'"));
   EXPECT_THAT(result.errors, HasSubstr(sentence));
   EXPECT_EQ(weights(output()), undisturbed());
 }
@@ -330,13 +318,13 @@ TEST_F(CheckpointRunTest, weights_of_another_training_are_a_beginning_and_no_mor
   const fs::path from = folder_->path() / "undisturbed" / "model.h5";
   const ProgramResult result = train(output(), {"--init-from", from, "--lr", "0.001", "--epochs", "1"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("weights from '" + from.string() + "'"));
+  EXPECT_THAT(result.output, HasSubstr("'" + from.string() + "'"));
   EXPECT_THAT(result.output, HasSubstr("step 10/10"));
   EXPECT_NE(weights(output()), undisturbed());
   const ProgramResult other = train(output().string() + "2", {"--init-from", from, "--model", "resnet20"});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("the weights in '" + from.string() + "' do not fit the model 'resnet20': "));
-  EXPECT_THAT(other.errors, HasSubstr(". They fit --model lenet."));
+  EXPECT_THAT(other.errors,
+              AllOf(HasSubstr("'" + from.string() + "'"), HasSubstr("'resnet20'"), HasSubstr("--model lenet")));
 }
 
 TEST_F(CheckpointRunTest, the_best_is_chosen_by_validation_where_there_is_such_a_split) {
@@ -366,13 +354,13 @@ TEST_F(CheckpointRunTest, norms_over_virtual_ranks_go_on_only_on_as_many_ranks) 
   };
   const ProgramResult together = shares_norms(2, "0");
   ASSERT_EQ(together.exit_code, 0) << together.errors;
-  EXPECT_THAT(together.output, HasSubstr("norms: statistics of 2 ranks together"));
+  EXPECT_THAT(together.output, HasSubstr("batch norm: statistics over 2 ranks"));
   const ProgramResult alone = shares_norms(1, "0");
   EXPECT_EQ(alone.exit_code, 2);
   EXPECT_THAT(alone.errors, HasSubstr("--sync-batch-norm"));
   const ProgramResult apart = shares_norms(2, "1");
   EXPECT_EQ(apart.exit_code, 2);
-  EXPECT_THAT(apart.errors, HasSubstr("the checkpoint was made with --sync-batch-norm 0, now it is 1"));
+  EXPECT_THAT(apart.errors, HasSubstr("--sync-batch-norm 0"));
 }
 
 }  // namespace

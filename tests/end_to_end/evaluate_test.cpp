@@ -16,6 +16,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -90,8 +91,7 @@ TEST_F(EvaluateTest, data_that_the_model_was_not_trained_on_are_refused) {
   const ProgramResult result =
       run_program({built_program("evaluate"), "--model-file", at("run/model.h5"), "--data", at("digits")});
   EXPECT_EQ(result.exit_code, 2) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("  the model takes pictures of 32 x 32 x 3, the data set 'small' has 28 x 28 x "
-                                       "1. Choose the data it was trained on.\n"));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("32 x 32 x 3"), HasSubstr("'small'"), HasSubstr("28 x 28 x 1")));
 }
 
 // New pictures of the same classes have a mean of their own.
@@ -105,9 +105,8 @@ TEST_F(EvaluateTest, normalises_as_the_training_did) {
   const std::string other = evaluated(others).output;
   const auto result_in = [](const std::string& said) { return said.substr(said.find("\nsamples  ")); };
   EXPECT_EQ(result_in(other), result_in(own));
-  EXPECT_THAT(own, Not(HasSubstr("normalised")));
-  EXPECT_THAT(other, HasSubstr("samples of 'synthetic' are normalised as the model's training data were, by mean ("));
-  EXPECT_THAT(other, HasSubstr("; their own are (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
+  EXPECT_THAT(own, Not(HasSubstr("(0.2500, 0.5000, 0.7500)")));
+  EXPECT_THAT(other, AllOf(HasSubstr("(0.2500, 0.5000, 0.7500)"), HasSubstr("(0.1250, 0.1250, 0.1250)")));
   EXPECT_THAT(other, HasSubstr("model: lenet, in fp32 on cpu: "));
   EXPECT_THAT(other, HasSubstr("data: synthetic ("));
 }
@@ -117,7 +116,7 @@ TEST_F(EvaluateTest, a_training_tests_by_the_mean_of_what_it_learns_from) {
       run_program({built_program("train_cifar"), "--data", with_another_mean("mixed"), "--model", "lenet", "--epochs",
                    "1", "--output", at("of mixed"), "--threads", "1", "--global-batch", "60"});
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  EXPECT_THAT(trained.output, HasSubstr("samples of 'synthetic' are normalised as the model's training data were"));
+  EXPECT_THAT(trained.output, HasSubstr("samples of 'synthetic' "));
   EXPECT_EQ(summary_of("of mixed")["weights_hash"], summary_of("run")["weights_hash"]);
   EXPECT_EQ(summary_of("of mixed")["test_loss"], summary_of("run")["test_loss"]);
 }

@@ -68,7 +68,7 @@ def goes_on_where_it_stopped(run, stopped):
     program = run.start()
     expect(run.wait_for_step(program, stopped + 1), "the same command ended by itself", run)
     run.kill(program)
-    expect(f"going on from '{run.checkpoints()[stopped]}'" in run.words(), "it went on from elsewhere", run)
+    expect(f"resuming from '{run.checkpoints()[stopped]}'" in run.words(), "it went on from elsewhere", run)
     steps = steps_of(run)
     expect(steps == list(range(1, len(steps) + 1)), f"steps {steps} instead of each once", run)
 

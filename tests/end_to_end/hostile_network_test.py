@@ -69,7 +69,7 @@ def attack(programs, attacked, seconds):
         said = unauthenticated.communicate()[0]
     if code != 0 or attacked.failure():
         fail(f"code {code}, {attacked.failure()}", attacked.words())
-    for words in ("cannot reach rank 0", "cannot be reached", "the seal is wrong", "too many open files"):
+    for words in ("cannot reach rank 0", "no longer be reached", "authentication code is wrong", "too many open files"):
         if words in attacked.words().lower():
             fail(f"it was told that '{words}'", attacked.words())
     print(said, end="")

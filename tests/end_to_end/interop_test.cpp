@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class InteropTest : public testing::Test {
  protected:
@@ -71,8 +72,6 @@ class InteropTest : public testing::Test {
     return result.errors;
   }
 
-  static std::string quoted(const fs::path& file) { return "'" + file.string() + "'"; }
-
   static TemporaryFolder* folder_;
 };
 
@@ -86,19 +85,21 @@ TEST_F(InteropTest, another_programs_weights_are_evaluated_as_the_model_that_the
 }
 
 TEST_F(InteropTest, another_programs_weights_need_the_name_of_a_model_that_they_fit) {
-  EXPECT_THAT(refusal(evaluate(foreign()), 2), AllOf(HasSubstr(quoted(foreign())), HasSubstr("--model")));
-  EXPECT_THAT(refusal(evaluate(foreign(), {"--model", "convnet"}), 2),
-              AllOf(HasSubstr("'convnet'"), HasSubstr("'fc.bias', 'fc.weight', 'layer1.0.bias' and 11 more"),
-                    HasSubstr("'conv1.bias', 'conv1.weight', 'conv2.bias' and 7 more"), HasSubstr("--model lenet")));
+  EXPECT_THAT(refusal(evaluate(foreign()), 2), AllOf(HasSubstr("'" + foreign().string() + "'"), HasSubstr("--model")));
+  EXPECT_THAT(
+      refusal(evaluate(foreign(), {"--model", "convnet"}), 2),
+      AllOf(HasSubstr("'convnet'"), HasSubstr("'fc.bias', 'fc.weight', 'layer1.0.bias'"), HasSubstr("11"),
+            HasSubstr("'conv1.bias', 'conv1.weight', 'conv2.bias'"), HasSubstr("7"), HasSubstr("--model lenet")));
   EXPECT_THAT(refusal(evaluate(model(), {"--model", "resnet20"}), 2),
-              AllOf(HasSubstr(quoted(model())), HasSubstr("'lenet'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
+              AllOf(HasSubstr("'" + model().string() + "'"), HasSubstr("'lenet'"), HasSubstr("'resnet20'"),
+                    HasSubstr("--model")));
 }
 
 TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
   const fs::path run = folder_->path() / "blurred";
   const ProgramResult trained = train(run, {"--blur-pool"}, "resnet20");
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  EXPECT_THAT(trained.output, AllOf(HasSubstr("resnet20-blur"), HasSubstr("269722")));
+  EXPECT_THAT(trained.output, HasSubstr("model: resnet20-blur, 269722 parameters"));
   const std::string answer = evaluate(run / "model.h5").output;
   const fs::path weights = run / "weights.safetensors";
   ASSERT_EQ(run_program({built_program("export_model"), run / "model.h5", "--safetensors", weights}).exit_code, 0);
@@ -107,7 +108,7 @@ TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
   EXPECT_NE(evaluate(weights, {"--model", "resnet20"}).output, answer);
   EXPECT_THAT(refusal(evaluate(run / "model.h5", {"--model", "resnet20"}), 2),
               AllOf(HasSubstr("'resnet20-blur'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
-  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2), HasSubstr("--blur-pool"));
+  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2), HasSubstr("--blur-pool true"));
 }
 
 TEST_F(InteropTest, a_model_without_strided_convolutions_is_not_blurred) {
@@ -119,21 +120,21 @@ TEST_F(InteropTest, a_training_begins_with_another_programs_weights) {
   const fs::path output = folder_->path() / "transfer";
   const ProgramResult result = train(output, {"--init-from", foreign(), "--new-head"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, AllOf(HasSubstr(quoted(foreign())), HasSubstr("10 classes")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("'" + foreign().string() + "'"), HasSubstr("10 classes")));
 }
 
 TEST_F(InteropTest, a_pickle_is_never_opened) {
   const fs::path pickle = folder_->path() / "weights.pth";
   std::ofstream(pickle) << "\x80\2}q";
-  const auto names_the_conversion = AllOf(HasSubstr(quoted(pickle)), HasSubstr("import h5py, torch;"));
-  EXPECT_THAT(refusal(evaluate(pickle, {"--model", "lenet"}), 2), names_the_conversion);
-  EXPECT_THAT(refusal(train(folder_->path() / "never", {"--init-from", pickle}), 2), names_the_conversion);
+  const std::string words = "'" + pickle.string() + "'";
+  EXPECT_THAT(refusal(evaluate(pickle, {"--model", "lenet"}), 2), HasSubstr(words));
+  EXPECT_THAT(refusal(train(folder_->path() / "never", {"--init-from", pickle}), 2), HasSubstr(words));
 }
 
 TEST_F(InteropTest, inspect_lists_another_programs_weights) {
   const ProgramResult result = run_program({built_program("inspect"), foreign()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, AllOf(HasSubstr("(safetensors)\n"), HasSubstr("62006 in 10 tensors\n")));
+  EXPECT_THAT(result.output, HasSubstr("(safetensors)\n  values     62006 in 10 tensors\n  weights    "));
   EXPECT_THAT(result.output, HasSubstr("conv1.weight                              [6, 3, 5, 5]\n"));
 }
 
@@ -141,12 +142,13 @@ TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
   const fs::path exported = folder_->path() / "exported.safetensors";
   const ProgramResult result = run_program({built_program("export_model"), model(), "--safetensors", exported});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr(quoted(exported)));
+  EXPECT_THAT(result.output, HasSubstr(fmt::format("'{}' written (", exported.string())));
   EXPECT_EQ(evaluate(exported).output, evaluate(model()).output) << "its metadata say the model";
   EXPECT_THAT(refusal(evaluate(exported, {"--model", "resnet20"}), 2),
-              AllOf(HasSubstr(quoted(exported)), HasSubstr("'lenet'"), HasSubstr("'resnet20'"), HasSubstr("--model")));
+              AllOf(HasSubstr("'" + exported.string() + "'"), HasSubstr("'lenet'"), HasSubstr("'resnet20'"),
+                    HasSubstr("--model")));
   const ProgramResult inspected = run_program({built_program("inspect"), exported});
-  EXPECT_THAT(inspected.output, AllOf(HasSubstr("'lenet'"), HasSubstr("(safetensors)\n")));
+  EXPECT_THAT(inspected.output, AllOf(StartsWith("model 'lenet'"), HasSubstr("(safetensors)\n  takes ")));
   EXPECT_THAT(inspected.output, HasSubstr("in 10 tensors\n"));
 }
 
@@ -191,7 +193,7 @@ TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {
   };
   EXPECT_THAT(refusal(said("classes", "a, b"), 65), HasSubstr("'classes'"));
   EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65), HasSubstr("'sample_shape'"));
-  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65), HasSubstr("'deviation'"));
+  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65), AllOf(HasSubstr("'mean'"), HasSubstr("'deviation'")));
   EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("'llama'"));
   metadata.erase("mean");
   EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("--model"));
@@ -240,21 +242,21 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
     words.insert(words.end(), more.begin(), more.end());
     return run_program(words);
   };
-  EXPECT_THAT(refusal(exported({}), 2), AllOf(HasSubstr("--onnx"), HasSubstr("--safetensors"), HasSubstr("--help")));
+  EXPECT_THAT(refusal(exported({}), 2), AllOf(HasSubstr("--onnx"), HasSubstr("--safetensors")));
   EXPECT_THAT(refusal(exported({"--onnx", model()}), 2),
-              AllOf(HasSubstr(quoted(model())), HasSubstr("--onnx"), HasSubstr("MODEL")));
+              AllOf(HasSubstr("'" + model().string() + "' of --onnx"), HasSubstr("MODEL")));
   EXPECT_EQ(evaluate(model()).exit_code, 0);
   const fs::path other = folder_->path() / "other.json";
   write_file_atomically(other, "{}");
   EXPECT_THAT(refusal(exported({"--onnx", other}), 2),
-              AllOf(HasSubstr(quoted(other)), HasSubstr("ONNX"), HasSubstr("--onnx")));
+              AllOf(HasSubstr("'" + other.string() + "'"), HasSubstr("--onnx")));
   EXPECT_THAT(refusal(exported({"--safetensors", other}), 2),
-              AllOf(HasSubstr(quoted(other)), HasSubstr("--safetensors")));
+              AllOf(HasSubstr("'" + other.string() + "'"), HasSubstr("--safetensors")));
   EXPECT_EQ(read_file(other, 100), "{}");
   const fs::path same = folder_->path() / "same";
   EXPECT_THAT(refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
-              AllOf(HasSubstr(quoted(folder_->path() / "." / "same")), HasSubstr("--safetensors"),
-                    HasSubstr(quoted(same)), HasSubstr("--onnx")));
+              AllOf(HasSubstr("'" + (folder_->path() / "." / "same").string() + "' of --safetensors"),
+                    HasSubstr("'" + same.string() + "' of --onnx")));
   EXPECT_FALSE(fs::exists(same));
   for (int time = 0; time < 2; ++time) {
     EXPECT_EQ(exported({"--onnx", same, "--safetensors", folder_->path() / "other"}).exit_code, 0) << "its own again";
@@ -262,12 +264,11 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
   const fs::path nowhere = folder_->path() / "nowhere" / "model.onnx";
   EXPECT_THAT(refusal(exported({"--onnx", nowhere}), 2), HasSubstr("No such file or directory"));
   const fs::path onnx = folder_->path() / "of_foreign.onnx";
-  EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65),
-              AllOf(HasSubstr(quoted(foreign())), HasSubstr("HDF5")));
+  EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65), HasSubstr("HDF5"));
   EXPECT_FALSE(fs::exists(onnx));
 }
 
-// [rows, columns] of a dataset in a logits file, or [rows].
+// [rows, columns] of a data set in a file of ours, or [rows].
 template <typename Value>
 std::vector<Value> values_in(const fs::path& file, const char* name, hid_t type, std::vector<hsize_t>& dims) {
   const Hid<H5Fclose> opened(check_h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open"));
@@ -312,17 +313,16 @@ TEST_F(InteropTest, logits_are_those_of_the_predictions_on_any_number_of_ranks) 
 }
 
 TEST_F(InteropTest, a_place_for_logits_is_looked_at_before_the_work) {
-  const auto refused = [](const fs::path& file, const std::string& subject) {
+  const auto refused = [](const fs::path& file, const std::string& sentence) {
     const ProgramResult result = run_program(
         {built_program("evaluate"), "--model-file", model(), "--data", data(), "--threads", "1", "--logits", file});
     EXPECT_EQ(result.exit_code, 2) << result.errors;
-    EXPECT_NE(result.errors.find(subject), std::string::npos) << result.errors;
-    EXPECT_NE(result.errors.find(quoted(file)), std::string::npos) << result.errors;
+    EXPECT_NE(result.errors.find(sentence), std::string::npos) << result.errors;
     EXPECT_EQ(result.output.find("top-1"), std::string::npos) << result.output;
   };
   const fs::path other = folder_->path() / "copy.h5";
   fs::copy_file(model(), other);
-  refused(other, "--logits");
+  refused(other, "'" + other.string() + "'");
   refused(folder_->path() / "absent" / "logits.h5", "No such file or directory");
 }
 

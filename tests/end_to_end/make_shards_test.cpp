@@ -38,7 +38,7 @@ class MakeShardsTest : public ::testing::Test {
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, code) << result.errors;
     for (const std::string& subject : subjects) {
-      EXPECT_NE(result.errors.find(subject), std::string::npos) << subject << " in " << result.errors;
+      EXPECT_NE(result.errors.find(subject), std::string::npos) << subject << "\n" << result.errors;
     }
   }
 
@@ -50,7 +50,6 @@ TEST_F(MakeShardsTest, a_data_set_is_written_verified_and_kept) {
   ASSERT_EQ(first.exit_code, 0) << first.errors;
   EXPECT_NE(first.output.find("80 samples in 6 shards"), std::string::npos) << first.output;
   EXPECT_NE(first.output.find("'" + (cifar() / "data_batch_2.bin").string() + "'"), std::string::npos) << first.output;
-  EXPECT_NE(first.output.find(" 10000"), std::string::npos) << first.output;
   EXPECT_EQ(run_program({built_program("make_shards"), "verify", output()}).exit_code, 0);
   const auto line = [&](const std::string& split) {
     const std::string manifest = read_file(output() / split / "manifest.json", 1 << 20);
@@ -60,8 +59,7 @@ TEST_F(MakeShardsTest, a_data_set_is_written_verified_and_kept) {
   EXPECT_EQ(run_program({built_program("make_shards"), "verify", "--root-hash", output()}).output,
             line("train") + line("validation") + line("test"));
   const ProgramResult second = run_program(conversion(output()));
-  EXPECT_NE(second.output.find("'" + output().string() + "'"), std::string::npos) << second.output;
-  EXPECT_EQ(second.output.find(" samples in "), std::string::npos) << "it was made again: " << second.output;
+  EXPECT_NE(second.output.find("is complete already"), std::string::npos) << second.output;
 }
 
 TEST_F(MakeShardsTest, four_ranks_write_the_bytes_that_one_writes) {
@@ -91,26 +89,25 @@ TEST_F(MakeShardsTest, a_damaged_shard_is_named_with_its_block) {
   std::string bytes = read_file(shard, 1 << 20);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   write_file_atomically(shard, bytes);
-  expect_failure({built_program("make_shards"), "verify", output()}, 65,
-                 {"'" + shard.string() + "'", "block 0 of 1", "1 of 10 shards"});
+  expect_failure({built_program("make_shards"), "verify", output()}, 65, {shard.string(), "1 of 10"});
 }
 
 TEST_F(MakeShardsTest, other_options_do_not_mix) {
   ASSERT_EQ(run_program(conversion(output())).exit_code, 0);
   std::vector<std::string> other = conversion(output());
   other.back() = "21";
-  expect_failure(other, 2, {"'" + output().string() + "'", "--validation", "20", "21", "--output"});
+  expect_failure(other, 2, {output().string(), "--validation", "20", "21"});
 }
 
 TEST_F(MakeShardsTest, a_folder_with_other_things_is_left_alone) {
   fs::create_directories(output());
   write_file_atomically(output() / "thesis.tex", "years of work");
-  expect_failure(conversion(output()), 2, {"'" + output().string() + "'", "--output"});
+  expect_failure(conversion(output()), 2, {output().string(), "--output"});
 }
 
 TEST_F(MakeShardsTest, an_output_that_is_a_file_is_refused) {
   write_file_atomically(output(), "a file");
-  expect_failure(conversion(output()), 2, {"'" + output().string() + "'", "--output"});
+  expect_failure(conversion(output()), 2, {output().string(), "--output"});
 }
 
 // "filesystem error: status: Too many levels of symbolic links [...]", with code 1.
@@ -132,23 +129,21 @@ TEST_F(MakeShardsTest, a_link_that_leads_to_itself_is_told_in_one_sentence) {
     EXPECT_EQ(result.errors.find("filesystem error"), std::string::npos) << result.errors;
     EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1) << result.errors;
   }
-  expect_failure(conversion(loop), 2, {"'" + loop.string() + "'", "Too many levels of symbolic links", "--output"});
+  expect_failure(conversion(loop), 2, {loop.string(), "--output"});
 }
 
 TEST_F(MakeShardsTest, a_bad_label_leaves_nothing_behind) {
   std::string records = small_cifar_records(5);
   records[0] = static_cast<char>(255);
   write_file_atomically(cifar() / "data_batch_5.bin", records);
-  expect_failure(conversion(output()), 65,
-                 {"sample 0", "'" + (cifar() / "data_batch_5.bin").string() + "'", "255", "10 classes"});
+  expect_failure(conversion(output()), 65, {(cifar() / "data_batch_5.bin").string(), "255", "10"});
   EXPECT_FALSE(fs::exists(output()));
 }
 
 // A class's name of 300 bytes was written, and verify then called the manifest damaged.
 TEST_F(MakeShardsTest, a_name_that_no_reader_takes_leaves_nothing_behind) {
   write_file_atomically(cifar() / "batches.meta.txt", std::string(300, 'x') + "\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
-  expect_failure(conversion(output()), 2,
-                 {"'" + (output() / "train" / "manifest.json").string() + "'", "'classes'", "255 bytes"});
+  expect_failure(conversion(output()), 2, {(output() / "train" / "manifest.json").string(), "'classes'"});
   EXPECT_FALSE(fs::exists(output()));
   fs::remove(cifar() / "batches.meta.txt");
 }
@@ -156,14 +151,14 @@ TEST_F(MakeShardsTest, a_name_that_no_reader_takes_leaves_nothing_behind) {
 TEST_F(MakeShardsTest, a_source_that_is_a_pipe_is_named_at_once) {
   fs::remove(cifar() / "test_batch.bin");
   ASSERT_EQ(::mkfifo((cifar() / "test_batch.bin").c_str(), 0600), 0);
-  expect_failure(conversion(output()), 2, {"'" + (cifar() / "test_batch.bin").string() + "'", "pipe"});
+  expect_failure(conversion(output()), 2, {(cifar() / "test_batch.bin").string(), "pipe"});
   EXPECT_FALSE(fs::exists(output()));
 }
 
 TEST_F(MakeShardsTest, more_validation_samples_than_there_are_is_refused) {
   std::vector<std::string> all = conversion(output());
   all.back() = "100";
-  expect_failure(all, 2, {"100 training samples", "--validation"});
+  expect_failure(all, 2, {"100", "--validation"});
 }
 
 TEST_F(MakeShardsTest, a_full_disk_leaves_no_half_shard_and_more_space_lets_it_continue) {
@@ -224,12 +219,10 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
                                  "  2 classes (training + test): cat 18 + 2, dog 18 + 2\n"}) {
     EXPECT_NE(first.output.find(line), std::string::npos) << first.output;
   }
-  EXPECT_NE(first.errors.find("4 pictures"), std::string::npos) << first.errors;
-  EXPECT_NE(first.output.find("1 file"), std::string::npos) << first.output;
+  EXPECT_NE(first.errors.find("4 pictures "), std::string::npos) << first.errors;
   EXPECT_NE(first.output.find("'" + (output() / "odd_files.csv").string() + "'"), std::string::npos) << first.output;
   const ProgramResult second = run_program(words);
-  EXPECT_NE(second.output.find("'" + output().string() + "'"), std::string::npos) << second.output;
-  EXPECT_EQ(second.output.find(" samples in "), std::string::npos) << "it was made again: " << second.output;
+  EXPECT_NE(second.output.find("is complete already"), std::string::npos) << second.output;
   const ProgramResult looked = run_program({built_program("inspect"), output() / "train"});
   EXPECT_NE(looked.output.find("32 x 32 pixels, 3 channels"), std::string::npos) << looked.output;
   const ProgramResult trained = run_program({built_program("train_cifar"), "--data", output(), "--model", "lenet",
@@ -247,10 +240,7 @@ TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
   const ProgramResult made = run_program(
       {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
-  for (const std::string& subject :
-       {std::string("1 of 2 classes"), "'" + (output() / "train").string() + "'", std::string("'dog'")}) {
-    EXPECT_NE(made.errors.find(subject), std::string::npos) << made.errors;
-  }
+  EXPECT_NE(made.errors.find("'dog'"), std::string::npos) << made.errors;
 }
 
 // Became one class; the copies were learned and tested.
@@ -269,8 +259,7 @@ TEST_F(MakeShardsTest, what_looks_like_a_mistake_is_refused_and_leaves_nothing_b
   words.back() = "one-class,duplicates";
   EXPECT_EQ(run_program(words).exit_code, 0);
   words.back() = "two-classes";
-  expect_failure(words, 2,
-                 {"--allow", "'two-classes'", "one-class, split-names, nested-classes, untrained-classes, duplicates"});
+  expect_failure(words, 2, {"--allow", "'two-classes'", "nested-classes"});
 }
 
 TEST_F(MakeShardsTest, skipped_folders_are_named) {
@@ -285,8 +274,7 @@ TEST_F(MakeShardsTest, skipped_folders_are_named) {
   const ProgramResult made = run_program({built_program("make_shards"), "images", "--source", pictures, "--output",
                                           output(), "--skip", "cow", "--skip", "dog/2.jpg"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
-  EXPECT_NE(made.output.find("'cow', 'dog/2.jpg'"), std::string::npos) << made.output;
-  EXPECT_NE(made.output.find("--skip"), std::string::npos) << made.output;
+  EXPECT_NE(made.output.find("'cow', 'dog/2.jpg'\n"), std::string::npos) << made.output;
 }
 
 TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
@@ -299,7 +287,7 @@ TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
   }
   expect_failure(
       {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"}, 2,
-      {"UTF-8"});
+      {pictures.string()});
   EXPECT_FALSE(fs::exists(output()));
 }
 
@@ -308,7 +296,7 @@ TEST_F(MakeShardsTest, an_output_in_the_source_is_refused) {
   fs::create_directories(pictures / "cat");
   expect_failure(
       {built_program("make_shards"), "images", "--source", pictures, "--output", pictures / "cat" / ".." / "o"}, 2,
-      {"--output"});
+      {"--source", "--output"});
 }
 
 TEST_F(MakeShardsTest, a_folder_that_another_run_writes_into_is_left_to_it) {
@@ -316,7 +304,7 @@ TEST_F(MakeShardsTest, a_folder_that_another_run_writes_into_is_left_to_it) {
   const Descriptor other(::open(output().c_str(), O_RDONLY | O_DIRECTORY));
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   expect_failure({built_program("make_shards"), "synthetic", "--samples", "40", "--output", output()}, 2,
-                 {"'" + output().string() + "'", "--output"});
+                 {output().string(), "--output"});
   EXPECT_TRUE(fs::is_empty(output()));
 }
 
@@ -336,13 +324,13 @@ TEST_F(MakeShardsTest, coarse_labels_of_cifar100_are_a_data_set_of_20_classes) {
   EXPECT_NE(looked.output.find("data set 'cifar100_coarse'"), std::string::npos) << looked.output;
   EXPECT_NE(looked.output.find("20: aquatic_mammals, fish, "), std::string::npos) << looked.output;
   words.back() = "fine";
-  expect_failure(words, 2, {"'" + output().string() + "'", "--source"});
+  expect_failure(words, 2, {"--source"});
 }
 
 TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {
   expect_failure(
       {built_program("make_shards"), "images", "--source", folder_.path(), "--output", output(), "--store", "png"}, 2,
-      {"--store", "'png'", "jpeg, raw"});
+      {"--store", "'png'", "raw"});
 }
 
 }  // namespace

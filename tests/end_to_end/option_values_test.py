@@ -42,7 +42,7 @@ def judge(folder, command, name, type_name):
     """What became of the option: "number", "text", "refused" or "flag"; anything else is a fault."""
     result = run(folder, [*command, f"--{name}={PROBE}", "--help"])
     said = result.stderr
-    if result.returncode == 2 and re.search(rf"--{name}: '{PROBE}' is no (whole )?number ", said):
+    if result.returncode == 2 and re.search(rf"--{name}: '{PROBE}' is not a (whole )?number ", said):
         return "number"
     if result.returncode == 2 and f"--{name}: " in said and f"'{PROBE}'" in said:
         return "refused"

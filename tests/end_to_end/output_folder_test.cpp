@@ -25,6 +25,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
@@ -117,7 +118,8 @@ TEST_F(OutputFolderTest, two_trainings_have_no_common_folder_of_events) {
   const Files before = files_of(events);
   const ProgramResult other = train("other", {});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("'" + events.string() + "' holds events of another training (--tensorboard; "));
+  EXPECT_THAT(other.errors, HasSubstr("'" + events.string() + "'"));
+  EXPECT_THAT(other.errors, HasSubstr("--tensorboard"));
   EXPECT_EQ(files_of(events), before);
   EXPECT_FALSE(fs::exists(folder() / "other" / "summary.json"));
   EXPECT_EQ(train("one", {"--resume", "never"}).exit_code, 0) << "begun anew";
@@ -177,9 +179,8 @@ TEST_F(OutputFolderTest, a_finished_training_that_is_started_again_changes_no_by
       const Words words = training(output(), options);
       const ProgramResult result = start(ranks == 1 ? words : under_mpirun(ranks, words));
       ASSERT_EQ(result.exit_code, 0) << result.errors;
-      EXPECT_THAT(result.output, HasSubstr("this training is done already: 20 of 20 steps, 2 epochs. "));
-      EXPECT_THAT(result.output,
-                  ContainsRegex("test accuracy [0-9.]+ %, weights " + weights(finished()) + "; nothing is changed"));
+      EXPECT_THAT(result.output, HasSubstr("20 of 20 steps, 2 epochs"));
+      EXPECT_THAT(result.output, ContainsRegex("test accuracy [0-9.]+ %, weights " + weights(finished())));
       EXPECT_EQ(files_of(output()), before);
       EXPECT_FALSE(fs::exists(output() / "lock"));
       EXPECT_FALSE(fs::exists(output() / "failure.json"));
@@ -212,7 +213,7 @@ TEST_F(OutputFolderTest, initial_weights_that_are_not_there_are_refused_first) {
   for (const Words& command : {words, under_mpirun(2, words)}) {
     const ProgramResult refused = start(command);
     EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_THAT(refused.errors, HasSubstr("cannot read 'nowhere.h5': No such file or directory. "));
+    EXPECT_THAT(refused.errors, HasSubstr("'nowhere.h5'"));
     EXPECT_FALSE(fs::exists(output()));
   }
   fs::copy(finished(), output(), fs::copy_options::recursive);
@@ -226,10 +227,7 @@ TEST_F(OutputFolderTest, a_verdict_of_an_earlier_attempt_is_replaced_and_other_f
   std::ofstream(verdict()) << "my thesis";
   const ProgramResult refused = start(training(output()));
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.errors,
-              HasSubstr("'" + verdict().string() +
-                        "' is no verdict of an earlier attempt (it would be replaced). Name another file in "
-                        "LOCKSTEP_VERDICT."));
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("'" + verdict().string() + "'"), HasSubstr("LOCKSTEP_VERDICT")));
   EXPECT_EQ(read_file(verdict(), file_limit), "my thesis");
 }
 
@@ -237,23 +235,18 @@ TEST_F(OutputFolderTest, a_verdict_of_an_earlier_attempt_is_replaced_and_other_f
 TEST_F(OutputFolderTest, an_output_folder_without_a_name_is_refused_and_none_at_all_is_told) {
   const ProgramResult unnamed = start(training(""));
   EXPECT_EQ(unnamed.exit_code, 2);
-  EXPECT_THAT(unnamed.errors, HasSubstr("--output: ''"));
+  EXPECT_THAT(unnamed.errors, HasSubstr("--output: '' "));
   const ProgramResult none = start({built_program("train_cifar"), "--data", data(), "--model", "lenet", "--epochs", "1",
                                     "--threads", "1", "--global-batch", "60"});
   EXPECT_EQ(none.exit_code, 0) << none.errors;
-  EXPECT_THAT(none.errors,
-              HasSubstr("the weights of this training will be lost when it ends (neither --output nor --checkpoints is "
-                        "set). State --output FOLDER to keep them."));
+  EXPECT_THAT(none.errors, HasSubstr("--output FOLDER"));
 }
 
 // A job script waited for a verdict that nobody could write, and nobody said so.
 TEST_F(OutputFolderTest, a_verdict_that_cannot_be_written_is_told_at_the_start) {
   const ProgramResult result = run_program(training(output()), {{"LOCKSTEP_VERDICT", "/proc/nowhere/verdict.json"}});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(
-      result.errors,
-      HasSubstr("cannot write '/proc/nowhere/verdict.json': No such file or directory (LOCKSTEP_VERDICT: no job "
-                "script will learn from it why this attempt ended). Choose a folder that you may write to."));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("'/proc/nowhere/verdict.json'"), HasSubstr("LOCKSTEP_VERDICT")));
 }
 
 // A second training was refused, but had removed the first one's report by then, and left one of its own.
@@ -284,9 +277,8 @@ TEST_F(OutputFolderTest, checkpoints_of_a_running_training_are_its_own_whatever_
     const ProgramResult second =
         run_program(training(folder() / "b", {"--checkpoints", (output() / "checkpoints").string()}));
     EXPECT_EQ(second.exit_code, 2);
-    EXPECT_THAT(second.errors, HasSubstr("or choose another --checkpoints."));
-    EXPECT_THAT(json(folder() / "b" / "failure.json")["sentence"].get<std::string>(),
-                HasSubstr("or choose another --checkpoints."))
+    EXPECT_THAT(second.errors, HasSubstr("--checkpoints"));
+    EXPECT_THAT(json(folder() / "b" / "failure.json")["sentence"].get<std::string>(), HasSubstr("--checkpoints"))
         << "this folder is the second one's";
     send("KILL");
   });
@@ -338,9 +330,8 @@ TEST_F(OutputFolderTest, a_limit_on_the_size_of_files_is_told) {
   words.insert(words.end(), program.begin(), program.end());
   const ProgramResult result = start(words);
   EXPECT_EQ(result.exit_code, 2) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("checkpoint of step 0 "));
-  EXPECT_THAT(json(verdict())["sentence"].get<std::string>(),
-              HasSubstr("File too large. Raise the limit on the size of a file (ulimit -f)."));
+  EXPECT_THAT(result.errors, HasSubstr("step 0 "));
+  EXPECT_THAT(json(verdict())["sentence"].get<std::string>(), HasSubstr("ulimit -f"));
 }
 
 }  // namespace

@@ -128,8 +128,8 @@ TEST_F(PredictTest, what_is_no_picture_is_named_and_counted_and_the_others_are_t
     const ProgramResult result =
         run_program(under_mpirun(ranks, predicting({model(), odd, notes, "--list", list, "--predictions", table})));
     EXPECT_EQ(result.exit_code, 65) << result.errors;
-    EXPECT_THAT(result.errors, HasSubstr("'" + notes.string() + "'"));
-    EXPECT_THAT(result.errors, HasSubstr("'" + missing.string() + "': No such file or directory"));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("'{}'", notes.string())));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("'{}'", missing.string())));
     EXPECT_THAT(result.errors, HasSubstr("2 of 4 files"));
     const std::string text = read_file(table, 1 << 20);
     EXPECT_THAT(text, HasSubstr("probability\n\"" + folder_->path().string() + "/odd, \"\"named\"\"\\x0a.png\",1,"));
@@ -144,15 +144,13 @@ TEST_F(PredictTest, what_cannot_be_is_told_before_anything_is_done) {
     EXPECT_EQ(result.exit_code, 2) << result.output;
     return result.errors;
   };
-  EXPECT_THAT(refusal({model()}), HasSubstr("--list"));
+  EXPECT_THAT(refusal({model()}), HasSubstr("(PICTURES, --list)"));
   const std::filesystem::path empty = folder_->path() / "empty";
   std::filesystem::create_directory(empty);
   EXPECT_THAT(refusal({model(), empty.string()}), HasSubstr("'" + empty.string() + "'"));
   EXPECT_THAT(refusal({model(), "none.png"}), HasSubstr("'none.png'"));
-  EXPECT_THAT(refusal({model(), pictures(), "--predictions", pictures() / "0001.png"}),
-              AllOf(HasSubstr("'" + (pictures() / "0001.png").string() + "'"), HasSubstr("--predictions")));
-  EXPECT_THAT(refusal({model(), pictures(), "--resize", "8"}),
-              AllOf(HasSubstr("--resize 8"), HasSubstr("32 x 32 pixels")));
+  EXPECT_THAT(refusal({model(), pictures(), "--predictions", pictures() / "0001.png"}), HasSubstr("--predictions"));
+  EXPECT_THAT(refusal({model(), pictures(), "--resize", "8"}), HasSubstr("--resize 8 "));
 }
 
 TEST_F(PredictTest, another_programs_weights_predict_with_what_a_data_set_says) {

@@ -18,6 +18,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::StartsWith;
 
@@ -97,14 +98,13 @@ TEST_F(TrainImagenetTest, copies_on_the_node_change_no_bit) {
   ASSERT_EQ(plain.exit_code, 0) << plain.errors;
   const ProgramResult staged = train("jpeg", 1, output, {"--stage", copies});
   ASSERT_EQ(staged.exit_code, 0) << staged.errors;
-  EXPECT_THAT(staged.output,
-              HasSubstr("data: staged in '" + copies.string() + "' on 1 node: 2 of 2 shards copied now ("));
+  EXPECT_THAT(staged.output, AllOf(HasSubstr("'" + copies.string() + "'"), HasSubstr("2 of 2 shards")));
   EXPECT_EQ(summary(output)["weights_hash"], summary(folder_->path() / "from where they lie")["weights_hash"]);
   EXPECT_EQ(summary(output)["run"]["stage"], copies.string());
   const ProgramResult tested = run_program(
       {built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg"), "--stage", copies});
   EXPECT_EQ(tested.exit_code, 0) << tested.errors;
-  EXPECT_THAT(tested.output, HasSubstr("on 1 node: 0 of 1 shard copied now (0.0 MB)"));
+  EXPECT_THAT(tested.output, HasSubstr("0 of 1 shard "));
   const fs::path copy = copies / ("test-" + read_manifest(data("jpeg") / "test").root_hash) / "test-00000.h5";
   std::string bytes = read_file(copy, 1 << 24);
   bytes.back() ^= 1;
@@ -112,11 +112,10 @@ TEST_F(TrainImagenetTest, copies_on_the_node_change_no_bit) {
   const ProgramResult damaged = run_program(
       {built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg"), "--stage", copies});
   EXPECT_EQ(damaged.exit_code, 65);
-  EXPECT_THAT(damaged.errors, HasSubstr("'" + copy.string() + "'"));
-  EXPECT_THAT(damaged.errors, HasSubstr("--stage"));
+  EXPECT_THAT(damaged.errors, AllOf(HasSubstr("'" + copy.string() + "'"), HasSubstr("--stage")));
   const ProgramResult unset = train("jpeg", 1, output, {"--stage", ""});
   EXPECT_EQ(unset.exit_code, 2);
-  EXPECT_THAT(unset.errors, HasSubstr("--stage: ''"));
+  EXPECT_THAT(unset.errors, HasSubstr("--stage: '' "));
 }
 
 TEST_F(TrainImagenetTest, a_recipe_that_cannot_be_is_told_before_anything_is_copied) {
@@ -124,7 +123,7 @@ TEST_F(TrainImagenetTest, a_recipe_that_cannot_be_is_told_before_anything_is_cop
   const ProgramResult result = train("jpeg", 1, folder_->path() / "never begun",
                                      {"--stage", copies, "--schedule", "step", "--milestones", "3", "2"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("the milestones of a step schedule must rise."));
+  EXPECT_THAT(result.errors, HasSubstr("milestones"));
   EXPECT_FALSE(fs::exists(copies));
 }
 
@@ -138,7 +137,7 @@ TEST_F(TrainImagenetTest, a_damaged_shard_ends_the_copying_on_all_ranks) {
   write_file_atomically(damaged / "test" / "test-00000.h5", bytes);
   const ProgramResult result = train("damaged", 1, folder_->path() / "ends", {"--stage", copies});
   EXPECT_EQ(result.exit_code, 65) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("another hash than manifest.json says (found while it was staged)"));
+  EXPECT_THAT(result.errors, HasSubstr("manifest.json"));
   for (const auto& entry : fs::recursive_directory_iterator(copies)) {
     EXPECT_NE(entry.path().filename().string().front(), '.') << entry.path();
   }
@@ -152,8 +151,8 @@ TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
   const std::string file = read_file(drawn, 1 << 20);
   const OwnedPicture picture = decode_picture(std::as_bytes(std::span(file))).picture;
   EXPECT_EQ(picture.size, (PictureSize{8 * 42 - 2, 8 * 42 - 2}));
-  EXPECT_THAT(result.output, StartsWith(fmt::format("'{}': 64 images of '{}' as a training shows them\n",
-                                                    drawn.string(), (data("jpeg") / "train").string())));
+  EXPECT_THAT(result.output,
+              StartsWith(fmt::format("'{}': 64 images of '{}' ", drawn.string(), (data("jpeg") / "train").string())));
   EXPECT_THAT(result.output, HasSubstr("class 1, class "));
   // Seed and recipe are those of a training; splits for tests are shown as tests see them.
   const auto drawn_with = [&](const std::string& split, const std::vector<std::string>& more) {
@@ -168,16 +167,14 @@ TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
   EXPECT_NE(drawn_with("train", {"--seed", "7"}), drawn_with("train", {}));
   EXPECT_NE(drawn_with("train", {"--recipe", "rn18-ffcv-16", "--image-size-ramp", "none"}),
             drawn_with("train", {"--augment", "none"}));
-  EXPECT_THAT(drawn_with("test", {}), HasSubstr("as a test shows them"));
+  EXPECT_THAT(drawn_with("test", {}), HasSubstr("'" + (data("jpeg") / "test").string() + "'"));
   EXPECT_EQ(drawn_with("test", {}), drawn_with("test", {"--augment", "none"}));
   const fs::path shard = data("jpeg") / "train" / "train-00000.h5";
   const auto bytes = fs::file_size(shard);
   const ProgramResult over =
       run_program({built_program("inspect"), data("jpeg") / "train", "--pictures", shard, "--image-size", "40"});
   EXPECT_EQ(over.exit_code, 2);
-  EXPECT_THAT(over.errors, HasSubstr(fmt::format("'{}' exists and is no PNG picture (it would be lost). Choose another "
-                                                 "name for --pictures.",
-                                                 shard.string())));
+  EXPECT_THAT(over.errors, AllOf(HasSubstr("'" + shard.string() + "'"), HasSubstr("--pictures")));
   EXPECT_EQ(fs::file_size(shard), bytes);
 }
 
@@ -187,7 +184,7 @@ TEST_F(TrainImagenetTest, tells_where_standard_output_takes_nothing) {
   const std::string model = data("jpeg") / "train";
   const ProgramResult full = run_program({"sh", "-c", R"(exec "$0" "$1" >/dev/full)", inspect, model});
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.errors, HasSubstr("cannot write to standard output: No space left on device"));
+  EXPECT_THAT(full.errors, HasSubstr("No space left on device"));
   const ProgramResult closed = run_program({"sh", "-c", R"(exec "$0" "$1" >&-)", inspect, model});
   EXPECT_NE(closed.exit_code, 0) << closed.errors;
 }
@@ -202,11 +199,11 @@ TEST_F(TrainImagenetTest, goes_on_only_with_the_same_pictures) {
     const char* words;
   };
   for (const Change& change :
-       {Change{"--decode", "exact", R"(--decode "auto", now it is "exact")"},
-        Change{"--resize", "40", "--resize unset, now it is 40"}, Change{"--crop-area", "0.5", "--crop-area unset"},
-        Change{"--image-size-ramp", "16:0:1", R"(--image-size-ramp "none", now it is "16:0:1")"},
-        Change{"--test-image-size", "40", "--test-image-size unset, now it is 40"},
-        Change{"--augment", "crop", R"(--augment "resized-crop-flip", now it is "crop")"}}) {
+       {Change{"--decode", "exact", R"(--decode "auto")"}, Change{"--resize", "40", "--resize unset"},
+        Change{"--crop-area", "0.5", "--crop-area unset"},
+        Change{"--image-size-ramp", "16:0:1", R"(--image-size-ramp "none")"},
+        Change{"--test-image-size", "40", "--test-image-size unset"},
+        Change{"--augment", "crop", R"(--augment "resized-crop-flip")"}}) {
     const ProgramResult refused = train("jpeg", 2, output, {change.option, change.value});
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.errors, HasSubstr(change.words));
@@ -220,9 +217,9 @@ TEST_F(TrainImagenetTest, images_grow_and_tests_have_a_size_of_their_own) {
       train("jpeg", 3, output, {"--image-size-ramp", "16:0:2:8", "--test-image-size", "40", "--report-every", "4"},
             "resnet20");
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  EXPECT_THAT(trained.output, HasSubstr("epoch 1/3  images of 16 x 16 pixels from here on"));
-  EXPECT_THAT(trained.output, HasSubstr("epoch 2/3  images of 24 x 24 pixels from here on"));
-  EXPECT_THAT(trained.output, HasSubstr("epoch 3/3  images of 32 x 32 pixels from here on"));
+  EXPECT_THAT(trained.output, HasSubstr("16 x 16 pixels"));
+  EXPECT_THAT(trained.output, HasSubstr("24 x 24 pixels"));
+  EXPECT_THAT(trained.output, HasSubstr("32 x 32 pixels"));
   std::istringstream metrics(read_file(output / "metrics.jsonl", 1 << 20));
   std::vector<int> sizes;
   for (std::string line; std::getline(metrics, line);) {
@@ -234,7 +231,7 @@ TEST_F(TrainImagenetTest, images_grow_and_tests_have_a_size_of_their_own) {
   EXPECT_EQ(sizes, (std::vector<int>{16, 24, 32}));
   // The model says the size of tests, in which it is tested again.
   EXPECT_THAT(run_program({built_program("inspect"), output / "model.h5"}).output,
-              HasSubstr("40 x 40 pixels, 3 channels, the middle of pictures whose shorter side is resized to 45"));
+              AllOf(HasSubstr("40 x 40 pixels, 3 channels"), HasSubstr(" 45\n")));
   const ProgramResult tested =
       run_program({built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg")});
   const double accuracy = summary(output)["test_accuracy"].get<double>();
@@ -250,14 +247,14 @@ TEST_F(TrainImagenetTest, a_model_that_takes_one_size_alone_is_refused_where_the
   const ProgramResult falling =
       train("jpeg", 1, folder_->path() / "falls", {"--image-size-ramp", "64:0:1"}, "resnet20");
   EXPECT_EQ(falling.exit_code, 2);
-  EXPECT_THAT(falling.errors, HasSubstr("--image-size-ramp 64:0:1"));
+  EXPECT_THAT(falling.errors, HasSubstr("--image-size-ramp 64:0:1 "));
 }
 
 TEST_F(TrainImagenetTest, an_option_of_resized_crops_is_refused_where_there_are_none) {
   const ProgramResult refused =
       train("jpeg", 1, folder_->path() / "unread", {"--augment", "crop-flip", "--crop-area", "0.5"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.errors, HasSubstr("--crop-area"));
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("--crop-area"), HasSubstr("--augment crop-flip")));
 }
 
 }  // namespace

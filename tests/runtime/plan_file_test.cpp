@@ -43,15 +43,14 @@ class PlanFileTest : public testing::Test {
     warning_ = testing::internal::GetCapturedStderr();
     return plan;
   }
+  // The warning, which names the file.
   std::string refusal(const std::string& text) {
     write(text);
     EXPECT_EQ(read(), "");
-    const std::string start = "the kernel plan '" + file().path().string() + "' is not used: ";
-    const std::string end = " (kernels are measured anew).\n";
-    const std::size_t from = warning_.find(start);
-    const std::size_t to = warning_.find(end);
-    if (from == std::string::npos || to == std::string::npos) return "no such warning: " + warning_;
-    return warning_.substr(from + start.size(), to - from - start.size());
+    const std::size_t from = warning_.find("]  ");  // after the rank and its node
+    if (from == std::string::npos) return "no such warning: " + warning_;
+    EXPECT_NE(warning_.find("'" + file().path().string() + "'"), std::string::npos) << warning_;
+    return warning_.substr(from + 3);
   }
 
   std::string warning_;
@@ -127,14 +126,13 @@ TEST_F(PlanFileTest, refuses_what_is_no_plan) {
 }
 
 TEST_F(PlanFileTest, refuses_a_plan_that_is_cut_or_changed) {
-  const std::string wrong = "it does not hold as many lines 'problem = kernel' as it says";
   const std::string head = "lockstep kernel plan 1\n" + conditions + "\n";
   for (const std::string& rest :
        {std::string(), std::string("choices: 2"), "choices: 2\n" + a, "choices: 1\n" + a + b, "choices: 2\n" + a + a,
         "choices: 1\n" + a + "rubbish\n", "choices: 1\n" + a + "cut", "choices: -1\n" + a,
         "choices: 99999999999999999999\n" + a, std::string("choices: 1\nforward\x01 = engine 4\n"),
         "choices: 1\n" + std::string(600, 'x') + " = engine 4\n"}) {
-    EXPECT_EQ(refusal(head + rest), wrong) << rest;
+    expect_message(refusal(head + rest), {"'problem = kernel'"});
   }
 }
 
@@ -146,7 +144,7 @@ TEST_F(PlanFileTest, does_not_wait_for_a_pipe) {
   fs::create_directories(folder());
   ASSERT_EQ(::mkfifo(file().path().c_str(), 0600), 0);
   EXPECT_EQ(read(), "");
-  EXPECT_NE(warning_.find("is a pipe (only a regular file can be read)."), std::string::npos) << warning_;
+  EXPECT_NE(warning_.find(" is a pipe"), std::string::npos) << warning_;
 }
 
 TEST_F(PlanFileTest, no_damage_makes_it_crash_or_give_what_is_no_choice) {
@@ -172,10 +170,9 @@ TEST_F(PlanFileTest, warns_once_where_nothing_can_be_written) {
   testing::internal::CaptureStderr();
   file().keep(a);
   const std::string warned = testing::internal::GetCapturedStderr();
-  const std::string expected =
-      "kernel choices are not kept for the next run: cannot make the folder '" + folder().string() +
-      "': Not a directory. Choose a folder that you may write to. (--plan-folder; '' keeps none)\n";
-  EXPECT_TRUE(warned.ends_with(expected)) << warned;
+  for (const std::string& subject : {"'" + folder().string() + "'", std::string("--plan-folder")}) {
+    EXPECT_NE(warned.find(subject), std::string::npos) << warned;
+  }
   EXPECT_EQ(std::ranges::count(warned, '\n'), 1);
 }
 

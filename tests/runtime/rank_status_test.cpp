@@ -154,7 +154,7 @@ TEST_F(RankStatusTest, a_shard_that_has_no_name_here_is_no_mistake) {
   other.phase = Phase::reading;
   other.step = 1;
   other.shards = {1'000'000};
-  EXPECT_EQ(describe_place(other), "waiting for data at step 1, reading a shard that is not known here");
+  EXPECT_EQ(describe_place(other), "waiting for data at step 1, reading an unknown shard");
   EXPECT_EQ(rank_status::shard_name(-1), "");
 }
 

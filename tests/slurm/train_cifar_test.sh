@@ -80,7 +80,7 @@ for signal in KILL STOP; do
   expect "JobState=FAILED"
   case $signal in
     KILL) told='rank [0-2] on n2 was killed or ended without a word' code=1 ;;
-    STOP) told='nothing has been heard of rank [0-2] on n2 for' code=76 ;;
+    STOP) told='no heartbeat from rank [0-2] on n2 for' code=76 ;;
   esac
   expect "ExitCode=$code:0"
   grep -q "sentence .*$told" "$work/alone_$signal.out" || fail "the job does not name the rank"
@@ -92,7 +92,7 @@ train cut 3 "${options[@]}" --epochs 100000 --hang-timeout 3 --output="$output"
 wait_for 60 test -s "$output/metrics.jsonl" || fail "the training to be cut apart wrote no metrics"
 cluster cut n2 && scancel --signal=TERM "$id" || fail "cannot cut n2 off"
 wait_for 30 test -s "$output/failure.json" || fail "nobody tells that n2 is silent"
-wait_for 30 grep -q 'sentence .*nothing has been heard of rank [0-2] on n2 for' "$work/cut.out" ||
+wait_for 30 grep -q 'sentence .*no heartbeat from rank [0-2] on n2 for' "$work/cut.out" ||
   fail "the job does not end, or does not name the silent rank"
 grep -q '"code": 76, .*"host": "n2"' "$output/failure.json" || fail "not code 76 on n2: $(<"$output/failure.json")"
 for node in n1 n2 n3; do

@@ -90,8 +90,7 @@ TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_shar
   store.allocate(device->make_persistent(store.gradient_buffer_count(), DType::f32));
   const Tensor image = make_images(*device, {1, 1, 1, 3}, std::vector<float>{1, 2, 3});
   const std::string message = message_of(Failure::usage, [&] { unit.forward(image, Mode::train); });
-  EXPECT_THAT(message,
-              ::testing::StartsWith(world.size() == 1 ? "the norm 'norm.weight' cannot be trained" : "no error"));
+  EXPECT_THAT(message, ::testing::HasSubstr(world.size() == 1 ? "'norm.weight'" : "no error"));
 }
 
 // All micro-batches of a step as one.

@@ -58,7 +58,7 @@ class SpecialFileAt {
     if (kind_ == SpecialFile::link_loop) {
       return "cannot read " + quoted + ": Too many levels of symbolic links" + advice;
     }
-    return quoted + " is a " + name() + " (only a regular file can be read). Is it the right path?";
+    return quoted + " is a " + name() + ". Only regular files can be read. Check the path.";
   }
 
  private:

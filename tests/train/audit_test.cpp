@@ -20,23 +20,22 @@ std::string message(const std::vector<std::string>& hashes) {
   return deviation_message(ranks, 499);
 }
 
-constexpr const char* advice = " (memory or a sum went wrong). Start again; if it comes back, leave that node out.";
-
 TEST(Audit, equal_weights_need_no_words) {
   EXPECT_EQ(message({"a", "a", "a"}), "");
   EXPECT_EQ(message({"a"}), "");
 }
 
-TEST(Audit, the_rank_that_is_not_as_most_is_named) { expect_message(message({"a", "a", "b", "a"}), {advice, "499"}); }
+TEST(Audit, the_rank_that_is_not_as_most_is_named) {
+  expect_message(message({"a", "a", "b", "a"}), {"rank 2 on n2", "499"});
+}
 
 TEST(Audit, several_that_deviate_are_named_together) {
-  expect_message(message({"a", "b", "a", "c", "a"}), {advice, "499"});
+  expect_message(message({"a", "b", "a", "c", "a"}), {"ranks 1, 3 on n1, n2", "499"});
 }
 
 TEST(Audit, where_no_weights_are_those_of_most_all_are_named) {
-  const std::string both = "the weights of ranks 0-1 on n1 differ after step 499, and which are right cannot be told";
-  EXPECT_EQ(message({"a", "b"}), both + advice);
-  EXPECT_TRUE(message({"a", "a", "b", "b"}).starts_with("the weights of ranks 0-3 on n1, n2 differ "));
+  expect_message(message({"a", "b"}), {"ranks 0-1 on n1", "499"});
+  expect_message(message({"a", "a", "b", "b"}), {"ranks 0-3 on n1, n2", "499"});
 }
 
 // Real ranks with a real model.
@@ -63,12 +62,10 @@ class AuditOfRanksTest : public testing::Test {
     one[0] += one[0] == 0.0F ? 1e-30F : one[0] * 1e-7F;
     device_->write(one, target);
   }
-  std::string deviation(int rank) const {
-    const std::string where = world_.size() == 2 ? "the weights of ranks 0-1 on " + log::host() + " differ after step 7"
-                                                 : "rank " + std::to_string(rank) + " on " + log::host() +
-                                                       " has other weights than the other " +
-                                                       std::to_string(world_.size() - 1) + " ranks after step 7";
-    return where;
+  // Whether `message` names this rank; of two, both are named.
+  bool names(const std::string& message, int rank) const {
+    const std::string who = world_.size() == 2 ? "ranks 0-1 on " : "rank " + std::to_string(rank) + " on ";
+    return message.find(who + log::host()) != std::string::npos && message.find("step 7") != std::string::npos;
   }
 
   const Communicator world_{MPI_COMM_WORLD};
@@ -82,13 +79,15 @@ TEST_F(AuditOfRanksTest, every_rank_hears_of_one_weight_that_changed_on_one) {
   if (world_.size() == 1) GTEST_SKIP() << "one rank is its own measure";
   const int last = world_.size() - 1;
   if (world_.rank() == last) change(model_.store.values());
-  EXPECT_TRUE(said().starts_with(deviation(last))) << said();
+  const std::string message = said();
+  EXPECT_TRUE(names(message, last)) << message;
 }
 
 TEST_F(AuditOfRanksTest, running_statistics_count_too) {
   if (world_.size() == 1) GTEST_SKIP() << "one rank is its own measure";
   if (world_.rank() == 0) change(model_.store.running());
-  EXPECT_TRUE(said().starts_with(deviation(0))) << said();
+  const std::string message = said();
+  EXPECT_TRUE(names(message, 0)) << message;
 }
 
 }  // namespace

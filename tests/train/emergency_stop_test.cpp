@@ -19,6 +19,7 @@
 namespace lockstep {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
@@ -85,30 +86,25 @@ class EmergencyStopTest : public testing::Test {
 
 TEST_F(EmergencyStopTest, before_mpirun_kills_the_last_completed_step_is_saved) {
   EXPECT_THAT(watch("mpirun", SIGTERM, 0ms, 10s),
-              HasSubstr("mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in 1 s. There is no "
-                        "checkpoint. The last completed step is saved now. For more time: mpirun --mca "
-                        "odls_base_sigkill_timeout 60, or kill -USR1.\n"));
+              AllOf(HasSubstr(" 1 s"), HasSubstr("odls_base_sigkill_timeout 60"), HasSubstr("-USR1")));
   EXPECT_EQ(kept_.failure, "");
   EXPECT_EQ(read_checkpoint(kept_.path).state.progress.step, completed_steps);
 }
 
 TEST_F(EmergencyStopTest, where_the_time_is_too_short_it_says_so) {
   watch("mpirun", SIGTERM, 1500ms, 10s);
-  EXPECT_THAT(kept_.failure, HasSubstr("mpirun leaves too little time. "));
+  EXPECT_THAT(kept_.failure, HasSubstr("mpirun"));
 }
 
 // A shell's `fg` sends it too.
 TEST_F(EmergencyStopTest, SIGCONT_from_mpirun_saves_and_ends_nothing) {
-  EXPECT_THAT(watch("mpirun", SIGCONT, 0ms, 3500ms),
-              HasSubstr("mpirun sent SIGCONT, but no SIGTERM: the training goes on.\n"));
+  EXPECT_THAT(watch("mpirun", SIGCONT, 0ms, 3500ms), HasSubstr("SIGCONT"));
   EXPECT_EQ(ends_, 0);
   EXPECT_EQ(checkpoints_.newest_step(), completed_steps);
 }
 
 TEST_F(EmergencyStopTest, others_may_wait_for_the_end_of_the_step) {
-  EXPECT_THAT(watch("sh", SIGTERM, 0ms, 1500ms),
-              HasSubstr("SIGTERM: the training stops after this step, with a checkpoint. A second signal ends it at "
-                        "once.\n"));
+  EXPECT_THAT(watch("sh", SIGTERM, 0ms, 1500ms), HasSubstr("SIGTERM"));
   EXPECT_EQ(ends_, 0);
   EXPECT_FALSE(checkpoints_.newest_step());
 }

@@ -1,6 +1,5 @@
 #include "train/pretrained/initial_weights.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,10 +16,6 @@
 
 namespace lockstep {
 namespace {
-
-using testing::AllOf;
-using testing::EndsWith;
-using testing::StartsWith;
 
 class InitialWeightsTest : public testing::Test {
  protected:
@@ -96,8 +91,8 @@ TEST_F(InitialWeightsTest, names_of_wrappers_in_front_are_left_out) {
   const auto written = make(10, 1);
   for (const char* prefix : {"module.", "_orig_mod.", "model.", "state_dict.", "module._orig_mod.", "net.model."}) {
     const auto model = make(10, 2);
-    EXPECT_EQ(assign_pretrained("w.safetensors", behind(prefix, written->store.entries()), *model),
-              "weights in 'w.safetensors': '" + std::string(prefix) + "' is left out of their names");
+    const auto note = assign_pretrained("w.safetensors", behind(prefix, written->store.entries()), *model);
+    expect_message(note.value_or("none"), {"'w.safetensors'", "'" + std::string(prefix) + "'"});
     EXPECT_EQ(values(*model), values(*written));
   }
   EXPECT_EQ(assign_pretrained("w.safetensors", written->store.entries(), *make(10, 2)), std::nullopt);
@@ -135,11 +130,10 @@ TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
     return message_of(Failure::usage,
                       [&] { assign_pretrained("w.h5", behind("module.", given.store.entries()), model); });
   };
-  EXPECT_THAT(refusal({"resnet20", {32, 32, 3}, 100}, {"lenet", {32, 32, 3}, 10}),
-              EndsWith(" and 94 more. They fit --model resnet20."));
-  EXPECT_THAT(refusal({"resnet18", {224, 224, 3}, 1000, 16}, {"resnet34", {32, 32, 3}, 10, 16}),
-              AllOf(StartsWith("the weights in 'w.h5' do not fit the model 'resnet34': missing "),
-                    EndsWith(". They fit --model resnet18.")));
+  expect_message(refusal({"resnet20", {32, 32, 3}, 100}, {"lenet", {32, 32, 3}, 10}),
+                 {"'w.h5'", "'lenet'", "94", "--model resnet20"});
+  expect_message(refusal({"resnet18", {224, 224, 3}, 1000, 16}, {"resnet34", {32, 32, 3}, 10, 16}),
+                 {"'w.h5'", "'resnet34'", "--model resnet18"});
   expect_message(refusal({"resnet20", {32, 32, 3}, 100}, {"resnet20", {32, 32, 3}, 10}), {"--new-head", "w.h5"});
 }
 

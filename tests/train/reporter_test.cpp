@@ -127,9 +127,9 @@ TEST_F(ReporterTest, tells_of_a_skipped_step) {
   reporter.start();
   testing::internal::CaptureStdout();
   reporter.skipped({0, 3}, 32768);
-  EXPECT_NE(testing::internal::GetCapturedStdout().find(
-                "step 4/10 skipped: gradients overflowed; the loss scale is 32768 now"),
-            std::string::npos);
+  const std::string message = testing::internal::GetCapturedStdout();
+  EXPECT_NE(message.find("step 4/10"), std::string::npos) << message;
+  EXPECT_NE(message.find("32768"), std::string::npos) << message;
   ASSERT_EQ(metrics().size(), 1U);
   EXPECT_EQ(metrics()[0]["kind"], "skipped");
   EXPECT_EQ(metrics()[0]["step"], 4);
@@ -155,9 +155,8 @@ TEST_F(ReporterTest, the_mean_of_weights_stands_beside_them_and_is_what_counts) 
   testing::internal::CaptureStdout();
   reporter.test({0, 4}, worse, 1, six_of_eight());
   const std::string message = testing::internal::GetCapturedStdout();
-  EXPECT_NE(message.find(fmt::format("test accuracy {:.2f} %  of the mean weights: loss", 100 * worse.accuracy())),
-            std::string::npos)
-      << message;
+  EXPECT_NE(message.find(fmt::format("test accuracy {:.2f} %", 100 * worse.accuracy())), std::string::npos) << message;
+  EXPECT_NE(message.find("75.00 %"), std::string::npos) << message;
   ASSERT_EQ(metrics().size(), 1U);
   EXPECT_DOUBLE_EQ(metrics()[0]["accuracy"], worse.accuracy());
   EXPECT_DOUBLE_EQ(metrics()[0]["ema_accuracy"], 0.75);
@@ -183,8 +182,7 @@ TEST_F(ReporterTest, says_from_where_on_images_are_larger) {
   reporter.step({0, 0}, {1, 1, 4}, 0.1, 0);
   testing::internal::CaptureStdout();
   reporter.begin_size({1, 5}, 160);
-  EXPECT_NE(testing::internal::GetCapturedStdout().find("epoch 2/2  images of 160 x 160 pixels from here on"),
-            std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("160 x 160 pixels"), std::string::npos);
   reporter.step({1, 5}, {1, 1, 4}, 0.1, 0);
   ASSERT_EQ(metrics().size(), 2U);
   EXPECT_FALSE(metrics()[0].contains("image_size"));
@@ -237,8 +235,7 @@ TEST_F(ReporterTest, the_files_of_an_earlier_run_are_set_aside) {
   Reporter reporter(0, lock(), length_, 1);
   testing::internal::CaptureStderr();
   reporter.start();
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("earlier results in '" + folder_.string() +
-                                                        "' are set aside in '" + (folder_ / "set-aside-2").string()),
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("'" + (folder_ / "set-aside-2").string() + "'"),
             std::string::npos);
   EXPECT_TRUE(metrics().empty());
   EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl", "notes.txt", "set-aside-1", "set-aside-2"}));

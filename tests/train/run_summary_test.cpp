@@ -143,7 +143,7 @@ TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
 
 // A killed training said nothing of it.
 TEST_F(RunSummaryTest, running_without_a_living_lock_is_called_killed) {
-  const std::string killed = "killed (nobody holds the folder's lock); the same command goes on";
+  const std::string killed = "killed (no process holds the folder's lock); the same command resumes it";
   RunSummary summary(*lock_);
   summary.write(RunState::running, {{"model", "lenet"}, {"data", "synthetic"}, {"steps", 8}, {"step", 3}});
   EXPECT_TRUE(state().starts_with("running: ")) << state();
@@ -177,7 +177,7 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
                                     {"command_line", {"train_cifar", "--data", "d\x1b[31m", 7}}});
   const std::string text = describe_file(folder_);
   for (const char* line :
-       {"\n  state      stopped; the same command goes on\n", "\n  step       3 of 8\n", "\n  test       50.00 %\n",
+       {"\n  state      stopped; the same command resumes it\n", "\n  step       3 of 8\n", "\n  test       50.00 %\n",
         "\n  best       not measured\n", "\n  weights    0123456789abcdef\n", "\n  attempts   1\n",
         "train_cifar --data $'d\\x1b[31m'"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
@@ -188,10 +188,10 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
         "interruptions": [1, {"state": "killed", "step": 4, "ranks": 1, "device": "cpu: one"},
                           {"state": "stopped", "step": 4}]})");
   const std::string failed = describe_file(folder_);
-  for (const char* line : {"\n  state      failed: failure.json says why\n", "\n  best       75.00 % after step 5\n",
+  for (const char* line : {"\n  state      failed: see failure.json\n", "\n  best       75.00 % after step 5\n",
                            "\n  started    then\n  ended      now\n", "\n  weights    -\n",
-                           "\n  attempts   4\n    2  killed; the next went on from step 4 (1 rank, cpu: one)\n",
-                           "\n    3  stopped; the next went on from step 4\n  ranks      2 (by mpirun or srun)\n",
+                           "\n  attempts   4\n    2  killed; the next resumed from step 4 (1 rank, cpu: one)\n",
+                           "\n    3  stopped; the next resumed from step 4\n  ranks      2 (by mpirun or srun)\n",
                            "\n  ranks      2 (by mpirun or srun)\n  device     cpu: two\n  precision  bf16\n",
                            "\n  command    train_cifar"}) {
     EXPECT_NE(failed.find(line), std::string::npos) << line << failed;
@@ -199,8 +199,8 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
   nlohmann::json often = {{"state", "done"}, {"interruptions", nlohmann::json::array()}};
   for (int step = 1; step <= 7; ++step) often["interruptions"].push_back({{"state", "killed"}, {"step", step}});
   leave(often.dump());
-  EXPECT_NE(describe_file(folder_).find("\n  attempts   8\n    the first 2 not shown\n    3  killed; the next went on "
-                                        "from step 3\n"),
+  EXPECT_NE(describe_file(folder_).find(
+                "\n  attempts   8\n    the first 2 not shown\n    3  killed; the next resumed from step 3\n"),
             std::string::npos);
   leave(R"({"state": "done", "test_accuracy": 0.5, "validation_accuracy": 0.625, "best_accuracy": 0.75, "best_step": 5,
         "best_split": "validation"})");

@@ -20,16 +20,14 @@ TEST(Straggler, the_last_to_arrive_is_named_with_what_it_costs) {
   EXPECT_DOUBLE_EQ(slowest.cost, 0.19);
   EXPECT_EQ(slowest.times.host, "n2");
   EXPECT_EQ(slowest.middle_arrival_ms, 81);
-  expect_message(slowest.sentence, {"19"});
+  expect_message(slowest.sentence, {"rank 2 on n2", "19 %"});
 }
 
 TEST(Straggler, two_ranks_have_no_middle_and_one_node_is_everybodys) {
-  EXPECT_EQ(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n1", 15, 85, 0}}).sentence,
-            "rank 1 on n1 holds the other up by 50 % of a step: it takes 100.0 ms to come to the sum of gradients "
-            "(data 15.0, computing 85.0), the other 50.0. Are its cores busy with other work, or its data slow to "
-            "read?");
-  EXPECT_TRUE(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n2", 15, 85, 0}})
-                  .sentence.ends_with("the other 50.0. Is that node busy, or slow to read?"));
+  expect_message(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n1", 15, 85, 0}}).sentence,
+                 {"rank 1 on n1", "50 %", "100.0 ms", "15.0", "85.0", "50.0"});
+  expect_message(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n2", 15, 85, 0}}).sentence,
+                 {"rank 1 on n2", "50.0"});
 }
 
 TEST(Straggler, even_ranks_cost_nothing) {

@@ -111,11 +111,10 @@ TEST_F(TwoTrainingsTest, one_diverges_while_the_other_ends_well) {
   if (is_first_half()) return;
   EXPECT_EQ(failure_of(outcome), Failure::diverged);
   EXPECT_EQ(outcome.checkpoint, settings.run.output / "checkpoints" / "step-000000000000.h5");
-  EXPECT_TRUE(outcome.sentence.ends_with(
-      " (learning rate 1e+09). Lower --lr or lengthen the warm-up. The last good "
-      "checkpoint is '" +
-      outcome.checkpoint.string() + "': --init-from takes its weights into another training."))
-      << outcome.sentence;
+  for (const std::string& subject : {std::string("1e+09"), std::string("--lr"), std::string("--init-from"),
+                                     "'" + outcome.checkpoint.string() + "'"}) {
+    EXPECT_NE(outcome.sentence.find(subject), std::string::npos) << outcome.sentence;
+  }
   const nlohmann::json failure = json_in(settings.run.output / "failure.json");
   EXPECT_EQ(failure["code"], 79);
   EXPECT_EQ(failure["sentence"], outcome.sentence);

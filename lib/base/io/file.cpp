@@ -64,8 +64,8 @@ bool sync_directory(const fs::path& directory) {
 
 [[noreturn]] void throw_too_large(const fs::path& path, std::size_t limit_bytes) {
   throw Error(Failure::bad_data,
-              fmt::format("'{}' is larger than {} bytes (no such file is expected to be). Is it the right file?",
-                          path.string(), limit_bytes));
+              fmt::format("'{}' is larger than the limit of {} bytes. Check that it is the right file.", path.string(),
+                          limit_bytes));
 }
 
 // The first `max_bytes` of the file, or all of it.
@@ -126,7 +126,8 @@ void require_own_kind(const fs::path& path, const ReplaceableKind& kind, std::st
   constexpr std::size_t shown_bytes = 128;
   const std::string start = read_up_to(path, open_to_read(path), shown_bytes);
   require(start.empty() || kind.begins(start), Failure::usage,
-          "'{}' exists and is no {} (it would be lost). Choose another name for {}.", path.string(), kind.name, option);
+          "'{}' exists and is not of the type '{}'. It would be overwritten. Choose another file for {}.",
+          path.string(), kind.name, option);
 }
 
 RegularFile open_to_read(const fs::path& path) try {
@@ -141,7 +142,7 @@ std::string read_file(const fs::path& path, std::size_t limit_bytes) {
   // Request one more byte, to detect whether the file has grown.
   std::string text = read_up_to(path, file, file.bytes() + 1);
   require(text.size() == file.bytes(), Failure::other,
-          "'{}' became {} than its {} bytes while it was read. Wait for whoever writes it, and run again.",
+          "'{}' became {} than its {} bytes while it was read. Wait until it is no longer written, and run again.",
           path.string(), text.size() < file.bytes() ? "shorter" : "longer", file.bytes());
   return text;
 }

@@ -34,8 +34,7 @@ struct ReplaceableKind {
   bool (*begins)(std::string_view start);
 };
 // Call before writing to a name that a user chose. Throws Error(usage) if a nonempty file of another kind has the name:
-// "'a.h5' exists and is no PNG picture (it would be lost). Choose another name for --pictures.". Also throws as
-// require_replaceable().
+// "'a.h5' exists and is not of the type 'PNG picture'. ...". Also throws as require_replaceable().
 void require_own_kind(const std::filesystem::path& path, const ReplaceableKind& kind, std::string_view option);
 
 // Opens the file. Throws Error(usage) with path and reason if it cannot be opened or is not a regular file.

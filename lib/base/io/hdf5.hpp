@@ -21,7 +21,7 @@ std::string hdf5_error_message();
 template <typename Result>
 Result check_h5(Result result, std::string_view task) {
   if (result >= 0) return result;
-  throw Error(Failure::bad_data, fmt::format("HDF5 could not {}: {}. Is there enough memory, and HDF5 installed whole?",
+  throw Error(Failure::bad_data, fmt::format("HDF5 could not {}: {}. Check the free memory and the HDF5 installation.",
                                              task, hdf5_error_message()));
 }
 

@@ -94,7 +94,7 @@ int NonblockingOutput::push() {
 }
 
 std::string NonblockingOutput::gap_message() {
-  return left_out_ == 0 ? "" : fmt::format("(left out here, for nobody took them in time: {} lines)\n", left_out_);
+  return left_out_ == 0 ? "" : fmt::format("(lines left out here because they were not read in time: {})\n", left_out_);
 }
 
 int NonblockingOutput::write(std::string_view text) {

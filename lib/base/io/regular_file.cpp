@@ -23,8 +23,8 @@ void check(bool condition) {
 }
 
 void require_regular(const std::filesystem::path& path, mode_t mode) {
-  require(S_ISREG(mode), Failure::usage, "'{}' is a {} (only a regular file can be read). Is it the right path?",
-          path.string(), kind_of(mode));
+  require(S_ISREG(mode), Failure::usage, "'{}' is a {}. Only regular files can be read. Check the path.", path.string(),
+          kind_of(mode));
 }
 
 // Checks the type before opening: open() has side effects on some devices, and fails for a socket.
@@ -64,16 +64,15 @@ RegularFile::RegularFile(const std::filesystem::path& path) : descriptor_(open_r
 
 void require_replaceable(const std::filesystem::path& path) {
   if (leads_to_open_file(path)) {
-    throw Error(Failure::usage,
-                fmt::format("cannot write '{}': it leads to a file that a process has open (a new file would take the "
-                            "place of the link). Choose another name.",
-                            path.string()));
+    throw Error(Failure::usage, fmt::format("cannot write '{}': it is a link to a file that a process has open. A new "
+                                            "file would replace the link. Choose another name.",
+                                            path.string()));
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return;
   throw Error(Failure::usage,
-              fmt::format("cannot write '{}': it is a {} (a file would take its place). Choose another name.",
-                          path.string(), kind_of(status.st_mode)));
+              fmt::format("cannot write '{}': it is a {}. A file would replace it. Choose another name.", path.string(),
+                          kind_of(status.st_mode)));
 }
 
 }  // namespace lockstep

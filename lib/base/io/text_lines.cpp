@@ -14,7 +14,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 void require_no_nul(std::string_view text, const std::filesystem::path& file) {
   const std::size_t nul = text.find('\0');
   require(nul == std::string_view::npos, Failure::bad_data,
-          "line {} of '{}' holds a NUL byte (it is no text, or UTF-16). Save it as UTF-8 text.",
+          "line {} of '{}' contains a NUL byte. The file is binary or UTF-16. Save it as UTF-8 text.",
           std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(nul, text.size())), '\n') + 1,
           file.string());
 }

@@ -68,7 +68,7 @@ LinkSeal::LinkSeal(std::string_view token, std::string_view listener_challenge, 
   start_libsodium();
   const std::optional<Secret> secret = bytes_of(token);
   if (!secret) {
-    throw Error("cannot speak to other nodes: their token is damaged (a fault of the program). Please report it.");
+    throw Error("cannot connect to other nodes: their token is damaged (a bug). Please report it.");
   }
   const std::string challenges = fmt::format("{} {}", listener_challenge, caller_challenge);
   const Secret from_listener = key_of(*secret, "from listener", challenges);

@@ -118,7 +118,8 @@ std::string describe_range(const NumberRange<Number>& range) {
 
 template <typename Number>
 std::string not_a_number_message(std::string_view text, const NumberRange<Number>& range) {
-  return fmt::format("'{}' is no {}number {}", text, std::is_integral_v<Number> ? "whole " : "", describe_range(range));
+  return fmt::format("'{}' is not a {}number {}", text, std::is_integral_v<Number> ? "whole " : "",
+                     describe_range(range));
 }
 
 template std::optional<int> parse_number(std::string_view text, const NumberRange<int>& range);

@@ -41,7 +41,7 @@ std::string number_text(Number number);
 template <typename Number>
 std::string describe_range(const NumberRange<Number>& range);
 
-// "'1.5' is no whole number from 1 to 256"
+// "'1.5' is not a whole number from 1 to 256"
 template <typename Number>
 std::string not_a_number_message(std::string_view text, const NumberRange<Number>& range);
 

@@ -39,7 +39,7 @@ std::span<float> elements(const Tensor& stored) {
 // Processors convert fp16, but few compute in it.
 const DeviceOptions& checked(const DeviceOptions& options) {
   require(options.precision != DType::f16, Failure::usage,
-          "the CPU does not compute in fp16 (--precision fp16). Use --precision bf16, or a GPU?");
+          "the CPU does not support fp16 (--precision fp16). Use --precision bf16, or a GPU.");
   return options;
 }
 
@@ -49,7 +49,7 @@ InstructionSet set_for(const DeviceOptions& options) {
   if (options.local_rank == 0) {
     const std::string warning = choice_warning(options.instruction_set, options.precision);
     if (!warning.empty()) log::warning(std::string_view(warning));
-    if (options.tf32) log::warning("--tf32 is for GPUs: a CPU multiplies fp32 in fp32.");
+    if (options.tf32) log::warning("--tf32 applies to GPUs only. The CPU multiplies fp32 in fp32.");
   }
   return options.precision == DType::f32 ? facts_of(set).in_fp32 : set;
 }

@@ -22,8 +22,8 @@ ReservedMemory::ReservedMemory(std::int64_t bytes) : bytes_(bytes) {
     if (range != MAP_FAILED) break;
   }
   require(range != MAP_FAILED, Failure::out_of_memory,
-          "cannot reserve {} MiB for tensors: {} (a limit on address space?). Raise ulimit -v?", least_bytes >> 20,
-          system_error_message(reason));
+          "cannot reserve {} MiB for tensors: {}. The address space may be limited. Raise ulimit -v.",
+          least_bytes >> 20, system_error_message(reason));
   data_ = static_cast<std::byte*>(range);
   // Large pages are optional: without them the run is only slightly slower.
   madvise(range, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);

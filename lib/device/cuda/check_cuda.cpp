@@ -67,8 +67,8 @@ Failure failure_of(cudaError_t code) {
 
 void fail_cuda(cudaError_t code, std::string_view task, const std::source_location& at) {
   std::string text = sentence("CUDA", task, cudaGetErrorString(code), at);
-  if (code == cudaErrorMemoryAllocation) text += ". Choose a smaller batch?";
-  if (failure_of(code) == Failure::bad_node) text += ". Leave this node out.";
+  if (code == cudaErrorMemoryAllocation) text += ". Choose a smaller batch.";
+  if (failure_of(code) == Failure::bad_node) text += ". Exclude this node.";
   if (is_sticky(code)) end_at_once(failure_of(code), text);
   throw Error(failure_of(code), text);
 }
@@ -89,15 +89,15 @@ void fail_cublas(cublasStatus_t status, std::string_view task, const std::source
 Unusable unusable(cudaError_t code, int driver_version, int runtime_version) {
   switch (code) {
     case cudaErrorNoDevice:
-      return {"no GPU is visible to this rank", "Is there one on this node, and does CUDA_VISIBLE_DEVICES name it?"};
+      return {"no GPU is visible to this rank", "Check that this node has one and that CUDA_VISIBLE_DEVICES names it."};
     case cudaErrorInsufficientDriver:
     case cudaErrorCallRequiresNewerDriver:
       if (driver_version == 0) {
-        return {"no GPU can be used: this node has no NVIDIA driver", "Use --device cpu?"};
+        return {"no GPU can be used: this node has no NVIDIA driver", "Use --device cpu."};
       }
-      return {fmt::format("no GPU can be used: the driver of this node serves CUDA {}, this build needs {}",
+      return {fmt::format("no GPU can be used: the driver of this node supports CUDA {}, but this build needs {}",
                           version_text(driver_version), version_text(runtime_version)),
-              "Update the driver, or use --device cpu?"};
+              "Update the driver, or use --device cpu."};
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:  // returned by looking up a kernel
     case cudaErrorUnsupportedPtxVersion:
@@ -105,7 +105,7 @@ Unusable unusable(cudaError_t code, int driver_version, int runtime_version) {
     case cudaErrorDevicesUnavailable:
       return {"the GPU is in use by another process (its compute mode is exclusive)", "Wait, or choose another GPU."};
     default:
-      return {fmt::format("no GPU can be used: {}", cudaGetErrorString(code)), "Use --device cpu?"};
+      return {fmt::format("no GPU can be used: {}", cudaGetErrorString(code)), "Use --device cpu."};
   }
 }
 

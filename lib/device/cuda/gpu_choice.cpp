@@ -43,7 +43,7 @@ std::map<std::string, std::size_t> assign(const Seen& seen) {
 
 GpuChoice choose_gpu(const Seen& seen, std::size_t local_rank) {
   require(local_rank < seen.size() && !seen[local_rank].empty(), Failure::usage,
-          "no GPU is visible to this rank. Is there one on this node, and does CUDA_VISIBLE_DEVICES name it?");
+          "no GPU is visible to this rank. Check that this node has one and that CUDA_VISIBLE_DEVICES names it.");
   const std::map<std::string, std::size_t> driver = assign(seen);
   const auto address_of = [&](std::size_t rank) -> std::string {
     for (const auto& [gpu, owner] : driver) {

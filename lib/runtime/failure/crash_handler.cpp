@@ -18,11 +18,13 @@ struct Crash {
   std::string_view sentence;
 };
 constexpr std::array<Crash, 5> crashes{{
-    {SIGSEGV, "crashed: SIGSEGV, memory that is not its own (a fault of the program). Please report it."},
-    {SIGBUS, "crashed: SIGBUS, memory that went away. Is a file cut while it is read, or /dev/shm full?"},
-    {SIGFPE, "crashed: SIGFPE, an impossible division (a fault of the program). Please report it."},
-    {SIGILL, "crashed: SIGILL, an instruction this processor lacks. Rebuild on this kind of node?"},
-    {SIGABRT, "crashed: SIGABRT, it gave itself up (a fault of the program or a library). Please report it."},
+    {SIGSEGV, "crashed: SIGSEGV, invalid memory access (a bug). Please report it."},
+    {SIGBUS,
+     "crashed: SIGBUS, mapped memory is gone. Check whether a file was truncated while it was read, or /dev/shm is "
+     "full."},
+    {SIGFPE, "crashed: SIGFPE, invalid integer division (a bug). Please report it."},
+    {SIGILL, "crashed: SIGILL, an instruction that this processor lacks. Rebuild on this type of node."},
+    {SIGABRT, "crashed: SIGABRT, aborted by itself or a library (a bug). Please report it."},
 }};
 
 std::array<char, 320> prefix{};  // "[rank 3, gpu07]  ", formatted before any crash

@@ -197,7 +197,7 @@ Outcome publish(const Target& target, std::string_view text) {
   return outcome;
 }
 
-// The exit code in a report. Nothing if there is no report, or not one of ours.
+// The exit code in a report. Nothing if there is no report, or it is not from Lockstep.
 std::optional<int> code_in(const std::filesystem::path& file) {
   try {
     constexpr std::size_t longest = 1 << 16;
@@ -223,7 +223,7 @@ void begin_attempt() {
   const std::string file = state.exit_report.file.data();
   if (::access(state.exit_report.folder.data(), W_OK | X_OK) != 0) {
     log::warning(
-        "cannot write '{}': {} ({}: no job script will learn from it why this attempt ended). Choose a folder "
+        "cannot write '{}': {}. Job scripts read this exit report ({}) to see why an attempt ended. Choose a folder "
         "that you may write to.",
         file, system_error_message(errno), exit_report_variable);
   }
@@ -234,9 +234,11 @@ void begin_attempt() {
     return;
   }
   set_exit_report_file({});
-  throw Error(Failure::usage,
-              fmt::format("'{}' is no verdict of an earlier attempt (it would be replaced). Name another file in {}.",
-                          file, exit_report_variable));
+  throw Error(
+      Failure::usage,
+      fmt::format(
+          "'{}' is not the exit report of an earlier attempt. It would be overwritten. Choose another file in {}.",
+          file, exit_report_variable));
 }
 
 void set_folder(const std::filesystem::path& folder, FolderLease lease) {

@@ -99,8 +99,8 @@ void NodeLink::connect_to_hub(const Communicator& world, const std::string& host
   std::optional<AuthenticatedPeer> greeted = connect_to_node(addresses, hub["port"], hub["token"], patience);
   if (!greeted) {
     log::warning(
-        "cannot reach rank 0 on {} over TCP (a hang or a death on one of the two nodes is told to the other by the "
-        "launcher alone). Is there a firewall between nodes?",
+        "cannot reach rank 0 on {} over TCP. Only the launcher can report a hang or a dead rank between the two nodes. "
+        "Check for a firewall between the nodes.",
         hub["host"].get<std::string>());
     world.gather("", 0);
     return;
@@ -143,13 +143,14 @@ void NodeLink::listen(Node& node) {
       return;
     case SealedSocket::State::unreachable:
       log::warning(
-          "{} on {} cannot be reached any more (the job goes on while they answer each other). Is the network down?",
+          "{} on {} can no longer be reached over TCP. The job continues while its ranks still communicate. Check the "
+          "network.",
           describe_ranks(node.ranks), node.host);
       return;
     case SealedSocket::State::forged:
       log::warning(
-          "what comes from {} on {} is not what was sent there: the seal is wrong (nothing more is taken in from that "
-          "node). Does somebody change what goes over this network?",
+          "a message from {} on {} was changed on the way: its authentication code is wrong. No more messages from "
+          "that node are accepted. Check who can change traffic on this network.",
           describe_ranks(node.ranks), node.host);
   }
 }
@@ -198,8 +199,8 @@ std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
                         (is_one && urgency == Urgency::last_chance);
     if (!is_due) continue;
     return Blame{node->ranks.front(), node->host,
-                 fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "
-                             "words there, and at the node's memory.",
+                 fmt::format("{} on {} {} killed or ended without a word. The other ranks cannot continue without {}. "
+                             "Check the last messages there and the memory of the node.",
                              describe_ranks(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
   }
   return std::nullopt;
@@ -224,8 +225,8 @@ std::optional<Blame> NodeLink::find_lost_heartbeat(double timeout_seconds) const
     if (node->seconds_without_heartbeat < heartbeat_timeout_seconds + turn_seconds(heartbeat_timeout_seconds)) continue;
     return Blame{
         node->ranks.front(), node->host,
-        fmt::format("nothing has been heard of {} on {} for {} (stopped, or cut off from the network). Look at "
-                    "that node; --hang-timeout 0 waits for ever.",
+        fmt::format("no heartbeat from {} on {} for {}. It is stopped, or its node is cut off from the network. "
+                    "Check that node. --hang-timeout 0 waits forever.",
                     describe_ranks(node->ranks), node->host, format_seconds(node->seconds_without_heartbeat))};
   }
   return std::nullopt;

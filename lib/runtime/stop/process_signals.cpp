@@ -65,7 +65,7 @@ void print(std::string_view text) {
 void say_ended_at_once() {
   if (spoken_prefix[0] == '\0') return;
   print(spoken_prefix.data());
-  print("  ended at once by a second request to stop. The same command goes on from the newest checkpoint.\n");
+  print("  ended immediately by a second stop request. The same command resumes from the newest checkpoint.\n");
 }
 
 void on_request(int signal, siginfo_t* info, void*) {

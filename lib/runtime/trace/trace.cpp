@@ -63,12 +63,12 @@ void Trace::write(std::int64_t steps) {
     write_file_atomically(file, trace_text(ranks));
     if (is_other) {
       log::warning(
-          "'{}' was there, of an earlier attempt or of another training, and is replaced. Give each training a "
-          "folder of its own to keep both (--trace).",
+          "'{}' from an earlier attempt or another training is overwritten. To keep both, set a different --trace "
+          "folder for each training.",
           file.string());
     }
   } catch (const Error& error) {
-    log::warning("{} This attempt has no trace; its results stand.", error.what());
+    log::warning("{} This attempt has no trace. Its results are not affected.", error.what());
   }
 }
 

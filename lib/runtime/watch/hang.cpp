@@ -33,17 +33,17 @@ const RankView* longest_still(const Views& views) {
 
 Blame describe_stopped(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
-          fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it; "
-                      "--hang-timeout 0 waits for ever.",
+          fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it. "
+                      "--hang-timeout 0 waits forever.",
                       rank.rank, rank.host, format_seconds(rank.stalled_seconds), describe_place(rank),
                       describe_others(all, rank.rank))};
 }
 
 Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
-  const std::string state = rank.process_state == 'D' ? ", its process waiting for a disk or a file system" : "";
+  const std::string state = rank.process_state == 'D' ? ", its process waiting for a disk or file system" : "";
   return {rank.rank, rank.host,
-          fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
-                      "system; if the work does take this long, raise --hang-timeout.",
+          fmt::format("rank {} on {} has made no progress for {}: {}{}{}. Check that node and its file system. If the "
+                      "work takes this long, raise --hang-timeout.",
                       rank.rank, rank.host, format_seconds(rank.stalled_seconds), describe_place(rank), state,
                       describe_others(all, rank.rank))};
 }
@@ -54,9 +54,9 @@ bool waits(const RankView& view) { return waits_for_others(view.phase) || (view.
 const char* advice_to_waiting(const Views& views) {
   const RankView& rank = views.front();
   const bool is_one_node = std::ranges::all_of(views, [&](const RankView& view) { return view.host == rank.host; });
-  if (!is_one_node) return "Is the network between them down?";
-  if (rank.device) return "Is the link between their GPUs down (nvidia-smi, dmesg)?";
-  return "Are they too many for the cores of their node? Start fewer, or raise --hang-timeout.";
+  if (!is_one_node) return "Check the network between them.";
+  if (rank.device) return "Check the link between their GPUs (nvidia-smi, dmesg).";
+  return "Their node may have too few cores. Start fewer ranks, or raise --hang-timeout.";
 }
 
 Blame describe_waiting(const Views& views) {
@@ -78,8 +78,8 @@ std::optional<Blame> describe_devices(const Views& views) {
     return behind->device->is_summing() ? std::optional(describe_waiting(views)) : std::nullopt;
   }
   return Blame{behind->rank, behind->host,
-               fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
-                           "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
+               fmt::format("rank {} on {} blocks the others: for {}, its GPU has been {}{}. Check that node's GPU "
+                           "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.",
                            behind->rank, behind->host, format_seconds(behind->device->stalled_seconds),
                            describe_device(*behind->device), describe_others(views, behind->rank))};
 }

@@ -26,7 +26,7 @@ NodeBoard::NodeBoard(const Communicator& node) {
   SharedMemoryError reason;
   segment_ = SharedSegment::create(node, bytes + std::int64_t{sizeof(std::atomic<int>)}, reason);
   if (segment_ == nullptr && node.rank() != 0) failure_report::leave_to_others();
-  require(segment_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. {}", reason.message,
+  require(segment_ != nullptr, Failure::other, "cannot monitor the ranks: cannot allocate {}. {}", reason.message,
           remedy_for(reason.error_number, Access::shared_memory).advice);
   statuses_ = std::launder(reinterpret_cast<RankStatus*>(segment_->data()));
   told_ = std::launder(reinterpret_cast<std::atomic<int>*>(segment_->data() + bytes));

@@ -15,7 +15,7 @@ namespace {
 
 std::string describe_shard(std::int32_t shard) {
   const std::string name = rank_status::shard_name(shard);
-  return name.empty() ? "a shard that is not known here" : fmt::format("shard '{}'", name);
+  return name.empty() ? "an unknown shard" : fmt::format("shard '{}'", name);
 }
 
 // Time between two marks of one device. The first mark may already have been overwritten.
@@ -140,7 +140,9 @@ std::vector<RankView> views_from_text(std::string_view text, const std::string& 
       views.push_back(std::move(view));
     }
   } catch (const nlohmann::json::exception&) {
-    throw Error("another node sent what no rank writes (its ranks cannot be watched). Do all nodes run one version?");
+    throw Error(
+        "another node sent invalid status messages. Its ranks cannot be monitored. Check that all nodes run the same "
+        "version.");
   }
   return views;
 }

@@ -50,7 +50,7 @@ Death describe_death(int process, int pidfd) {
     return {1, signal, fmt::format("was killed by SIG{}", ::sigabbrev_np(signal))};
   }
   const int code = WEXITSTATUS(*status);
-  return {std::max(code, 1), 0, fmt::format("ended with code {} before the job was done", code)};
+  return {std::max(code, 1), 0, fmt::format("exited with code {} before the job was complete", code)};
 }
 
 // The thread blocks all signals, because they are for the main thread.
@@ -203,8 +203,8 @@ void Watcher::judge(int node_rank) {
   const Death death = describe_death(ended.process, *ended.handle);
   end_job(death.code, death.signal,
           {ended.rank, host_,
-           fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's "
-                       "memory.",
+           fmt::format("rank {} on {} {}. The other ranks cannot continue without it. Check its last messages and the "
+                       "memory of the node.",
                        ended.rank, host_, death.message)});
 }
 

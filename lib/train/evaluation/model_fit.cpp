@@ -23,21 +23,20 @@ bool can_be_resized(const SampleShape& image, const Manifest& data) {
 }  // namespace
 
 ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions options) {
-  require(
-      model.shape == data.shape || can_be_resized(model.shape, data), Failure::usage,
-      "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "
-      "on.",
-      model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
-      data.shape.channels);
+  require(model.shape == data.shape || can_be_resized(model.shape, data), Failure::usage,
+          "the model expects images of {} x {} x {}, but the data set '{}' has {} x {} x {}. Choose the data it was "
+          "trained on.",
+          model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
+          data.shape.channels);
   const auto knows = [&](const std::string& name) {
     return std::ranges::find(model.classes, name) != model.classes.end();
   };
   require(model.classes == data.classes, Failure::usage,
-          "the model's classes ({}) are not those of the data set '{}' ({}). Choose {}.",
+          "the model's classes ({}) differ from those of the data set '{}' ({}). Choose {}.",
           fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "),
-          std::ranges::all_of(data.classes, knows)
-              ? "data of all its classes, in its order: make_shards takes empty folders for those that have no pictures"
-              : "the data it was trained on");
+          std::ranges::all_of(data.classes, knows) ? "data with all of its classes, in the same order. For classes "
+                                                     "without images, give make_shards empty folders"
+                                                   : "the data it was trained on");
   if (model.shape != data.shape) options.side = model.shape.height;
   if (!options.shorter_side && model.shorter_side.value_or(0) > 0) options.shorter_side = model.shorter_side;
   return test_rules(options, data);
@@ -47,8 +46,8 @@ bool normalize_as_trained(Dataset& data, std::span<const float> mean, std::span<
   const Manifest& own = data.manifest();
   if (close_to(mean, own.mean) && close_to(deviation, own.deviation)) return false;
   log::info(
-      "samples of '{}' are normalised as the model's training data were, by mean ({:.4f}) and deviation ({:.4f}); "
-      "their own are ({:.4f}) and ({:.4f})",
+      "samples of '{}' are normalized like the model's training data, with mean ({:.4f}) and standard deviation "
+      "({:.4f}). Their own are ({:.4f}) and ({:.4f})",
       own.name, fmt::join(mean, ", "), fmt::join(deviation, ", "), fmt::join(own.mean, ", "),
       fmt::join(own.deviation, ", "));
   data.normalize_by({mean.begin(), mean.end()}, {deviation.begin(), deviation.end()});

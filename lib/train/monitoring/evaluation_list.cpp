@@ -36,7 +36,8 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
     std::optional<Entry> entry = entry_in(line);
     // Each evaluation rewrites the whole file.
     require(entry.has_value(), Failure::usage,
-            "'{}' exists and is no list of evaluations (it would be lost). Move it elsewhere.", file_.string());
+            "'{}' exists and is not a list of evaluations. It would be overwritten. Move it elsewhere.",
+            file_.string());
     entries_.push_back(std::move(*entry));
     text_ += line + '\n';
   }

@@ -53,10 +53,9 @@ class Follower {
     require_same_on_ranks(session.world, {identity_of_data(options.data, dataset_.manifest())}, same_files_advice);
     if (!speaks()) return;
     require(is_absent(options.folder) || std::filesystem::is_directory(options.folder), Failure::usage,
-            "'{}' is no folder (a training's output folder is followed). Choose it by --follow.",
-            options.folder.string());
+            "'{}' is not a folder. Set --follow to the output folder of a training.", options.folder.string());
     list_.emplace(EvaluationList::file_of(options.folder, split_name()));
-    log::info("following '{}'; what is found goes into '{}'", options.folder.string(), list_->file().string());
+    log::info("following '{}'. The results are written to '{}'", options.folder.string(), list_->file().string());
   }
 
   void run() {
@@ -65,7 +64,7 @@ class Follower {
       found.image = session_.world.broadcast(std::move(found.image), 0);
       if (found.image.empty()) {
         if (speaks()) require_any(found);
-        log::info("the training has ended ({}); all its checkpoints are in the list", found.message);
+        log::info("the training has ended ({}). All of its checkpoints are in the list", found.message);
         return;
       }
       has_found_ = true;
@@ -83,7 +82,7 @@ class Follower {
       CheckpointFeed::Look look = feed_.look();
       const bool is_empty = look.kind == CheckpointFeed::Look::Kind::checkpoint && look.image.empty();
       if (look.kind != CheckpointFeed::Look::Kind::nothing_yet && !is_empty) return look;
-      if (is_empty) log::warning("'{}' is empty. It is passed over.", look.path.string());
+      if (is_empty) log::warning("'{}' is empty. It is skipped.", look.path.string());
       if (look.kind != CheckpointFeed::Look::Kind::nothing_yet) continue;
       say_what_it_waits_for();
       std::this_thread::sleep_for(pause);
@@ -91,21 +90,20 @@ class Follower {
   }
 
   void require_any(const CheckpointFeed::Look& end) const {
-    require(
-        has_found_, Failure::usage,
-        "the training has ended ({}), and no checkpoint of it lies in '{}' (nothing was tested). Were they moved, or "
-        "removed?",
-        end.message, end.path.string());
+    require(has_found_, Failure::usage,
+            "the training has ended ({}), but '{}' has no checkpoints. Nothing was evaluated. Check whether they were "
+            "moved or removed.",
+            end.message, end.path.string());
   }
 
   void say_what_it_waits_for() {
     const bool is_first = !std::exchange(has_waited_, true);
     if (is_first) {
-      log::info("'{}' {}: waiting until a training writes one. Ctrl-C ends this program.", options_.folder.string(),
-                is_absent(options_.folder) ? "is not there yet, and no checkpoint" : "has no new checkpoint yet");
+      log::info("'{}' {}. Waiting for a checkpoint. Press Ctrl-C to stop.", options_.folder.string(),
+                is_absent(options_.folder) ? "does not exist yet" : "has no new checkpoint yet");
     }
     if (log::is_terminal()) {
-      log::progress("waiting for a checkpoint; the training: " + training_line(training_status(options_.folder)));
+      log::progress("waiting for a checkpoint. Training: " + training_line(training_status(options_.folder)));
     }
   }
 
@@ -113,7 +111,7 @@ class Follower {
   std::optional<Checkpoint> whole(CheckpointFeed::Look& found) const try {
     return parse_checkpoint(found.path, found.image);
   } catch (const Error& error) {
-    if (speaks()) log::warning("{} It is passed over.", error.what());
+    if (speaks()) log::warning("{} It is skipped.", error.what());
     return std::nullopt;
   }
 

@@ -117,23 +117,23 @@ Told told(const JobRecord& record, const TrainingTraces& traces) {
     forget_progress(status);
     status.model.clear();
     status.checkpoint_step.reset();
-    result.state = fmt::format("{}: its folder has another training{}", runs ? "starting" : "not begun", whose);
+    result.state = fmt::format("{}: another training uses its folder{}", runs ? "starting" : "not started", whose);
   } else if (owner == TrainingOwner::nobody) {
-    result.state = runs ? "starting" : "not begun";
+    result.state = runs ? "starting" : "not started";
   } else if (runs && (owner == TrainingOwner::earlier_attempt || !has_reported(traces))) {
     forget_progress(status);
-    result.state = fmt::format("starting: attempt {} has reported nothing yet", attempt_of(record));
+    result.state = fmt::format("starting: attempt {} has not reported yet", attempt_of(record));
   } else if (runs && status.state == RunState::running) {
     const bool is_held = status.holder.kind != FolderHolder::Kind::nobody;
     if (!is_held) status.seconds_left.reset();
-    result.state = is_held ? "running: " + status.holder.description : "killed; its attempt ends";
+    result.state = is_held ? "running: " + status.holder.description : "killed; its attempt is ending";
   } else if (status.state == RunState::running) {
-    result.state = waits ? "killed; the next attempt goes on" : "killed; the same command goes on";
+    result.state = waits ? "killed; the next attempt resumes it" : "killed; the same command resumes it";
     status.seconds_left.reset();
   } else if (status.state == RunState::stopped && waits) {
-    result.state = "stopped; the next attempt goes on";
+    result.state = "stopped; the next attempt resumes it";
   } else {
-    result.state = status.state ? describe_state(*status.state, {}) : "not begun";
+    result.state = status.state ? describe_state(*status.state, {}) : "not started";
   }
   return result;
 }
@@ -212,7 +212,7 @@ std::string job_line(const JobRecord& record, const TrainingTraces& traces) {
 }
 
 std::string training_line(const TrainingStatus& status) {
-  const std::string state = status.state ? describe_state(*status.state, status.holder) : "not begun";
+  const std::string state = status.state ? describe_state(*status.state, status.holder) : "not started";
   return line_of({state.substr(0, state.find(':'))}, status);
 }
 

@@ -165,11 +165,11 @@ std::string describe_state(RunState state, const FolderHolder& holder) {
       if (holder.kind == FolderHolder::Kind::elsewhere) {
         return fmt::format("running, or killed with its node: {}", holder.description);
       }
-      return "killed (nobody holds the folder's lock); the same command goes on";
+      return "killed (no process holds the folder's lock); the same command resumes it";
     case RunState::stopped:
-      return "stopped; the same command goes on";
+      return "stopped; the same command resumes it";
     case RunState::failed:
-      return "failed: failure.json says why";
+      return "failed: see failure.json";
     case RunState::done:
     case RunState::diverged:
       break;
@@ -180,8 +180,8 @@ std::string describe_state(RunState state, const FolderHolder& holder) {
 std::string status_text(const TrainingStatus& status) {
   const std::string state = status.state ? describe_state(*status.state, status.holder)
                             : status.holder.kind == FolderHolder::Kind::nobody
-                                ? "not begun"
-                                : fmt::format("begins: {}", status.holder.description);
+                                ? "not started"
+                                : fmt::format("starting: {}", status.holder.description);
   std::string text = fmt::format("state       {}", state);
   const auto add = [&](std::string_view name, const std::string& message) {
     text += fmt::format("\n{:<11} {}", name, message);

@@ -45,7 +45,7 @@ struct TrainingStatus {
 TrainingStatus training_status(const std::filesystem::path& folder,
                                const std::function<FolderHolder(const std::filesystem::path&)>& look = holder_of);
 
-// "running: job 17 on n2 (process 4711)", "stopped; the same command goes on", ...
+// "running: job 17 on n2 (process 4711)", "stopped; the same command resumes it", ...
 std::string describe_state(RunState state, const FolderHolder& holder);
 // Lines for people: state, step, speed, time left, last checkpoint, last test.
 std::string status_text(const TrainingStatus& status);

@@ -93,10 +93,10 @@ void Predictor::predict_batch(std::span<const std::string> files, std::int64_t p
 }
 
 void Predictor::add_likeliest(std::span<const float> logits, const std::string& file, Found& found) const {
-  require(
-      std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }), Failure::bad_data,
-      "the model's answer to '{}' is no number (its weights are of a training that diverged). Choose another model.",
-      file);
+  require(std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }), Failure::bad_data,
+          "the model's output for '{}' is not a finite number. Its weights come from a training that diverged. Choose "
+          "another model.",
+          file);
   std::vector<std::int32_t> classes(logits.size());
   std::iota(classes.begin(), classes.end(), 0);
   const auto logit = [&](std::int32_t c) { return static_cast<double>(logits[static_cast<std::size_t>(c)]); };

@@ -40,9 +40,9 @@ void require_same_beginning(const std::filesystem::path& path, std::span<const P
   const SampleShape& image = model.options.sample;
   throw Error(
       Failure::usage,
-      fmt::format("the weights in '{}' are for images of {} 64 pixels, and these have {} x {} (up to 64 pixels a "
-                  "residual network begins with a convolution of 3 x 3, above with one of 7 x 7 and a pooling). "
-                  "Give it {} (--image-size {} in a training), or take weights that were trained on {} images.",
+      fmt::format("the weights in '{}' are for images of {} 64 pixels, but these images have {} x {} pixels. Up to 64 "
+                  "pixels, a residual network starts with a 3 x 3 convolution, above with a 7 x 7 convolution and "
+                  "pooling. Use {} (--image-size {} in a training), or weights trained on {} images.",
                   path.string(), is_small ? "more than" : "up to", image.height, image.width,
                   is_small ? "larger images" : "smaller images", is_small ? "224" : "64",
                   is_small ? "small" : "large"));
@@ -119,8 +119,8 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
   const std::optional<std::int64_t> classes = classes_in(entries, model.store);
   if (!classes || *classes == model.options.classes) return;
   require(!fits(entries, model.options, model.store.device()), Failure::usage,
-          "the last layer of '{}' tells {} apart, the data have {}. Name the data that it was trained on, or train a "
-          "new last layer (--new-head in a training).",
+          "the last layer of '{}' has {}, but the data have {}. Choose the data it was trained on, or train a new last "
+          "layer (--new-head in a training).",
           path.string(), counted(*classes, "class", "classes"), model.options.classes);
 }
 
@@ -134,7 +134,7 @@ void require_fit(const std::filesystem::path& path, const std::vector<ParameterS
   throw Error(
       Failure::usage,
       fmt::format("the weights in '{}' do not fit the model '{}': {}. {}", path.string(), model.options.name, misfit,
-                  others.empty() ? "Is it another --model, or another file?" : fmt::format("They fit {}.", others)));
+                  others.empty() ? "Choose another --model or another file." : fmt::format("They fit {}.", others)));
 }
 
 }  // namespace
@@ -148,8 +148,8 @@ std::string remove_prefix(const std::filesystem::path& path, std::vector<Paramet
                           const ParameterStore& store, Head head) {
   const std::vector<std::string> prefixes = fitting_prefixes(entries, names_needed(store, head));
   require(prefixes.size() < 2, Failure::usage,
-          "'{}' holds the weights of the model {} times, behind '{}' (which ones are meant is not clear). Keep one of "
-          "them in the file.",
+          "'{}' holds the weights of the model {} times, with the prefixes '{}'. It is unclear which ones to use. Keep "
+          "only one of them in the file.",
           path.string(), prefixes.size(), fmt::join(prefixes, "' and '"));
   if (prefixes.empty() || prefixes.front().empty()) return "";
   for (ParameterStore::Entry& entry : entries) {
@@ -160,7 +160,7 @@ std::string remove_prefix(const std::filesystem::path& path, std::vector<Paramet
 
 std::optional<std::string> describe_prefix(const std::filesystem::path& path, const std::string& prefix) {
   if (prefix.empty()) return std::nullopt;
-  return fmt::format("weights in '{}': '{}' is left out of their names", path.string(), prefix);
+  return fmt::format("weights in '{}': the prefix '{}' is removed from their names", path.string(), prefix);
 }
 
 std::optional<std::string> assign_pretrained(const std::filesystem::path& path,

@@ -29,8 +29,8 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
   const auto bias = std::ranges::find(entries, model.store.parameters().back().name, &ParameterStore::Entry::name);
   if (bias == entries.end() || bias->dims.size() != 1) return;
   require(bias->dims.front() == model.options.classes, Failure::usage,
-          "the last layer of '{}' tells {} apart, the data have {}. Begin with a new one: --new-head.", path.string(),
-          counted(bias->dims.front(), "class", "classes"), model.options.classes);
+          "the last layer of '{}' has {}, but the data have {}. To start with a new last layer, add --new-head.",
+          path.string(), counted(bias->dims.front(), "class", "classes"), model.options.classes);
 }
 
 // Damaged checkpoints count, because only reading them shows the damage.
@@ -71,7 +71,7 @@ void begin_weights(const Communicator& world, const Recipe& recipe, Model& model
     name = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
     load_initial_weights(named.file, recipe.init.head, model);
     log::info("weights from {}{}", name,
-              recipe.init.head == Head::fresh ? fmt::format(", but for the last layer, which is new ({})",
+              recipe.init.head == Head::fresh ? fmt::format(", except for the last layer, which is new ({})",
                                                             counted(model.options.classes, "class", "classes"))
                                               : "");
     name = "weights in " + name;

@@ -14,13 +14,12 @@ bool is_ours(const ModelFile& model) { return !model.model.empty(); }
 
 void require_name(const std::filesystem::path& path, const ModelFile& model, const std::string& name) {
   if (is_ours(model)) {
-    require(name.empty() || name == model.model, Failure::usage,
-            "'{}' is a '{}' by its own word, not a '{}'. Leave out --model.", path.string(), model.model, name);
+    require(name.empty() || name == model.model, Failure::usage, "'{}' holds the model '{}', not '{}'. Remove --model.",
+            path.string(), model.model, name);
     return;
   }
   require(!name.empty(), Failure::usage,
-          "'{}' was written by another program and does not say which model its weights are of. State it: --model.",
-          path.string());
+          "'{}' was written by another program and does not name its model. Set --model.", path.string());
 }
 
 }  // namespace
@@ -38,10 +37,8 @@ ModelFile read_pretrained_model(const std::filesystem::path& path, const std::st
   ModelFile model = read_pretrained_weights(path);
   require_name(path, model, name);
   if (is_ours(model)) return model;
-  require(
-      !classes.empty(), Failure::usage,
-      "'{}' was written by another program and does not say which classes it knows. State them: --data or --classes.",
-      path.string());
+  require(!classes.empty(), Failure::usage,
+          "'{}' was written by another program and does not list its classes. Set --data or --classes.", path.string());
   return {name, classes, {224, 224, 3}, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, std::move(model.entries)};
 }
 

@@ -40,11 +40,10 @@ RunModel model_of_run(const std::filesystem::path& folder) {
   }
   const std::filesystem::path last = folder / "model.h5";
   require(!is_absent(last), Failure::usage,
-          "'{}' holds no model (neither model-best.h5, nor the checkpoint of a training's best test, nor model.h5). "
-          "Name a model file or a "
-          "training's output folder.",
+          "'{}' holds no model: no model-best.h5, no checkpoint of the best test, and no model.h5. Choose a model file "
+          "or the output folder of a training.",
           folder.string());
-  return {last, fmt::format("model.h5 of '{}', the weights at its end (those of its best test are not there)",
+  return {last, fmt::format("model.h5 of '{}', the final weights (the weights of its best test do not exist)",
                             folder.string())};
 }
 

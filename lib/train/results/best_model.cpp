@@ -56,7 +56,7 @@ void BestModel::write() {
     unwritten_.reset();
   } catch (const Error& error) {
     if (!std::exchange(has_warned_, true)) {
-      log::warning("{} {} is behind until there is room; the training goes on.", error.what(), best_model_file);
+      log::warning("{} The training continues. {} is out of date until there is space.", error.what(), best_model_file);
     }
   }
 }

@@ -44,7 +44,7 @@ std::string stop_request_message(int signal, bool has_checkpoints) {
 }
 
 std::string describe_newest_checkpoint(std::optional<std::int64_t> step) {
-  return step ? fmt::format("The newest checkpoint is of step {}.", *step) : "There is no checkpoint.";
+  return step ? fmt::format("The newest checkpoint is from step {}.", *step) : "There is no checkpoint.";
 }
 
 enum class Saving { possible, impossible };
@@ -52,13 +52,13 @@ enum class Saving { possible, impossible };
 // The newest checkpoint, and whether a newer one will be written.
 std::string describe_saving(std::optional<std::int64_t> newest, Saving saving) {
   return describe_newest_checkpoint(newest) +
-         (saving == Saving::possible ? " The last completed step is saved now." : "");
+         (saving == Saving::possible ? " The last completed step is being saved." : "");
 }
 
 std::string kill_message(double seconds_left, const KillDelay& delay, const std::string& saving) {
   return fmt::format(
-      "mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in {} s. {} For more time: {}.", seconds_left,
-      saving,
+      "mpirun is ending this training (Ctrl-C or SIGTERM). It kills the ranks in {} s. {} For more time, use {}.",
+      seconds_left, saving,
       delay.has_option ? fmt::format("mpirun --mca {} 60, or kill -USR1", kill_delay_option) : "kill -USR1 to mpirun");
 }
 
@@ -128,7 +128,7 @@ void EmergencyStop::look_for_signals(Since since) {
   const bool is_false_alarm =
       since_announcement_ && !since_terminate_ && since_announcement_->seconds() > 2 * kill_delay_->seconds + 1;
   if (is_false_alarm) {
-    log::info_to_terminal("mpirun sent SIGCONT, but no SIGTERM: the training goes on.");
+    log::info_to_terminal("mpirun sent SIGCONT, but no SIGTERM. The training continues.");
     since_announcement_.reset();
     has_saved_early_ = has_told_ = false;
   }
@@ -140,7 +140,7 @@ void EmergencyStop::say_what_comes() {
   const std::string saving =
       describe_saving(checkpoints_.newest_step(), can_save() ? Saving::possible : Saving::impossible);
   if (has_lost_launcher_) {
-    log::info_to_terminal("mpirun is gone, and this training ends with it. " + saving);
+    log::info_to_terminal("mpirun has ended, so this training ends, too. " + saving);
   } else if (since_announcement_) {
     log::info_to_terminal(kill_message(seconds_to_kill_, *kill_delay_, saving));
   } else {
@@ -186,7 +186,7 @@ Checkpointing::Kept EmergencyStop::save_before_kill() {
     }
     std::this_thread::sleep_for(period);
   }
-  return {{}, "mpirun leaves too little time. " + describe_newest_checkpoint(checkpoints_.newest_step())};
+  return {{}, "mpirun does not leave enough time. " + describe_newest_checkpoint(checkpoints_.newest_step())};
 }
 
 }  // namespace lockstep

@@ -82,8 +82,8 @@ void EventLog::require_own_folder() const {
     const std::string name = entry.path().filename();
     const bool is_own = !owner_.empty() && name.ends_with(owner_ending(owner_));
     require(is_own || !name.starts_with(file_start), Failure::usage,
-            "'{}' holds events of another training (--tensorboard; TensorBoard would show both as one, and drop the "
-            "earlier ones). Name a folder for each training, below one that tensorboard --logdir names.",
+            "'{}' (--tensorboard) holds events of another training. TensorBoard would show both as one and drop the "
+            "earlier events. Choose a separate folder for each training, below the folder of tensorboard --logdir.",
             folder_.string());
   }
 }
@@ -144,13 +144,13 @@ bool EventLog::flush() {
     if (append_whole(*file_, left_)) {
       left_.clear();
     } else {
-      reason = fmt::format("cannot write '{}': {}", path_.string(), system_error_message(errno));
+      reason = fmt::format("cannot write '{}': {}.", path_.string(), system_error_message(errno));
     }
   } catch (const Error& error) {
     reason = error.what();
   }
   if (!reason.empty() && !std::exchange(has_warned_, true)) {
-    log::warning("{} (the training goes on). What TensorBoard is to show is kept until it can be written.", reason);
+    log::warning("{} The training continues. TensorBoard events are kept in memory until they can be written.", reason);
   }
   if (reason.empty() && std::exchange(has_warned_, false)) log::info("'{}' is complete again", path_.string());
   return reason.empty();

@@ -148,9 +148,9 @@ def test_command_lines(nodes):
     launcher = two_nodes.under_mpirun()[:-4]
     program, *options = training(nodes, "options")
     for more, sentence in (
-            (["--lr", "0.2"], "do not have the same --lr: 0.2 on n2 (rank 1); nothing of the kind on n1 (rank 0)."),
-            (["--bogus"], "do not have the same command line: unknown option '--bogus' on n2 (rank 1); one without a "
-                          "mistake on n1 (rank 0). Start all ranks with the same options."),
+            (["--lr", "0.2"], "do not have the same --lr: 0.2 on n2 (rank 1); none on n1 (rank 0)."),
+            (["--bogus"], "do not have the same command line: unknown option '--bogus' on n2 (rank 1); "
+                          "a valid one on n1 (rank 0)."),
             (["--help"], "do not have the same command line: --help on n2 (rank 1)")):
         code, log = run(*launcher, "--host", "n1", "-n", "1", nodes.programs / program, *options, ":", "--host", "n2",
                         "-n", "1", nodes.programs / program, *options, *more)

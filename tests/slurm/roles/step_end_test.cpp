@@ -9,7 +9,8 @@
 namespace lockstep {
 namespace {
 
-constexpr const char* silent = "rank 1 on n2 was killed or ended without a word (no rank can go on without it).";
+constexpr const char* silent =
+    "rank 1 on n2 was killed or ended without a word. The other ranks cannot continue without it.";
 
 // A world of three instances at the places 1 to 3, each on a node of its own.
 const RoleStep world{"training", {1, 2, 3}};

@@ -81,7 +81,7 @@ TEST(JobTrainingTest, what_slurm_calls_running_runs) {
 
 TEST(JobTrainingTest, an_attempt_that_has_not_reported_starts) {
   const std::string starting =
-      "state       starting: attempt 1 has reported nothing yet\n"
+      "state       starting: attempt 1 has not reported yet\n"
       "training    lenet on digits\n"
       "checkpoint  step 150";
   const TrainingTraces of_earlier = traces_of(RunState::running, morning + 3, {});
@@ -104,11 +104,11 @@ TEST(JobTrainingTest, another_jobs_training_is_not_this_ones) {
   const JobRecord refused = job_in("FAILED", {attempt_of(0, Cause::usage, morning, morning + 4)});
   const TrainingTraces others = traces_of(RunState::running, morning - 100, held_by("16", 0));
   EXPECT_EQ(job_training_text(refused, others),
-            "state       not begun: its folder has another training (job 16 on n2 (process 5))\ncheckpoint  none");
+            "state       not started: another training uses its folder (job 16 on n2 (process 5))\ncheckpoint  none");
   TrainingTraces later = traces_of(RunState::done, morning + 1, {});
   EXPECT_EQ(owner_of(refused, later), TrainingOwner::another) << "a refused start trains nothing";
   EXPECT_EQ(job_training_text(running_job(), others),
-            "state       starting: its folder has another training (job 16 on n2 (process 5))\ncheckpoint  none");
+            "state       starting: another training uses its folder (job 16 on n2 (process 5))\ncheckpoint  none");
   EXPECT_EQ(owner_of(running_job(), traces_of(RunState::running, morning + 3, held_by("", 0))), TrainingOwner::another);
   const JobRecord done = job_in("COMPLETED", {attempt_of(0, Cause::done, morning, morning + 100)});
   EXPECT_EQ(owner_of(done, traces_of(RunState::done, morning + 3, {})), TrainingOwner::this_attempt);
@@ -138,15 +138,15 @@ TEST(JobTrainingTest, states_of_a_job_and_of_its_training) {
   };
   const std::vector<Row> rows = {
       {"RUNNING", Cause::running, RunState::running, held_by("17", 0), "running: job 17 on n2 (process 5)"},
-      {"RUNNING", Cause::running, RunState::running, {}, "killed; its attempt ends"},
+      {"RUNNING", Cause::running, RunState::running, {}, "killed; its attempt is ending"},
       {"RUNNING", Cause::running, RunState::done, {}, "done"},
-      {"RUNNING", Cause::killed, RunState::running, {}, "killed; the same command goes on"},
-      {"PENDING", Cause::killed, RunState::running, {}, "killed; the next attempt goes on"},
-      {"PENDING", Cause::stopped_early, RunState::stopped, {}, "stopped; the next attempt goes on"},
-      {"CANCELLED", Cause::running, RunState::running, held_by("17", 0), "killed; the same command goes on"},
-      {"CANCELLED", Cause::cancelled, RunState::stopped, {}, "stopped; the same command goes on"},
+      {"RUNNING", Cause::killed, RunState::running, {}, "killed; the same command resumes it"},
+      {"PENDING", Cause::killed, RunState::running, {}, "killed; the next attempt resumes it"},
+      {"PENDING", Cause::stopped_early, RunState::stopped, {}, "stopped; the next attempt resumes it"},
+      {"CANCELLED", Cause::running, RunState::running, held_by("17", 0), "killed; the same command resumes it"},
+      {"CANCELLED", Cause::cancelled, RunState::stopped, {}, "stopped; the same command resumes it"},
       {"FAILED", Cause::diverged, RunState::diverged, {}, "diverged"},
-      {"FAILED", Cause::failed, RunState::failed, {}, "failed: failure.json says why"},
+      {"FAILED", Cause::failed, RunState::failed, {}, "failed: see failure.json"},
       {"COMPLETED", Cause::done, RunState::done, {}, "done"},
   };
   for (const Row& row : rows) {
@@ -165,7 +165,7 @@ TEST(JobTrainingTest, a_line_says_what_changes) {
   EXPECT_EQ(job_line(running_job(), traces),
             "job 17: RUNNING, attempt 0  step 200/400  64 samples/s  1:40 left  checkpoint 150");
   EXPECT_EQ(job_line(repeated_job(), traces_of(RunState::running, morning + 3, {})),
-            "job 17: RUNNING, attempt 1  starting: attempt 1 has reported nothing yet");
+            "job 17: RUNNING, attempt 1  starting: attempt 1 has not reported yet");
   EXPECT_EQ(training_line(traces.status),
             "running, or killed with its node  step 200/400  64 samples/s  1:40 left  "
             "checkpoint 150");

@@ -42,7 +42,7 @@ TEST_F(TrainingStatusTest, a_running_training_says_how_far_it_is) {
   write("checkpoints/step-000000000050.h5", "x");
   write("checkpoints/step-000000000999.h5.copy", "x");
   EXPECT_EQ(text(),
-            "state       killed (nobody holds the folder's lock); the same command goes on\n"
+            "state       killed (no process holds the folder's lock); the same command resumes it\n"
             "training    lenet on digits\n"
             "step        200 of 400 (50.0 %)\n"
             "speed       64 samples/s\n"
@@ -70,9 +70,9 @@ TEST_F(TrainingStatusTest, a_training_that_begins_at_this_moment_is_not_killed) 
 }
 
 TEST_F(TrainingStatusTest, a_folder_without_a_training_is_not_begun) {
-  EXPECT_EQ(text(), "state       not begun\ncheckpoint  none");
+  EXPECT_EQ(text(), "state       not started\ncheckpoint  none");
   const FolderLock lock(folder.path(), "--output");
-  EXPECT_THAT(text(), StartsWith("state       begins: one on "));
+  EXPECT_THAT(text(), StartsWith("state       starting: one on "));
 }
 
 TEST_F(TrainingStatusTest, a_line_that_is_half_written_is_passed_over) {

@@ -19,7 +19,7 @@ std::string known_options() {
 }
 
 constexpr const char* permission_message =
-    "Linux has this since 5.16, and filters of containers (seccomp) must let arch_prctl pass";
+    "it needs Linux 5.16 or later, and container filters (seccomp) must allow arch_prctl";
 
 }  // namespace
 
@@ -41,10 +41,11 @@ InstructionSet choose_instruction_set(const std::string& option, const Processor
   require(known != instruction_sets.end(), Failure::usage,
           "unknown instruction set '{}' (--instruction-set). Known: {}.", option, known_options());
   require(processor.supports(known->set), Failure::usage,
-          "this processor does not run {} (--instruction-set {}). Use --instruction-set auto?", known->name, option);
+          "this processor does not support {} (--instruction-set {}). Use --instruction-set auto.", known->name,
+          option);
   require(processor.permits(known->set), Failure::usage,
-          "this processor has {} (--instruction-set {}), but the system does not let this process use it: {}. Use "
-          "--instruction-set auto?",
+          "this processor has {} (--instruction-set {}), but the system does not allow this process to use it: {}. Use "
+          "--instruction-set auto.",
           known->name, option, permission_message);
   return known->set;
 }
@@ -53,7 +54,7 @@ std::string choice_warning(const std::string& option, DType precision, const Pro
   const InstructionSetFacts& chosen = facts_of(choose_instruction_set(option, processor));
   if (precision == DType::f32) {
     if (option == "auto" || chosen.in_fp32 == chosen.set) return "";
-    return fmt::format("fp32 has no use for {} (--instruction-set {}) and is computed with {}. Add --precision bf16?",
+    return fmt::format("fp32 cannot use {} (--instruction-set {}) and is computed with {}. Add --precision bf16.",
                        chosen.name, option, name_of(chosen.in_fp32));
   }
   const auto is_withheld = [&](const InstructionSetFacts& facts) {
@@ -62,8 +63,8 @@ std::string choice_warning(const std::string& option, DType precision, const Pro
   const auto withheld = std::ranges::find_if(instruction_sets, is_withheld);
   if (option != "auto" || withheld == instruction_sets.end()) return "";
   return fmt::format(
-      "this processor has {}, with which bf16 is faster, but the system does not let this process use "
-      "it: {}. {} computes instead.",
+      "this processor has {}, with which bf16 is faster, but the system does not allow this process to use it: {}. {} "
+      "is used instead.",
       withheld->name, permission_message, chosen.name);
 }
 

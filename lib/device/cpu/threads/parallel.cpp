@@ -133,8 +133,8 @@ class Team {
       }
     } catch (const std::system_error& error) {
       throw Error(
-          fmt::format("cannot start thread {} of {} to compute on: {}. Fewer --threads, or a higher limit on "
-                      "processes (ulimit -u, or that of the job's cgroup)?",
+          fmt::format("cannot start compute thread {} of {}: {}. Lower --threads, or raise the process limit (ulimit "
+                      "-u, or that of the job's cgroup).",
                       helpers_.size() + 2, count + 1, error.code().message()));
     }
   }

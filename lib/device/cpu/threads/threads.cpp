@@ -67,13 +67,13 @@ std::vector<std::string> thread_warnings(const CoreUse& use, int threads) {
   std::vector<std::string> warnings;
   if (use.allowed_cores == 1 && use.node_cores > use.node_ranks) {
     warnings.push_back(
-        fmt::format("this rank is bound to one core of {} (mpirun does so by default for one or two ranks; the other "
-                    "cores stay idle). Start with mpirun --bind-to none, or srun --cpus-per-task?",
+        fmt::format("this rank is bound to one of {} cores, as mpirun does by default for one or two ranks. The other "
+                    "cores stay idle. Use mpirun --bind-to none, or srun --cpus-per-task.",
                     use.node_cores));
   }
   if (use.sharing_ranks * threads > use.allowed_cores) {
     const int share = share_of_cores(use);
-    warnings.push_back(fmt::format("{} x {} on {} (threads that wait for each other's core are slow). {}?",
+    warnings.push_back(fmt::format("{} x {} on {}: more threads than cores are slow. {}.",
                                    counted(use.sharing_ranks, "rank"), counted(threads, "thread"),
                                    counted(use.allowed_cores, "core"),
                                    threads > share ? fmt::format("Set --threads {}", share) : "Start fewer ranks"));

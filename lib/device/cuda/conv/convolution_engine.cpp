@@ -70,8 +70,8 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_planned(const ConvPr
                                                                     const EngineChoice& choice) {
   std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(handle_.get(), problem).compile(choice);
   require(plan != nullptr, Failure::other,
-          "cuDNN cannot compute convolution {} with {} here: the plan comes from another GPU or another cuDNN (all "
-          "ranks compute with the same engines). Run on nodes of one kind.",
+          "cuDNN cannot compute convolution {} with {} here. The plan comes from another GPU or cuDNN version, and all "
+          "ranks use the same engines. Run on nodes of one type.",
           problem.text(), choice.text());
   if (context_.verbosity == Verbosity::verbose) {
     log::info("convolution {}: {}, as planned", problem.text(), choice.text());
@@ -177,7 +177,7 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
   for (std::string line; std::getline(lines, line);) {
     const std::optional<PlanEntry> entry = read_entry(line);
     require(entry.has_value(), Failure::other,
-            "cannot read the plan of convolution engines at '{}' (a line is 'problem = engine N knobs T:V ...').",
+            "cannot read the convolution engine plan at '{}'. Each line must be 'problem = engine N knobs T:V ...'.",
             line);
     imported[entry->problem] = entry->choice;  // NOLINT(bugprone-unchecked-optional-access): required above
   }
