@@ -75,9 +75,8 @@ int main(int argc, char** argv) {
   return run_outside_ranks<ShowOptions>(argc, argv, [](const ShowOptions& options) {
     if (options.exports) return print_exports(options);
     require(!options.cluster.empty(), Failure::usage,
-            "no cluster file is named and LOCKSTEP_CLUSTER is not set (this is no task of run_roles). Name run_roles' "
-            "file: "
-            "cluster-JOB.ATTEMPT.json.");
+            "no cluster file is given, and LOCKSTEP_CLUSTER is not set because this is not a task of run_roles. Pass "
+            "the file that run_roles wrote: cluster-JOB.ATTEMPT.json.");
     if (options.role.empty()) {
       print_all(read_cluster(options.cluster));
     } else {

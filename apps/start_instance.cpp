@@ -43,8 +43,7 @@ int become_instance() {
   const JobEnvironment& job = this_job();
   const std::optional<RendezvousAddress> point = parse_rendezvous_address(job.task.arrival);
   if (!point || !job.rank) {
-    throw Error(Failure::usage,
-                "this is no task of run_roles (it starts start_instance, nobody else does). See slurm/roles.md.");
+    throw Error(Failure::usage, "start_instance runs only as a task of run_roles. See slurm/roles.md.");
   }
   const std::int64_t step = job.slurm ? job.slurm->step.value_or(0) : 0;
   const JoinedTask arrived = join_rendezvous(
