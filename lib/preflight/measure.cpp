@@ -145,7 +145,7 @@ std::map<std::string, std::string> versions_here(const Session& session) {
 
 }  // namespace
 
-ClusterFacts measure_cluster(const Session& session, const PreflightOptions& plan) {
+ClusterFacts measure_cluster(const Session& session, const PreflightOptions& options) {
   const Communicator& world = session.world;
   const Communicator node = world.node();
   const bool speaks = node.rank() == 0;
@@ -171,12 +171,12 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   log::info("measuring the output folder");
   if (speaks) {
     rank_status::enter(Phase::saving);
-    own_node.folder = try_folder(plan.folder);
+    own_node.folder = try_folder(options.folder);
     rank_status::enter(Phase::meeting);
   }
   world.barrier();
 
-  Model model(session.device(), plan.model);
+  Model model(session.device(), options.model);
   model.store.allocate(session.device().make_persistent(model.store.gradient_buffer_count(), DType::f32));
   initialize(model.store, 0);
   RankFacts own;
@@ -184,12 +184,12 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   own.node = node_index;
   describe_device(session.device().description(), own);
   own.cores = cpu::observe_cores(node.size()).allowed_cores;
-  log::info("measuring steps of {}", plan.model.name);
-  own.samples_per_second = samples_per_second(session, model, plan.batch);
+  log::info("measuring steps of {}", options.model.name);
+  own.samples_per_second = samples_per_second(session, model, options.batch);
   Sums sums;
   if (world.size() > 1) {
     log::info("measuring all-reduces");
-    sums = measure_all_reduces(session, model.store.gradient_buffer_count(), plan.reducer);
+    sums = measure_all_reduces(session, model.store.gradient_buffer_count(), options.reducer);
     own.wrong_contributor = sums.wrong_contributor;
   }
 
@@ -202,8 +202,8 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   }
   facts.sums = std::move(sums.facts);
   facts.reducer = sums.reducer;
-  facts.folder = plan.folder.string();
-  facts.model = plan.model.name;
+  facts.folder = options.folder.string();
+  facts.model = options.model.name;
   // Weights and momentum. The running statistics are small.
   facts.checkpoint_bytes = 2.0 * static_cast<double>(model.store.values().bytes());
   return facts;

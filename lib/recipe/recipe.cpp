@@ -26,23 +26,23 @@ void require_divides(std::int64_t global, std::int64_t micro_batches, const std:
                           global, micro_batches, origin, nearest));
 }
 
-LoaderShare share_of_virtual_ranks(const BatchOptions& plan, int rank, int ranks) {
-  const int micro_batches = *plan.virtual_ranks;
-  require(plan.accumulate == 1, Failure::usage,
+LoaderShare share_of_virtual_ranks(const BatchOptions& options, int rank, int ranks) {
+  const int micro_batches = *options.virtual_ranks;
+  require(options.accumulate == 1, Failure::usage,
           "--virtual-ranks and --accumulate {} both define how the global batch is divided. Leave out --accumulate: "
           "each rank runs its virtual ranks one after another.",
-          plan.accumulate);
-  require(plan.global_batch.has_value(), Failure::usage,
+          options.accumulate);
+  require(options.global_batch.has_value(), Failure::usage,
           "--batch-per-rank depends on the number of ranks, but results with --virtual-ranks must not. Use "
           "--global-batch.");
-  require_batch("--global-batch", plan.global_batch->value);
+  require_batch("--global-batch", options.global_batch->value);
   require(ranks <= micro_batches, Failure::usage,
           "{} ranks cannot share {}, because each virtual rank runs on one rank. Start at most {}, or raise "
           "--virtual-ranks.",
           ranks, counted(micro_batches, "virtual rank"), micro_batches);
-  require_divides(plan.global_batch->value, micro_batches, "virtual ranks");
+  require_divides(options.global_batch->value, micro_batches, "virtual ranks");
   const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * micro_batches / ranks); };
-  return {plan.global_batch->value, micro_batches, first_of(rank), first_of(rank + 1) - first_of(rank)};
+  return {options.global_batch->value, micro_batches, first_of(rank), first_of(rank + 1) - first_of(rank)};
 }
 
 std::int64_t steps_of(double epochs, std::int64_t steps_per_epoch) {
@@ -60,37 +60,38 @@ std::string model_name(const Recipe& recipe) {
   return recipe.blur_pool == BlurPool::none ? recipe.model : with_blur(recipe.model);
 }
 
-BatchOptions fit_global_batch(BatchOptions plan, int ranks, std::int64_t samples) {
-  if (!plan.global_batch || plan.global_batch->by == ChosenBy::user) return plan;
-  const std::int64_t micro_batches = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
+BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samples) {
+  if (!options.global_batch || options.global_batch->by == ChosenBy::user) return options;
+  const std::int64_t micro_batches = options.virtual_ranks.value_or(ranks * std::max(options.accumulate, 1));
   require(micro_batches <= samples, Failure::usage,
           "{} micro-batches cannot share a training set of {} samples. Each needs at least one sample per step. {}.",
           micro_batches, samples,
-          plan.virtual_ranks     ? "Lower --virtual-ranks"
-          : plan.accumulate == 1 ? "Start fewer ranks"
-                                 : "Start fewer ranks, or lower --accumulate");
-  const std::int64_t most = std::max(std::min(plan.global_batch->value, samples), micro_batches);
-  plan.global_batch->value = most / micro_batches * micro_batches;
-  return plan;
+          options.virtual_ranks     ? "Lower --virtual-ranks"
+          : options.accumulate == 1 ? "Start fewer ranks"
+                                    : "Start fewer ranks, or lower --accumulate");
+  const std::int64_t most = std::max(std::min(options.global_batch->value, samples), micro_batches);
+  options.global_batch->value = most / micro_batches * micro_batches;
+  return options;
 }
 
-LoaderShare loader_share(const BatchOptions& plan, int rank, int ranks) {
-  if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
-  require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);
-  const std::int64_t micro_batches = static_cast<std::int64_t>(ranks) * plan.accumulate;
-  const std::int64_t stated = plan.global_batch ? plan.global_batch->value : plan.batch_per_rank.value_or(0);
-  require_batch(plan.global_batch ? "--global-batch" : "--batch-per-rank", stated);
-  const std::int64_t global = plan.global_batch ? stated : stated * micro_batches;
+LoaderShare loader_share(const BatchOptions& options, int rank, int ranks) {
+  if (options.virtual_ranks) return share_of_virtual_ranks(options, rank, ranks);
+  require(options.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", options.accumulate);
+  const std::int64_t micro_batches = static_cast<std::int64_t>(ranks) * options.accumulate;
+  const std::int64_t stated = options.global_batch ? options.global_batch->value : options.batch_per_rank.value_or(0);
+  require_batch(options.global_batch ? "--global-batch" : "--batch-per-rank", stated);
+  const std::int64_t global = options.global_batch ? stated : stated * micro_batches;
   require_divides(
       global, micro_batches,
-      fmt::format("{} x {}", counted(ranks, "rank"), counted(plan.accumulate, "gradient accumulation step")));
-  return {global, static_cast<int>(micro_batches), rank * plan.accumulate, plan.accumulate};
+      fmt::format("{} x {}", counted(ranks, "rank"), counted(options.accumulate, "gradient accumulation step")));
+  return {global, static_cast<int>(micro_batches), rank * options.accumulate, options.accumulate};
 }
 
-std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& plan, const Manifest& data, std::int64_t global_batch) {
+std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& options, const Manifest& data,
+                                          std::int64_t global_batch) {
   constexpr std::int64_t mebibyte = 1 << 20;
-  if (plan.shuffle == Shuffle::full) return std::nullopt;
-  return block_shuffle(data, global_batch, plan.window_mib * mebibyte);
+  if (options.shuffle == Shuffle::full) return std::nullopt;
+  return block_shuffle(data, global_batch, options.window_mib * mebibyte);
 }
 
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
@@ -117,17 +118,17 @@ std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch) 
 
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
                          std::int64_t steps_per_epoch) {
-  ScheduleOptions options{rate.schedule,
-                          scaled_rate(rate, global_batch),
-                          steps,
-                          warmup_steps(rate, steps, steps_per_epoch),
-                          {},
-                          rate.factor,
-                          rate.power,
-                          rate.end,
-                          rate.warmup_from};
-  for (const double milestone : rate.milestones) options.milestones.push_back(steps_of(milestone, steps_per_epoch));
-  return LrSchedule(options);
+  ScheduleOptions schedule{rate.schedule,
+                           scaled_rate(rate, global_batch),
+                           steps,
+                           warmup_steps(rate, steps, steps_per_epoch),
+                           {},
+                           rate.factor,
+                           rate.power,
+                           rate.end,
+                           rate.warmup_from};
+  for (const double milestone : rate.milestones) schedule.milestones.push_back(steps_of(milestone, steps_per_epoch));
+  return LrSchedule(schedule);
 }
 
 std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch) {
@@ -137,16 +138,16 @@ std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epo
   return EmaRule{static_cast<float>(1 - *recipe.ema.decay), recipe.ema.every, std::max(warmup, recipe.ema.every)};
 }
 
-OptimizerOptions optimizer_options(const OptimizerChoice& plan) {
-  switch (plan.kind) {
+OptimizerOptions optimizer_options(const OptimizerChoice& options) {
+  switch (options.kind) {
     case OptimizerKind::lars:
-      return LarsOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.trust_coefficient};
+      return LarsOptions{options.momentum, options.momentum_kind, options.weight_decay, options.trust_coefficient};
     case OptimizerKind::adamw:
-      return AdamWOptions{plan.beta1, plan.beta2, plan.epsilon, plan.weight_decay, plan.decay_scope};
+      return AdamWOptions{options.beta1, options.beta2, options.epsilon, options.weight_decay, options.decay_scope};
     case OptimizerKind::sgd:
       break;
   }
-  return SgdOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.decay_scope};
+  return SgdOptions{options.momentum, options.momentum_kind, options.weight_decay, options.decay_scope};
 }
 
 std::int64_t side_with_margin(std::int64_t side) { return side * 8 / 7; }
@@ -159,27 +160,27 @@ PictureSize size_of(const std::optional<std::int64_t>& side, const Manifest& dat
 
 std::int64_t shorter(const PictureSize& size) { return std::min(size.height, size.width); }
 
-std::optional<std::int64_t> side_of_tests(const ImageOptions& plan) {
-  return plan.test_side ? plan.test_side : plan.side;
+std::optional<std::int64_t> side_of_tests(const ImageOptions& options) {
+  return options.test_side ? options.test_side : options.side;
 }
 
-ImageRules rules_of_size(const ImageOptions& plan, const Manifest& data, const PictureSize& size) {
+ImageRules rules_of_size(const ImageOptions& options, const Manifest& data, const PictureSize& size) {
   ImageRules rules;
   rules.size = size;
   const bool is_jpeg = data.store == SampleStore::jpeg;
   const bool is_digit = data.kind == SampleKind::digit;
   const Augmentation usual = is_jpeg ? (is_digit ? Augmentation::resized_crop : Augmentation::resized_crop_and_flip)
                                      : (is_digit ? Augmentation::crop : Augmentation::crop_and_flip);
-  rules.augmentation = plan.augmentation.value_or(usual);
-  rules.min_area = plan.min_area.value_or(rules.min_area);
-  rules.decoding = plan.decoding.value_or(rules.decoding);
-  rules.jitter = plan.jitter;
-  rules.cutout = plan.cutout;
-  rules.mixup = plan.mixup;
+  rules.augmentation = options.augmentation.value_or(usual);
+  rules.min_area = options.min_area.value_or(rules.min_area);
+  rules.decoding = options.decoding.value_or(rules.decoding);
+  rules.jitter = options.jitter;
+  rules.cutout = options.cutout;
+  rules.mixup = options.mixup;
   const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
   const std::int64_t side = shorter(rules.size);
-  if (plan.shorter_side) {
-    rules.shorter_side = *plan.shorter_side * side / shorter(size_of(side_of_tests(plan), data));
+  if (options.shorter_side) {
+    rules.shorter_side = *options.shorter_side * side / shorter(size_of(side_of_tests(options), data));
   } else if (data.store == SampleStore::images) {
     if (!is_of_images) rules.shorter_side = side;  // these samples have no margin to crop
   } else if (is_jpeg || !is_of_images) {
@@ -190,35 +191,35 @@ ImageRules rules_of_size(const ImageOptions& plan, const Manifest& data, const P
 
 }  // namespace
 
-void require_ramp_grows(const ImageOptions& plan) {
-  if (!plan.ramp) return;
-  const std::string ramp = size_ramp_text(*plan.ramp);
-  require(plan.side.has_value(), Failure::usage,
+void require_ramp_grows(const ImageOptions& options) {
+  if (!options.ramp) return;
+  const std::string ramp = size_ramp_text(*options.ramp);
+  require(options.side.has_value(), Failure::usage,
           "--image-size-ramp {} does not state the final image size. Add --image-size.", ramp);
-  require(plan.ramp->from <= *plan.side, Failure::usage,
+  require(options.ramp->from <= *options.side, Failure::usage,
           "--image-size-ramp {} starts with larger images than it ends with (--image-size {}). Start with smaller "
           "ones, or use no ramp: --image-size-ramp none.",
-          ramp, *plan.side);
+          ramp, *options.side);
 }
 
-ImageRules test_rules(const ImageOptions& plan, const Manifest& data) {
-  require_ramp_grows(plan);
-  return rules_of_size(plan, data, size_of(side_of_tests(plan), data));
+ImageRules test_rules(const ImageOptions& options, const Manifest& data) {
+  require_ramp_grows(options);
+  return rules_of_size(options, data, size_of(side_of_tests(options), data));
 }
 
-ImageRules training_rules(const ImageOptions& plan, const Manifest& data, std::int64_t epoch) {
-  require_ramp_grows(plan);
+ImageRules training_rules(const ImageOptions& options, const Manifest& data, std::int64_t epoch) {
+  require_ramp_grows(options);
   const std::optional<std::int64_t> side =
-      plan.ramp ? std::optional(side_in_epoch(*plan.ramp, *plan.side, epoch)) : plan.side;
-  return rules_of_size(plan, data, size_of(side, data));
+      options.ramp ? std::optional(side_in_epoch(*options.ramp, *options.side, epoch)) : options.side;
+  return rules_of_size(options, data, size_of(side, data));
 }
 
-std::vector<PictureSize> training_sizes(const ImageOptions& plan, const Manifest& data, std::int64_t epochs) {
+std::vector<PictureSize> training_sizes(const ImageOptions& options, const Manifest& data, std::int64_t epochs) {
   std::vector<PictureSize> sizes;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    const PictureSize size = training_rules(plan, data, epoch).size;
+    const PictureSize size = training_rules(options, data, epoch).size;
     if (sizes.empty() || sizes.back() != size) sizes.push_back(size);
-    if (!plan.ramp || epoch >= plan.ramp->end) break;
+    if (!options.ramp || epoch >= options.ramp->end) break;
   }
   return sizes;
 }
