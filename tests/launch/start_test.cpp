@@ -88,7 +88,7 @@ TEST_F(StartTest, mpi_that_does_not_start_ends_the_program_in_time) {
   EXPECT_EQ(result.exit_code, 76);
   const nlohmann::json verdict = nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16));
   EXPECT_EQ(verdict["code"], 76);
-  expect_message(verdict["sentence"], {"0.5 s", "MPI_Init", "LOCKSTEP_START_TIMEOUT"});
+  expect_message(verdict["sentence"].get<std::string>(), {"0.5 s", "MPI_Init", "LOCKSTEP_START_TIMEOUT"});
   EXPECT_THAT(result.errors, HasSubstr(verdict["sentence"].get<std::string>()));
 }
 

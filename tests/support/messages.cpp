@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -24,12 +25,16 @@ std::string room_of(const std::source_location& where) {
 }
 
 std::string approved_form(std::string_view message) {
-  static const std::regex folder("/tmp/lockstep-test-[A-Za-z0-9]{6}");
-  static const std::regex names("Known: [\\w.+-]+(, [\\w.+-]+)+");
-  static const std::regex line("\n");
-  const std::string text =
-      std::regex_replace(std::regex_replace(std::string(message), folder, "{folder}"), names, "Known: {names}");
-  return std::regex_replace(text, line, "\\n");
+  static const std::pair<std::regex, const char*> replacements[] = {
+      {std::regex(fs::temp_directory_path().string() + "/[\\w.-]+"), "{folder}"},
+      {std::regex("cpu: [^,]+, "), "cpu: {processor}, "},
+      {std::regex("/proc/self/fd/\\d+"), "{descriptor}"},
+      {std::regex("Known: [\\w.+-]+(, [\\w.+-]+)+"), "Known: {names}"},
+      {std::regex("\n"), "\\n"},
+  };
+  std::string form(message);
+  for (const auto& [pattern, replacement] : replacements) form = std::regex_replace(form, pattern, replacement);
+  return form;
 }
 
 // "RecipeTest.a_batch_is_refused 2": the second message of that test.

@@ -49,7 +49,7 @@ TEST_F(TrainingStatusTest, a_running_training_says_how_far_it_is) {
             "checkpoint  step 150\n"
             "test        75.00 %");
   const FolderLock lock(folder.path(), "--output");
-  EXPECT_THAT(text(), StartsWith("state       running: one on "));
+  EXPECT_THAT(text(), StartsWith("state       running: process "));
   EXPECT_THAT(text(), HasSubstr("speed       64 samples/s\ntime left   1:40\ncheckpoint  step 150\n"));
 }
 
@@ -72,7 +72,7 @@ TEST_F(TrainingStatusTest, a_training_that_begins_at_this_moment_is_not_killed) 
 TEST_F(TrainingStatusTest, a_folder_without_a_training_is_not_begun) {
   EXPECT_EQ(text(), "state       not started\ncheckpoint  none");
   const FolderLock lock(folder.path(), "--output");
-  EXPECT_THAT(text(), StartsWith("state       starting: one on "));
+  EXPECT_THAT(text(), StartsWith("state       starting: process "));
 }
 
 TEST_F(TrainingStatusTest, a_line_that_is_half_written_is_passed_over) {
