@@ -274,7 +274,7 @@ TEST_F(MakeShardsTest, skipped_folders_are_named) {
   const ProgramResult made = run_program({built_program("make_shards"), "images", "--source", pictures, "--output",
                                           output(), "--skip", "cow", "--skip", "dog/2.jpg"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
-  EXPECT_NE(made.output.find("'cow', 'dog/2.jpg'\n"), std::string::npos) << made.output;
+  EXPECT_NE(made.output.find("'cow', 'dog/2.jpg'"), std::string::npos) << made.output;
 }
 
 TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
@@ -287,7 +287,7 @@ TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
   }
   expect_failure(
       {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"}, 2,
-      {pictures.string()});
+      {"UTF-8"});
   EXPECT_FALSE(fs::exists(output()));
 }
 

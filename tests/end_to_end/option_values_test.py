@@ -33,7 +33,7 @@ def options_of(folder, command):
     if "--help-all" in text:
         text = run(folder, [*command, "--help-all"]).stdout
     for found in re.finditer(r"^ {2,10}(?:-\w, *)?--([\w-]+)(?:, *--[\w-]+)?(?: (\S+))?(?= |$)", text, re.MULTILINE):
-        name, type_name = found[1], found[2] or ""
+        name, type_name = found[1], (found[2] or "").removesuffix("...")
         if name not in ("help", "help-all", "version"):
             yield name, type_name
 

@@ -22,7 +22,7 @@ for program in "${programs[@]}"; do
 done
 grep -qF '(auto, cpu, cuda; default: auto).' "$work/man/train_cifar.1" || fail "no values on the page of train_cifar"
 grep -qx '\.SS Precision and device' "$work/man/train_cifar.1" || fail "no groups on the page of train_cifar"
-grep -qF '\fIRUN_FOLDER...\fR' "$work/man/report.1" || fail "the page of report does not say that it takes several folders"
+grep -qF '\fBRUN_FOLDER...\fR' "$work/man/report.1" || fail "the page of report does not say that it takes several folders"
 
 # complete WORDS...: what bash would offer for the last of them.
 complete_words() {

@@ -235,11 +235,12 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_tol
 
 // It left an empty file, which made the next start wait for three heartbeats of nobody.
 TEST_F(FolderLockTest, a_lease_that_finds_no_room_leaves_nothing) {
+  std::string message;
   {
     const NoRoomBeyond limit(0);
-    expect_error(Failure::usage, {"--checkpoints", lock_.string()},
-                 [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); });
+    message = refusal();
   }
+  expect_message(message, {"--checkpoints", lock_.string()});
   EXPECT_FALSE(std::filesystem::exists(lock_));
 }
 

@@ -53,7 +53,7 @@ def templates_of(text):
         for literal in LITERAL.finditer(joined):
             words = unescaped(literal[1])
             if len(re.findall(r"[A-Za-z]{2,}", PLACEHOLDER.sub("", words))) >= 2 and " " in words.strip():
-                yield words
+                yield words.strip()
 
 
 def rooms(root):
@@ -67,9 +67,20 @@ def rooms(root):
     return found
 
 
+def is_made_of(sentence, parts):
+    """Whether the fixed parts of a template stand in the sentence, in their order."""
+    at = 0
+    for part in parts:
+        at = sentence.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
 def matches(template, sentences):
-    pattern = re.compile(".*?".join(re.escape(part) for part in PLACEHOLDER.split(template)), re.DOTALL)
-    return any(pattern.search(sentence) for sentence in sentences)
+    parts = [part for part in PLACEHOLDER.split(template) if part]
+    return any(is_made_of(sentence, parts) for sentence in sentences)
 
 
 def read(file):

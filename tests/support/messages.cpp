@@ -27,8 +27,9 @@ std::string room_of(const std::source_location& where) {
 std::string approved_form(std::string_view message) {
   static const std::pair<std::regex, const char*> replacements[] = {
       {std::regex(fs::temp_directory_path().string() + "/[\\w.-]+"), "{folder}"},
-      {std::regex("cpu: [^,]+, "), "cpu: {processor}, "},
+      {std::regex("cpu: [^,]+, SSE2"), "cpu: {processor}, SSE2"},
       {std::regex("/proc/self/fd/\\d+"), "{descriptor}"},
+      {std::regex("\\bport \\d{4,5}\\b"), "port {port}"},
       {std::regex("Known: [\\w.+-]+(, [\\w.+-]+)+"), "Known: {names}"},
       {std::regex("\n"), "\\n"},
   };
