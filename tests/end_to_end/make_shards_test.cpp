@@ -53,7 +53,7 @@ TEST_F(MakeShardsTest, a_data_set_is_written_verified_and_kept) {
   EXPECT_EQ(run_program({built_program("make_shards"), "verify", output()}).exit_code, 0);
   const auto line = [&](const std::string& split) {
     const std::string manifest = read_file(output() / split / "manifest.json", 1 << 20);
-    const std::string_view name = "\"root_hash\": \"";
+    const std::string_view name = R"("root_hash": ")";
     return split + " " + manifest.substr(manifest.find(name) + name.size(), 32) + "\n";
   };
   EXPECT_EQ(run_program({built_program("make_shards"), "verify", "--root-hash", output()}).output,

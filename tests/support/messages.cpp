@@ -26,12 +26,12 @@ std::string room_of(const std::source_location& where) {
 
 std::string approved_form(std::string_view message) {
   static const std::pair<std::regex, const char*> replacements[] = {
-      {std::regex(fs::temp_directory_path().string() + "/[\\w.-]+"), "{folder}"},
+      {std::regex(fs::temp_directory_path().string() + R"(/[\w.-]+)"), "{folder}"},
       {std::regex("cpu: [^,]+, SSE2"), "cpu: {processor}, SSE2"},
-      {std::regex("/proc/self/fd/\\d+"), "{descriptor}"},
-      {std::regex("\\bport \\d{4,5}\\b"), "port {port}"},
-      {std::regex("Known: [\\w.+-]+(, [\\w.+-]+)+"), "Known: {names}"},
-      {std::regex("\n"), "\\n"},
+      {std::regex(R"(/proc/self/fd/\d+)"), "{descriptor}"},
+      {std::regex(R"(\bport \d{4,5}\b)"), "port {port}"},
+      {std::regex(R"(Known: [\w.+-]+(, [\w.+-]+)+)"), "Known: {names}"},
+      {std::regex("\n"), R"(\n)"},
   };
   std::string form(message);
   for (const auto& [pattern, replacement] : replacements) form = std::regex_replace(form, pattern, replacement);
