@@ -128,12 +128,12 @@ stop_job --help | | | stop_job --help | 0 | stop_job JOB [JOB...]
   first Stops a running job with a checkpoint, or cancels a pending one. Slurm does not retry it.
 stop_job -h | | | stop_job -h | 0
   test bash '$scripts/stop_job' --help | diff - out
-run_on_nodes --help | | | $build/bin/run_on_nodes --help | 0
+run_on_nodes --help | | | '$build/bin/run_on_nodes' --help | 0
   first Runs a program on several nodes without Slurm, with mpirun:
   prints   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
   never shellcheck
   never set -u
-run_on_nodes -h | | | $build/bin/run_on_nodes -h | 0
+run_on_nodes -h | | | '$build/bin/run_on_nodes' -h | 0
   test bash '$build/bin/run_on_nodes' --help | diff - out
 TABLE
 
