@@ -51,7 +51,12 @@ void add_details(std::string& description, const std::vector<std::string>& detai
   if (details.empty()) return;
   const std::size_t own = description.rfind(" (default: ");
   if (own != std::string::npos && description.ends_with(')')) {
-    description.insert(own + 2, fmt::format("{}; ", fmt::join(details, "; ")));
+    const bool has_default = details.back().starts_with("default: ");
+    if (has_default) {  // the program's own replaces the general one
+      description = fmt::format("{} ({})", description.substr(0, own), fmt::join(details, "; "));
+    } else {
+      description.insert(own + 2, fmt::format("{}; ", fmt::join(details, "; ")));
+    }
   } else {
     description += fmt::format(" ({})", fmt::join(details, "; "));
   }
@@ -132,12 +137,13 @@ const CLI::App& command_in_use(const CLI::App& app) {
   return used.empty() ? app : command_in_use(*used.front());
 }
 
-// "data, augmentation, model": first words of the headings, as --help takes them.
-std::string group_word(const OptionGroup& group) {
-  std::string word = group.heading.substr(0, group.heading.find(' '));
-  std::ranges::transform(word, word.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return word;
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return text;
 }
+
+// "data, augmentation, model": first words of the headings, which --help shows.
+std::string group_word(const OptionGroup& group) { return lower(group.heading.substr(0, group.heading.find(' '))); }
 
 std::vector<std::string> group_words(const CLI::App& app) {
   std::vector<std::string> words;
@@ -147,7 +153,8 @@ std::vector<std::string> group_words(const CLI::App& app) {
 
 std::string group_help_text(const CLI::App& app, const std::string& word, std::size_t columns) {
   const std::vector<OptionGroup> groups = option_groups(app);
-  const auto found = std::ranges::find(groups, word, group_word);
+  const auto is_meant = [&](const OptionGroup& group) { return holds_word(lower(group.heading), lower(word)); };
+  const auto found = std::ranges::find_if(groups, is_meant);
   const std::vector<std::string> words = group_words(app);
   require(found != groups.end(), Failure::usage, "--help: '{}' is not a group of options. {}Known: {}.", word,
           did_you_mean(word, words), fmt::join(words, ", "));
@@ -180,7 +187,8 @@ OptionText option_text(const CLI::Option& option) {
     return holds_word(text.description, name);
   });
   std::vector<std::string> details;
-  if (!range.empty() && !is_listed) details.push_back(without_large_limit(std::move(range)));
+  const bool is_obvious = text.value.starts_with(range) || range.starts_with("a ") || range.starts_with("an ");
+  if (!is_obvious && !is_listed) details.push_back(without_large_limit(std::move(range)));
   if (option.get_required() && !option.get_positional()) details.emplace_back("required");
   const std::string standard = option.get_default_str();
   if (!standard.empty() && standard != "[]") details.push_back("default: " + standard);
@@ -225,9 +233,9 @@ std::string help_text(const CLI::App& app, const std::string& group, int columns
   if (used.get_help_all_ptr() == nullptr) return full_help_text(app, columns);
   if (!group.empty()) return group_help_text(used, group, width);
   const std::string more = "These are the common options. --help-all lists all options, --help GROUP one group: ";
-  std::string text = head(used, width) + groups_text(used, width, is_common) + '\n' +
+  std::string text = head(used, width) + '\n' +
                      wrapped(fmt::format("{}{}.", more, fmt::join(group_words(used), ", ")), 0, 0, width) + '\n' +
-                     footer(used);
+                     groups_text(used, width, is_common) + footer(used);
   text.pop_back();
   return text;
 }

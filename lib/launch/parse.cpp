@@ -178,6 +178,14 @@ std::vector<RankValue> valid_command_line(const CLI::App& app) {
   return values;
 }
 
+// The group in `--help GROUP`, or empty.
+std::string word_after_help(const std::vector<std::string>& words) {
+  const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+  const auto help = std::ranges::find_if(words, is_help);
+  const bool has_group = help != words.end() && help + 1 != words.end() && !(help + 1)->starts_with('-');
+  return has_group ? *(help + 1) : "";
+}
+
 }  // namespace
 
 std::string usage_error_message(const CLI::App& app, const CLI::ParseError& error) {
@@ -213,8 +221,7 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
     ranks.on_writer([&app] { require_places_for_results(app); });
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    const std::vector<std::string> words = app.remaining(true);
-    const std::string group = words.empty() ? "" : words.front();
+    const std::string group = word_after_help({argv, argv + argc});
     ranks.compare({command_line(group.empty() ? "--help" : "--help " + group)});
     log::plain(help_text(app, group, help_columns()));
     return 0;

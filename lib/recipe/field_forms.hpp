@@ -70,10 +70,15 @@ struct TextForm {
   static std::string text(const std::string& value) { return value; }
 };
 
-// A folder. An empty text is an error, because it usually comes from an unset shell variable.
+// A folder or a file. An empty text is an error, because it usually comes from an unset shell variable.
 struct NamedFolderForm : TextForm {
   static std::string validation_error(const std::string& text) {
     return text.empty() ? "'' is not the name of a folder (is a variable unset?)" : "";
+  }
+};
+struct NamedFileForm : TextForm {
+  static std::string validation_error(const std::string& text) {
+    return text.empty() ? "'' is not the name of a file (is a variable unset?)" : "";
   }
 };
 

@@ -48,7 +48,7 @@ std::vector<Field> data_fields() {
   constexpr FieldGroup group = FieldGroup::data;
   return {
       required(common(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
-                                of(&RunOptions::data), TextForm()))),
+                                of(&RunOptions::data), NamedFolderForm()))),
       one_value({"data-on", group, "NAME",
                  "Where a GPU reads samples: its own memory (device) or the host's (host); auto: its own if they fit"},
                 of(&RunOptions::data_place), one_of(data_places)),
@@ -125,11 +125,11 @@ std::vector<Field> model_fields() {
       // The initial weights have no effect on a resumed training.
       may_change(common(one_value({"init-from", group, "FILE",
                                    "Start from the weights in this file: a model, a checkpoint, safetensors or HDF5"},
-                                  of(&Recipe::init, &InitialWeights::file), TextForm()))),
-      may_change(
-          needs(flag({"new-head", group, "", "With --init-from: initialize the last layer anew, for other classes"},
-                     of(&Recipe::init, &InitialWeights::head), Head::fresh, Head::as_written),
-                "init-from")),
+                                  of(&Recipe::init, &InitialWeights::file), NamedFileForm()))),
+      may_change(needs(
+          common(flag({"new-head", group, "", "With --init-from: initialize the last layer anew, for other classes"},
+                      of(&Recipe::init, &InitialWeights::head), Head::fresh, Head::as_written)),
+          "init-from")),
       common(one_value({"seed", group, "NUMBER", "Seed of weights, sample order and augmentation"}, of(&Recipe::seed),
                        from_to<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))),
       flag({"zero-init-gamma", group, "",
@@ -270,7 +270,7 @@ std::vector<Field> checkpoint_fields() {
   constexpr FieldGroup group = FieldGroup::checkpoints;
   return {
       one_value({"checkpoints", group, "FOLDER", "Folder for checkpoints (default: OUTPUT/checkpoints)"},
-                of(&RunOptions::checkpoints, &CheckpointOptions::folder), TextForm()),
+                of(&RunOptions::checkpoints, &CheckpointOptions::folder), NamedFolderForm()),
       one_value(
           {"checkpoint-every", group, "INTERVAL",
            "Steps (500), epochs (2epochs) or time (10min) between checkpoints; of several, whichever comes first"},

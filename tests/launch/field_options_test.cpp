@@ -266,5 +266,20 @@ TEST_F(OptionsTest, spaces_and_no_text_are_no_number) {
   }
 }
 
+// `--init-from "$UNSET"` trained from scratch.
+TEST_F(OptionsTest, an_empty_name_of_a_file_or_folder_is_refused) {
+  for (const std::string option : {"--init-from", "--data", "--output", "--checkpoints"}) {
+    CLI::App app;
+    declare_training(app, settings_);
+    std::vector<std::string> reversed = {"", option};
+    try {
+      app.parse(reversed);
+      FAIL() << option << " takes an empty name";
+    } catch (const CLI::ParseError& error) {
+      expect_message(error.what(), {option});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
