@@ -15,7 +15,7 @@ import re
 import sys
 
 CALL = re.compile(r"\b(?:require|refuse|Error|ValidationError|PictureFault|give_up|damaged|fail|log::(?:info|warning|error"
-                  r"|at_once)|system_failure)\s*\(")
+                  r"|info_to_terminal)|system_failure)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 NOT_RENDERED = "# Not rendered by a test"
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")

@@ -118,7 +118,7 @@ std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<v
   return taken;
 }
 
-// Creates a file of that name with our claim in it. Null if the name exists.
+// Creates a file of that name with our token in it. Null if the name exists.
 std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
   // careful-open: creates a new file and follows no link
   auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

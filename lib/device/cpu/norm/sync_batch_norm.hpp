@@ -81,8 +81,8 @@ void set_forward_from_ranks(const CpuContext& context, Channels channels, const 
   }
 }
 
-// The same for backward. Gradients of scale and shift are of this rank's micro-batch; the all-reduce adds the other
-// ranks'.
+// The same for backward. This computes the gradients of scale and shift of this rank's micro-batch. The all-reduce adds
+// those of the other ranks.
 template <typename SumsOf>
 void set_backward_from_ranks(const CpuContext& context, Channels channels, double count, const NormGradient& gradient,
                              const NormTable& table, const SumsOf& sums_of) {
