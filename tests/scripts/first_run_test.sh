@@ -25,7 +25,7 @@ duration 59 | grep -qx '59 s' && duration 185 | grep -qx '3 min 5 s' || fail "du
 # On a terminal one line is redrawn, and what the compiler says stands above it.
 export -f show_steps duration
 export steps
-script --quiet --return --command 'stty cols 80; bash -c "$steps" | show_steps Building "^\[([0-9]+)/([0-9]+)\] " "^ninja: "' \
+SHELL=$BASH script --quiet --return --command 'stty cols 80; bash -c "$steps" | show_steps Building "^\[([0-9]+)/([0-9]+)\] " "^ninja: "' \
   "$work/typescript" </dev/null >/dev/null
 tr -d '\n' <"$work/typescript" | grep -qE $'\r\e\\[KBuilding: 1 of 3, [0-9]+ s\r\e\\[Ka.cpp:1: warning: odd' ||
   fail "the line is not redrawn: $(cat -v "$work/typescript")"
