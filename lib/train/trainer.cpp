@@ -13,7 +13,6 @@
 #include "dataset/staging/stage.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
-#include "step/all_reduce.hpp"
 #include "step/metrics.hpp"
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
@@ -46,8 +45,9 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const
   return options;
 }
 
-std::unique_ptr<Ema> make_mean(ParameterStore& store, const std::optional<EmaRule>& rule) {
-  return rule ? std::make_unique<Ema>(store, *rule) : nullptr;
+WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, std::int64_t steps_per_epoch) {
+  return {all_reduce_options(recipe, run), optimizer_options(recipe.optimizer), recipe.optimizer.clip_norm,
+          ema_rule(recipe, steps_per_epoch)};
 }
 
 // Both splits must have the same classes, and the same normalization is used for both.
@@ -158,12 +158,11 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunOptions run)
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
       model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
-      exchange_(make_all_reduce(session, model_.store, all_reduce_options(recipe_, run_), share_.total_micro_batches)),
-      optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
-      ema_(make_mean(model_.store, ema_rule(recipe_, length_.steps_per_epoch))),
+      sync_(make_weight_sync(session, model_.store, weight_sync_options(recipe_, run_, length_.steps_per_epoch),
+                             share_.total_micro_batches)),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),
       shared_state_(session.device().steps_ahead() == 0 ? &state_lock_ : nullptr),
-      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, ema_.get(), norm_group_.get()),
+      step_(session, model_, *sync_, share_, recipe_.label_smoothing, norm_group_.get()),
       evaluator_(session.world, *session.backend, model_,
                  tested_as_trained(run_.data, Split::test, train_.manifest(), test_), test_rules_, run_.loader_threads,
                  run_.data_place, run_.test_time_augmentation) {
@@ -293,7 +292,7 @@ bool Trainer::train_epoch(std::int64_t epoch) {
   const std::int64_t end = std::min((epoch + 1) * length_.steps_per_epoch, length_.steps());
   for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
     const Stopwatch watch;
-    if (stops_.must_ask({checkpoints_.seconds_to_write(), step + 1 == end})) step_.request_stop();
+    if (stops_.must_ask({checkpoints_.seconds_to_write(), step + 1 == end})) sync_->request_stop();
     step_.start(*loader_, step, schedule_.at(step));
     progress_.step = step + 1;
     report(session_.device().steps_ahead());
@@ -379,10 +378,10 @@ bool Trainer::is_number(const Evaluation& evaluation, Split split) {
 
 // Collective.
 std::optional<Evaluation> Trainer::evaluate_ema(Evaluator& evaluator, Split split, std::int64_t samples) {
-  if (!ema_) return std::nullopt;
-  ema_->exchange();
+  if (!sync_->keeps_ema()) return std::nullopt;
+  sync_->exchange_ema();
   const Evaluation evaluation = evaluate(evaluator, split, samples);
-  ema_->exchange();
+  sync_->exchange_ema();
   return evaluation;
 }
 

@@ -68,7 +68,6 @@ class Trainer {
   Evaluation evaluate(Evaluator& evaluator, Split split, std::int64_t samples);
   bool is_number(const Evaluation& evaluation, Split split);
   std::optional<Evaluation> evaluate_ema(Evaluator& evaluator, Split split, std::int64_t samples);
-  std::vector<ParameterStore::Entry> weights_to_use() const;
   ModelFile model_file() const;
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
@@ -108,9 +107,7 @@ class Trainer {
   Reporter reporter_;
   StragglerWatch stragglers_;
   Model model_;
-  std::unique_ptr<Exchange> exchange_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Ema> ema_;               // null: no EMA is kept
+  std::unique_ptr<WeightSync> sync_;
   std::unique_ptr<NormGroup> norm_group_;  // null: each micro-batch has its own batch-norm statistics
   StateLock state_lock_;
   StateLock* shared_state_;  // null: no other thread reads the state

@@ -15,11 +15,6 @@
 
 namespace lockstep {
 
-// The weights for model files: the EMA, if one is kept.
-std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
-  return ema_ ? ema_->entries() : model_.store.entries();
-}
-
 ModelFile Trainer::model_file() const {
   const Manifest& data = train_.manifest();
   return {model_.options.name,
@@ -27,7 +22,7 @@ ModelFile Trainer::model_file() const {
           model_.options.sample,
           data.mean,
           data.deviation,
-          weights_to_use(),
+          weights_to_use(*sync_),
           test_rules_.shorter_side.value_or(0),
           progress_.step,
           data.sample_bits};
@@ -36,26 +31,26 @@ ModelFile Trainer::model_file() const {
 // Call while no update is running. The result is the same on every rank.
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
-  const ParameterStore& store = model_.store;
+  TrainingTensors tensors = tensors_of(*sync_);
   Checkpoint checkpoint{{model_.options.name,
                          data.classes,
                          model_.options.sample,
                          data.mean,
                          data.deviation,
-                         ema_ ? ema_->entries_of_weights() : store.entries(),
+                         std::move(tensors.weights),
                          test_rules_.shorter_side.value_or(0),
                          {},
                          data.sample_bits},
-                        state_of(store, *optimizer_),
+                        std::move(tensors.optimizer),
                         {}};
   checkpoint.state = {progress_,
                       reporter_.state(),
-                      step_.loss_scale(),
+                      sync_->loss_scale(),
                       fixed_recipe(as_trained(), data),
                       this_origin(session_, gradients_text()),
                       session_.device().ops().export_plan(),
                       {}};
-  if (ema_) checkpoint.mean = ema_->entries();
+  checkpoint.mean = std::move(tensors.ema);
   checkpoint.note = run_.note;
   checkpoint.tags = run_.tags;
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
@@ -68,17 +63,14 @@ void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
     begin_weights(session_.world, recipe_, model_);
-    if (ema_) ema_->begin();
+    sync_->begin();
     return;
   }
-  ParameterStore& store = model_.store;
-  store.assign(found->model.entries);
-  assign_state(store, *optimizer_, found->optimizer);
-  if (ema_) ema_->assign(found->mean);
-  if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
+  sync_->assign({found->model.entries, found->optimizer, found->mean});
+  if (found->state.loss_scale) sync_->scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
   const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;
-  step_.set_applied_steps(progress_.step - std::llround(skipped));
+  sync_->set_applied_steps(progress_.step - std::llround(skipped));
   const Origin now = this_origin(session_, gradients_text());
   const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
   const bool has_steps_left = progress_.step < length_.steps();
@@ -149,7 +141,7 @@ bool Trainer::is_left_whole() const {
   if (is_tested && output_ != nullptr) {
     const nlohmann::json summary = read_summary(run_.output / "summary.json");
     is_whole = summary.is_object() && summary.value("state", nlohmann::json()) == name_of(RunState::done) &&
-               summary.value("weights_hash", nlohmann::json()) == weights_hash(weights_to_use()) &&
+               summary.value("weights_hash", nlohmann::json()) == weights_hash(weights_to_use(*sync_)) &&
                !is_absent(run_.output / "model.h5");
   }
   return session_.world.sum(session_.world.rank() == 0 && is_whole ? 1 : 0) > 0;
@@ -296,7 +288,7 @@ TrainingOutcome Trainer::outcome(End end) const {
   outcome.epochs = progress_.step / length_.steps_per_epoch;
   outcome.test_loss = reporter_.state().test_loss;
   outcome.test_accuracy = reporter_.state().test_accuracy;
-  std::string hash = session_.world.rank() == 0 ? weights_hash(weights_to_use()) : "";
+  std::string hash = session_.world.rank() == 0 ? weights_hash(weights_to_use(*sync_)) : "";
   outcome.weights_hash = session_.world.broadcast(std::move(hash), 0);
   return outcome;
 }

@@ -41,14 +41,14 @@ std::string folder_hash(const std::filesystem::path& folder) {
   return xxh3_64_hex(std::as_bytes(std::span(path)));
 }
 
-std::int64_t skipped_steps(const TrainingStep& step) {
-  return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
+std::int64_t skipped_steps(const WeightSync& sync) {
+  return std::llround(sync.loss_scale().value_or(LossScale{}).skipped_steps);
 }
 
 }  // namespace
 
 std::string Trainer::gradients_text() const {
-  return fmt::format("{}, {}", exchange_->description(), counted(exchange_->bucket_count(), "bucket"));
+  return fmt::format("{}, {}", sync_->description(), counted(sync_->bucket_count(), "bucket"));
 }
 
 // Why the global batch differs from the program's default; empty if it does not, or if the user chose it.
@@ -179,13 +179,13 @@ nlohmann::json Trainer::summary() const {
       {"data_hash", train_.manifest().root_hash},
       {"device", session_.device().description()},
       {"precision", precision_name(session_.device().precision())},
-      {"skipped_steps", skipped_steps(step_)},
+      {"skipped_steps", skipped_steps(*sync_)},
       {"versions", versions},
       {"kernels_recalled", step_.plan_use().recalled},
       {"kernels_measured", step_.plan_use().measured},
-      {"reducer", exchange_->description()},
-      {"sync_ms_within_backward", exchange_->cost().within_backward_ms},
-      {"sync_ms_after_backward", exchange_->cost().after_backward_ms}};
+      {"reducer", sync_->description()},
+      {"sync_ms_within_backward", sync_->cost().within_backward_ms},
+      {"sync_ms_after_backward", sync_->cost().after_backward_ms}};
 }
 
 }  // namespace lockstep

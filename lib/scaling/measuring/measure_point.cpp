@@ -50,11 +50,11 @@ double spent_in(std::initializer_list<Phase> phases) {
 }
 
 // This rank's times so far, without the current phase.
-RankStep spent_so_far(const Exchange& exchange) {
+RankStep spent_so_far(const WeightSync& sync) {
   return {spent_in({Phase::reading}),
           spent_in({Phase::forward}),
           spent_in({Phase::backward}),
-          1e-3 * exchange.cost().within_backward_ms,
+          1e-3 * sync.cost().within_backward_ms,
           spent_in({Phase::reducing, Phase::sharing_norms}),
           spent_in({Phase::updating})};
 }
@@ -69,9 +69,9 @@ struct Setting {
       : session{ranks, with_all_reduce_log(open_backend(settings.device), log)},
         share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
         model(session.device(), settings.model, settings.make_network),
-        exchange(make_all_reduce(session, model.store, settings.sums, share.total_micro_batches)),
-        optimizer(make_optimizer(model.store, SgdOptions{.kind = Momentum::nesterov})),
-        step(session, model, *exchange, *optimizer, share, 0.0F) {
+        sync(make_weight_sync(session, model.store, {settings.sums, SgdOptions{.kind = Momentum::nesterov}, {}, {}},
+                              share.total_micro_batches)),
+        step(session, model, *sync, share, 0.0F) {
     session.plan_folder = settings.device.plan_folder;
     initialize(model.store, 0);
     step.choose_kernels({});
@@ -92,8 +92,7 @@ struct Setting {
   Session session;
   LoaderShare share;
   Model model;
-  std::unique_ptr<Exchange> exchange;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<WeightSync> sync;
   TrainingStep step;
   std::unique_ptr<Loader> loader;
   std::int64_t steps = 0;  // started so far
@@ -119,12 +118,12 @@ double time_queued_steps(Setting& setting, std::int64_t count) {
 }
 
 RankStep run_step(Setting& setting) {
-  const RankStep before = spent_so_far(*setting.exchange);
+  const RankStep before = spent_so_far(*setting.sync);
   setting.log.begins.clear();
   const Clock::time_point begin = Clock::now();
   require_finite(setting.step.run(*setting.loader, setting.steps++, learning_rate));
   rank_status::enter(Phase::gathering);  // ends the previous phase
-  RankStep step = spent_so_far(*setting.exchange);
+  RankStep step = spent_so_far(*setting.sync);
   step.input -= before.input;
   step.forward -= before.forward;
   step.backward -= before.backward;
