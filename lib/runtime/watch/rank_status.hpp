@@ -33,11 +33,12 @@ enum class Phase : std::int32_t {
   sharing_norms,  // statistics of a batch norm, with the ranks of its group
   reducing,
   updating,
+  gathering_weights,  // of sharded optimizers, from the ranks that updated them
   testing,
   gathering,  // results from all ranks
   saving,
 };
-inline constexpr std::size_t phase_count = 14;
+inline constexpr std::size_t phase_count = 15;
 
 std::string_view describe(Phase phase);  // "in forward", "summing gradients"
 bool waits_for_others(Phase phase);

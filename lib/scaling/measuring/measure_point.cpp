@@ -55,7 +55,7 @@ RankStep spent_so_far(const WeightSync& sync) {
           spent_in({Phase::forward}),
           spent_in({Phase::backward}),
           1e-3 * sync.cost().within_backward_ms,
-          spent_in({Phase::reducing, Phase::sharing_norms}),
+          spent_in({Phase::reducing, Phase::sharing_norms, Phase::gathering_weights}),
           spent_in({Phase::updating})};
 }
 
