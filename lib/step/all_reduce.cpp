@@ -150,8 +150,15 @@ std::vector<FlatPart> AllReduce::parts_of(int rank) const {
 }
 
 void AllReduce::gather(const Tensor& flat) {
-  for (const FlatPart& bucket : gathered_) reducer_->start_all_gather(flat.slice(bucket.first, bucket.count));
+  rank_status::enter(Phase::gathering_weights);
+  const Stopwatch watch;
+  for (const FlatPart& bucket : gathered_) {
+    rank_status::begin_sum();
+    reducer_->start_all_gather(flat.slice(bucket.first, bucket.count));
+    rank_status::end_sum();
+  }
   reducer_->wait();
+  cost_.after_backward_ms += watch.milliseconds();
 }
 
 Tensor AllReduce::scratch() const {

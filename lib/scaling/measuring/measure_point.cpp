@@ -235,7 +235,7 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
   if (ranks.size() > 1) point.sums = measure_bucket_sums(ranks, setting, bucket_bytes);
   point.memory_bytes = std::llround(ranks.max(static_cast<double>(setting.session.device().peak_bytes())));
   return {std::move(point), setting.model.store.parameter_count(), setting.session.device().description(),
-          setting.exchange->description()};
+          setting.sync->description()};
 }
 
 void add_repeat(StudyPoint& all, const StudyPoint& repeat) {
