@@ -70,7 +70,7 @@ class AllReduce final : public GradientSink {
   Tensor scratch() const;
 
   std::string description() const { return reducer_->description(); }
-  std::size_t bucket_count() const { return buckets_.size(); }
+  std::size_t bucket_count() const { return gathered_.size(); }
   std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].values.bytes(); }
   const SyncCost& cost() const { return cost_; }
 
