@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What picture_bench times, in PyTorch: a DataLoader over a folder of class folders. Prints one JSON line.
+"""Times what picture_bench times, in PyTorch: a DataLoader over a folder of class folders. Prints one JSON line.
 
     python3 loader_peer.py --pictures FOLDER --size 224 --samples 2000
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What picture_bench --threads times, in PyTorch's DataLoader with h5py or webdataset. Prints one JSON line.
+"""Times what picture_bench --threads times, in PyTorch's DataLoader with h5py or webdataset. Prints one JSON line.
 
     python3 reader_peer.py --reader h5py --data SPLIT --workers 2 --samples 20000 --batch 128
     python3 reader_peer.py --reader webdataset --data SPLIT --tars FOLDER ...      FOLDER is written by --write-tars
@@ -191,10 +191,10 @@ def from_tars(options, split, augment):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reader", choices=("h5py", "webdataset"), required=True)
-    parser.add_argument("--data", required=True, help="a split as make_shards writes it")
-    parser.add_argument("--tars", help="a folder of tar files of the same samples")
-    parser.add_argument("--write-tars", action="store_true", help="make them, and nothing else")
-    parser.add_argument("--side", type=int, default=224, help="of images made of pictures")
+    parser.add_argument("--data", required=True, help="folder of a split that make_shards wrote")
+    parser.add_argument("--tars", help="folder of tar files with the same samples")
+    parser.add_argument("--write-tars", action="store_true", help="only write the tar files")
+    parser.add_argument("--side", type=int, default=224, help="side of images made from pictures (%(default)s)")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2)
