@@ -18,7 +18,7 @@ import sys
 from script_messages import python_messages, shell_messages
 
 ROOMS = {  # files outside the folders of lib/ that have rooms of their own name
-    "apps": ("apps/*.cpp", "apps/*.sh"),
+    "apps": ("apps/*.cpp", "apps/**/*.sh"),
     "bench": ("bench/*.py", "bench/peers/*.py"),
     "scripts": ("data/*.sh", "lib/cmake/*.sh"),
     "slurm": ("slurm/*.in",),
