@@ -55,7 +55,7 @@ Checkpoint Trainer::checkpoint() const {
                       this_origin(session_, gradients_text()),
                       session_.device().ops().export_plan(),
                       {}};
-  if (ema_) checkpoint.mean = ema_->entries();
+  if (ema_) checkpoint.ema = ema_->entries();
   checkpoint.note = run_.note;
   checkpoint.tags = run_.tags;
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
@@ -74,7 +74,7 @@ void Trainer::load_weights() {
   ParameterStore& store = model_.store;
   store.assign(found->model.entries);
   assign_state(store, *optimizer_, found->optimizer);
-  if (ema_) ema_->assign(found->mean);
+  if (ema_) ema_->assign(found->ema);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
   const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;

@@ -27,7 +27,7 @@ bool is_taken(const std::string& name) { return std::ranges::find(other_names, n
 std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
   ContentHash hash;
   for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
-  if (!checkpoint.mean.empty()) hash.add_tensors("mean_weights", checkpoint.mean);
+  if (!checkpoint.ema.empty()) hash.add_tensors("mean_weights", checkpoint.ema);
   nlohmann::json fields = {
       {"format", format_of(checkpoint)}, {"model", model_hash(checkpoint.model)}, {"state", state}};
   if (!checkpoint.note.empty()) fields["note"] = checkpoint.note;
@@ -55,7 +55,7 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   file.write_number(format_attribute, format_of(checkpoint));
   write_model_fields(file, checkpoint.model);
   file.write_tensors("weights", checkpoint.model.entries);
-  if (!checkpoint.mean.empty()) file.write_tensors("mean_weights", checkpoint.mean);
+  if (!checkpoint.ema.empty()) file.write_tensors("mean_weights", checkpoint.ema);
   for (const auto& [name, entries] : checkpoint.optimizer) {
     assert(!is_taken(name));
     file.write_tensors(name.c_str(), entries);
@@ -75,7 +75,7 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   for (const std::string& name : file.groups()) {
     if (name == "weights") continue;
     if (name == "mean_weights") {
-      checkpoint.mean = file.tensors("mean_weights");
+      checkpoint.ema = file.tensors("mean_weights");
       continue;
     }
     if (is_taken(name)) file.damaged(fmt::format("the name of the group '{}' is reserved for other data", name));
@@ -106,7 +106,7 @@ ModelFile read_weights(const std::filesystem::path& path) {
 }
 
 ModelFile model_to_use(Checkpoint checkpoint) {
-  if (!checkpoint.mean.empty()) checkpoint.model.entries = std::move(checkpoint.mean);
+  if (!checkpoint.ema.empty()) checkpoint.model.entries = std::move(checkpoint.ema);
   return std::move(checkpoint.model);
 }
 
