@@ -3,8 +3,8 @@
 
     python3 dali_peer.py --pictures FOLDER --size 224 --samples 2000
 
-A random part of each picture is decoded, resized with antialiasing, mirrored half of the time and normalised. All of its
-threads' processor time counts.
+A random crop of each picture is decoded, resized with antialiasing, mirrored with probability 0.5 and normalized. The
+processor time of all threads counts.
 """
 
 import argparse

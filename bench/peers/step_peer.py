@@ -4,8 +4,8 @@
     python3 step_peer.py --model resnet18 --batch 64 --threads 2
     python3 -m torch.distributed.run --nproc_per_node=2 step_peer.py --model resnet18 --batch 32 --threads 1
 
-The second form sums gradients with DistributedDataParallel over gloo. How the process is started decides much of its
-speed (allocator, OpenMP's threads): bench/compare.py does it well.
+The second form all-reduces gradients with DistributedDataParallel over gloo. Allocator and OpenMP threads decide much of
+the speed: bench/compare.py sets them.
 """
 
 import argparse
