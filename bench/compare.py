@@ -197,11 +197,13 @@ def parse_options():
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="device of both sides (%(default)s)")
     names = sorted({case.name for case in CASES + GPU_CASES})
     parser.add_argument("--only", action="append", choices=names, help="run only this case; may be repeated")
-    parser.add_argument("--pairs", type=positive, default=5, help="pairs of runs of each case (%(default)s); fewer than five give no useful interval")
+    parser.add_argument("--pairs", type=positive, default=5,
+                        help="pairs of runs of each case (%(default)s); fewer than five give no useful interval")
     parser.add_argument("--seconds", type=float, default=6, help="duration of the timed steps of a run (%(default)s)")
     parser.add_argument("--steps", type=positive, help="timed steps of a run, instead of --seconds")
     parser.add_argument("--quick", action="store_true", help=f"run each side and case once, with {QUICK_STEPS} steps")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="limit for all runs; the table lists cases left out")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS",
+                        help="limit for all runs; the table lists cases left out")
     parser.add_argument("--ours", default="", metavar="OPTIONS", help="further options of step_bench, as one argument")
     parser.add_argument("--python", help="interpreter with torch (default: the first one found)")
     parser.add_argument("--without-jemalloc", action="store_true", help="run PyTorch with the C library's allocator")

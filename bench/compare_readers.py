@@ -132,7 +132,8 @@ def parse_options():
     parser.add_argument("--cifar", help="folder with the binary version of CIFAR-10")
     parser.add_argument("--pictures", help="folder with one folder of JPEG files per class")
     parser.add_argument("--python", help="interpreter with torch, torchvision, h5py and, optionally, webdataset")
-    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (%(default)s); fewer than five give no useful interval")
+    parser.add_argument("--pairs", type=int, default=5,
+                        help="pairs of runs (%(default)s); fewer than five give no useful interval")
     parser.add_argument("--seconds", type=float, default=3, help="duration of each timed run (%(default)s)")
     options = parser.parse_args()
     if not options.cifar and not options.pictures:

@@ -3,8 +3,8 @@
 
     python3 bench/compare_sums.py [--build build/release] [--ranks 2] [--pairs 5] [--python python3]
 
-A pair is a run of allreduce_bench, which times Lockstep and Open MPI alternately, and one of sum_peer.py. Prints a table
-of medians, and ratios with 95 % intervals over pairs.
+A pair is a run of allreduce_bench, which times Lockstep and Open MPI alternately, and one of sum_peer.py. Prints a
+table of medians, and ratios with 95 % intervals over pairs.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws the accuracy of runs as SVG: plot_metrics.py OUTPUT.svg RUN_FOLDER...
 
-Reads metrics.jsonl of each folder (train_cifar --output). A thin line shows the training accuracy between two reports. A
-thick line with dots shows the test accuracy after each epoch.
+Reads metrics.jsonl of each folder (train_cifar --output). A thin line shows the training accuracy between two reports.
+A thick line with dots shows the test accuracy after each epoch.
 """
 import json
 import pathlib

@@ -109,6 +109,6 @@ def python_with_torch(wanted):
                 return python
     where = wanted or "python3"
     return give_up(
-        f"'{where}' cannot import torch. Install it (Debian: python3-torch), or choose another interpreter with --python.",
+        f"'{where}' cannot import torch. Install it (Debian: python3-torch), or choose another interpreter (--python).",
         CANNOT_COMPARE,
     )

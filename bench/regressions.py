@@ -5,9 +5,9 @@
     regressions.py build/base build/new --only step     benches whose names contain "step"
 
 The builds alternate, in the other order every second time, so that changes of the machine affect both. A figure is
-slower or faster if the medians differ by more than --least and the difference is significant: Mann-Whitney U test (1947),
-exact if no times are equal, at 5 % over all figures together (Holm 1979). Otherwise it is the same if the 95 % bootstrap
-interval of the ratio lies within --least. If not, it is not known: repeat on a quieter machine.
+slower or faster if the medians differ by more than --least and the difference is significant: Mann-Whitney U test
+(1947), exact if no times are equal, at 5 % over all figures together (Holm 1979). Otherwise it is the same if the 95 %
+bootstrap interval of the ratio lies within --least. If not, it is not known: repeat on a quieter machine.
 
 Exit code 0: nothing is slower. 1: something is. 2: nothing could be compared.
 """
@@ -121,8 +121,10 @@ def options(words):
     parser.add_argument("base", metavar="BASE", help="build folder to compare with")
     parser.add_argument("new", metavar="NEW", help="build folder to test")
     parser.add_argument("--only", default="", metavar="TEXT", help="run only benches whose names contain TEXT")
-    parser.add_argument("--repeats", type=int, default=9, metavar="COUNT", help="runs of each bench of each build (%(default)s)")
-    parser.add_argument("--least", type=float, default=0.03, metavar="SHARE", help="smallest relative difference that counts (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=9, metavar="COUNT",
+                        help="runs of each bench of each build (%(default)s)")
+    parser.add_argument("--least", type=float, default=0.03, metavar="SHARE",
+                        help="smallest relative difference that counts (%(default)s)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures to FILE")
     given = parser.parse_args(words)
     if given.repeats < 4:

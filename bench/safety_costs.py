@@ -5,8 +5,8 @@
     safety_costs.py --only checkpoints --pairs 3
 
 The cost is the median over pairs of the ratio of training time, with its 95 % bootstrap interval. Evaluations do not
-count. The table also has the cost in processor time (user and system) of the whole programs, which depends less on other
-load. Prints a table for bench/results.
+count. The table also has the cost in processor time (user and system) of the whole programs, which depends less on
+other load. Prints a table for bench/results.
 """
 import argparse
 import dataclasses
@@ -138,7 +138,8 @@ def integrity(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"), help="build folder (%(default)s)")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"),
+                        help="build folder (%(default)s)")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of runs of each case (%(default)s)")
     parser.add_argument("--only", choices=[*CASES, "integrity"], help="run only this case")
     options = parser.parse_args()

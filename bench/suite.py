@@ -5,8 +5,8 @@
     suite.py build/release --only layers            benches whose names contain "layers"
     suite.py build/release --quick                  tests that all benches run; the figures mean nothing
 
-Each bench runs --repeats times, in turn with the others, so that changes of the machine affect all. A bench that fails is
-reported, and loses only its own figures. Exit code 0: every bench gave figures. Otherwise 1.
+Each bench runs --repeats times, in turn with the others, so that changes of the machine affect all. A bench that fails
+is reported, and loses only its own figures. Exit code 0: every bench gave figures. Otherwise 1.
 """
 import argparse
 import dataclasses

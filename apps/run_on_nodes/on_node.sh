@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2015,SC2046,SC2086,SC3013
-# Runs on a node, for one target: MAKE_SHARDS TARGET TOKEN. It reads commands, one word per line, and answers each with a
-# line and the line "end". It ends at the end of its input: once run_on_nodes has ended, nothing more happens on the
+# Runs on a node, for one target: MAKE_SHARDS TARGET TOKEN. It reads commands, one word per line, and answers each with
+# a line and the line "end". It ends at the end of its input: once run_on_nodes has ended, nothing more happens on the
 # node.
 #
 # TARGET.partial is the folder of an incomplete copy:

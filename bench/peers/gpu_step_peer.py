@@ -172,7 +172,8 @@ def parse_options():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--precision", default="fp32", choices=["fp32", *HALF])
     parser.add_argument("--steps", type=int, default=20, help="timed steps (%(default)s)")
-    parser.add_argument("--untimed", type=int, default=10, help="steps between the first and the timed ones (%(default)s)")
+    parser.add_argument("--untimed", type=int, default=10,
+                        help="steps between the first and the timed ones (%(default)s)")
     return parser.parse_args()
 
 

@@ -3,9 +3,9 @@
 
     python3 loader_peer.py --pictures FOLDER --size 224 --samples 2000
 
-torchvision's usual transforms: RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize. --decoder torchvision reads
-files with torchvision.io and transforms tensors. Without --workers, the process itself loads the pictures, which costs
-the least processor time. The processor time of the process and its workers counts.
+torchvision's usual transforms: RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize. --decoder torchvision
+reads files with torchvision.io and transforms tensors. Without --workers, the process itself loads the pictures, which
+costs the least processor time. The processor time of the process and its workers counts.
 """
 
 import argparse

@@ -4,8 +4,8 @@
     python3 step_peer.py --model resnet18 --batch 64 --threads 2
     python3 -m torch.distributed.run --nproc_per_node=2 step_peer.py --model resnet18 --batch 32 --threads 1
 
-The second form all-reduces gradients with DistributedDataParallel over gloo. Allocator and OpenMP threads decide much of
-the speed: bench/compare.py sets them.
+The second form all-reduces gradients with DistributedDataParallel over gloo. Allocator and OpenMP threads decide much
+of the speed: bench/compare.py sets them.
 """
 
 import argparse
@@ -132,7 +132,8 @@ def parse_options():
     parser.add_argument("--precision", default="fp32", choices=["fp32", "bf16"])
     parser.add_argument("--threads", type=int, default=1, help="threads per rank (%(default)s)")
     parser.add_argument("--steps", type=int, default=20, help="timed steps (%(default)s)")
-    parser.add_argument("--untimed", type=int, default=3, help="steps between the first and the timed ones (%(default)s)")
+    parser.add_argument("--untimed", type=int, default=3,
+                        help="steps between the first and the timed ones (%(default)s)")
     return parser.parse_args()
 
 

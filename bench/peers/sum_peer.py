@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times what allreduce_bench times, in PyTorch's gloo: sums of float32 over the ranks of one machine. Prints one JSON line.
+"""Times what allreduce_bench times, in PyTorch's gloo: float32 sums over the ranks of one machine. Prints one JSON line.
 
     mpirun -n 2 python3 sum_peer.py --kilobytes 1 4 16 --store FILE
 

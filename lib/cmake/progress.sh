@@ -7,8 +7,8 @@ duration() {
   if (($1 < 60)); then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
 }
 
-# Reads lines. PATTERN captures the numbers of completed and of all steps: its lines become the progress. Lines that match
-# HIDDEN are left out. Other lines are printed.
+# Reads lines. PATTERN captures the numbers of completed and of all steps: its lines become the progress. Lines that
+# match HIDDEN are left out. Other lines are printed.
 show_steps() { # NAME PATTERN HIDDEN
   local line done=0 all=0 start=$SECONDS shown_at=$SECONDS columns=80 is_terminal='' text
   if [ -t 1 ]; then

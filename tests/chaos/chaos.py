@@ -77,13 +77,15 @@ def parse():
     parser.add_argument("--launcher", default="mpirun --oversubscribe --bind-to none -n 2",
                         help="command that starts the ranks; '' for one rank (%(default)s)")
     parser.add_argument("--programs", type=pathlib.Path, default=BUILT, help="folder of the programs (%(default)s)")
-    parser.add_argument("--folder", type=pathlib.Path, help="folder for data and trainings, on a file system that all nodes see")
+    parser.add_argument("--folder", type=pathlib.Path,
+                        help="folder for data and trainings, on a file system that all nodes see")
     parser.add_argument("--device", default="cpu", help="device of the trainings (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="inject a selection of the faults")
     parser.add_argument("--only", default="", metavar="TEXT", help="inject only faults whose names contain TEXT")
     parser.add_argument("--write-kills", type=int, metavar="COUNT",
                         help="kills during checkpoint writes (default: 100, with --quick 2)")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30), help="seed of the choice of steps, ranks and bytes (default: random)")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30),
+                        help="seed of the choice of steps, ranks and bytes (default: random)")
     return parser.parse_args()
 
 

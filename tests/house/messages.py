@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The messages of the programs and scripts, and which sentences tests have approved: messages.py ROOT [--write]
 
-A message is what the sources give to `Error`, `require`, `refuse`, `log::warning` and the like (script_messages.py: what
-scripts give to `say`, `echo` and the like): a template whose `{}` are filled at run time. tests/<room>/messages.txt holds,
-for the sources of one folder of lib/, and for the other folders of ROOMS:
+A message is what the sources give to `Error`, `require`, `refuse`, `log::warning` and the like (script_messages.py:
+what scripts give to `say`, `echo` and the like): a template whose `{}` are filled at run time.
+tests/<room>/messages.txt holds, for the sources of one folder of lib/, and for the other folders of ROOMS:
 
     the sentences that unit tests render and a person approved (tests/approve_messages.py), by test
     under "# Not rendered by a test": the templates of scripts, and of sources that no sentence matches, with their file

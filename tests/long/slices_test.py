@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every long test is in exactly one slice, every slice has tests, and --record needs a whole one: slices_test.py ROOT BUILD"""
+"""Every long test is in exactly one slice, every slice has tests, --record needs a whole one: slices_test.py ROOT BUILD"""
 import json
 import os
 import pathlib
