@@ -139,7 +139,7 @@ TEST_P(ShardedSyncTest, streams_the_checkpoint_that_a_replicated_one_writes) {
   const Checkpoint read = read_checkpoint(path);
   checkpoint.model.entries = tensors.weights;
   checkpoint.optimizer = tensors.optimizer;
-  checkpoint.mean = tensors.ema;
+  checkpoint.ema = tensors.ema;
   EXPECT_EQ(checkpoint_image(read), checkpoint_image(checkpoint));
 }
 

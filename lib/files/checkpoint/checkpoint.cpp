@@ -39,7 +39,7 @@ std::string hash_of(const Checkpoint& checkpoint, const std::string& state, Cont
 std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
   ContentHash hash;
   for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
-  if (!checkpoint.mean.empty()) hash.add_tensors(ema_in_file, checkpoint.mean);
+  if (!checkpoint.ema.empty()) hash.add_tensors(ema_in_file, checkpoint.ema);
   return hash_of(checkpoint, state, std::move(hash), model_hash(checkpoint.model));
 }
 
@@ -75,7 +75,7 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   TensorFileWriter file;
   write_head(file, checkpoint);
   file.write_tensors(weights_group, checkpoint.model.entries);
-  if (!checkpoint.mean.empty()) file.write_tensors(ema_in_file, checkpoint.mean);
+  if (!checkpoint.ema.empty()) file.write_tensors(ema_in_file, checkpoint.ema);
   for (const auto& [name, entries] : checkpoint.optimizer) {
     assert(!is_taken(name));
     file.write_tensors(name.c_str(), entries);
@@ -160,7 +160,7 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   for (const std::string& name : file.groups()) {
     if (name == "weights") continue;
     if (name == ema_in_file) {
-      checkpoint.mean = file.tensors(ema_in_file);
+      checkpoint.ema = file.tensors(ema_in_file);
       continue;
     }
     if (is_taken(name)) file.damaged(fmt::format("the name of the group '{}' is reserved for other data", name));
@@ -191,7 +191,7 @@ ModelFile read_weights(const std::filesystem::path& path) {
 }
 
 ModelFile model_to_use(Checkpoint checkpoint) {
-  if (!checkpoint.mean.empty()) checkpoint.model.entries = std::move(checkpoint.mean);
+  if (!checkpoint.ema.empty()) checkpoint.model.entries = std::move(checkpoint.ema);
   return std::move(checkpoint.model);
 }
 

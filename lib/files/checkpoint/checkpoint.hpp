@@ -32,9 +32,9 @@ struct Checkpoint {
   ModelFile model;
   OptimizerState optimizer;
   TrainingState state;
-  std::vector<ParameterStore::Entry> mean = {};  // the EMA, as model.entries; empty if none is kept
-  std::string note = {};                         // of the run; empty if there is none
-  std::vector<std::string> tags = {};            // of the run: KEY=VALUE each
+  std::vector<ParameterStore::Entry> ema = {};  // the EMA, as model.entries; empty if none is kept
+  std::string note = {};                        // of the run; empty if there is none
+  std::vector<std::string> tags = {};           // of the run: KEY=VALUE each
 };
 
 // The format that is written: the newest, or the one before it if there is no shorter side.

@@ -202,7 +202,7 @@ void measure_parts(const Communicator& ranks, Setting& setting, std::int64_t cou
   const double seconds = ranks.max(watch.seconds()) / static_cast<double>(count);
   point.step_seconds = {seconds};
   for (const AllReduceLog::Begin& sum : setting.log.begins) bucket_bytes.push_back(sum.bytes);
-  StepParts parts = take_apart(gather_steps(ranks, own), bucket_bytes, seconds);
+  StepParts parts = split_step_times(gather_steps(ranks, own), bucket_bytes, seconds);
   for (std::size_t part = 0; part < step_part_count; ++part) point.parts[part] = {parts.seconds[part]};
   point.buckets = std::move(parts.buckets);
   point.by_rank = std::move(parts.by_rank);

@@ -44,7 +44,7 @@ Checkpoint checkpoint_of(const OpenedTraining& training, const TrainingProgress&
                          this_origin(training.session, learner.gradients_text()),
                          training.session.device().ops().export_plan(),
                          {}}};
-  checkpoint.mean = std::move(tensors.ema);
+  checkpoint.ema = std::move(tensors.ema);
   checkpoint.note = training.run.note;
   checkpoint.tags = training.run.tags;
   checkpoint.state.progress.epoch = progress.step / training.data->length.steps_per_epoch;

@@ -67,7 +67,7 @@ void Checkpointing::forget_tensors() {
   if (!found_) return;
   found_->model.entries = {};
   found_->optimizer = {};
-  found_->mean = {};
+  found_->ema = {};
 }
 
 LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync& sync) {

@@ -120,7 +120,7 @@ void load_weights(const OpenedTraining& training) {
     return;
   }
   const TrainingState& state = found->state;
-  learner.sync->assign({found->model.entries, found->optimizer, found->mean});
+  learner.sync->assign({found->model.entries, found->optimizer, found->ema});
   learner.gather_ema();
   if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
