@@ -130,6 +130,12 @@ AugmentationParams full_window(const ImageRules& rules, const PictureSize& pictu
 
 }  // namespace
 
+ImageRules evaluation_rules(ImageRules rules) {
+  rules.augmentation = Augmentation::none;
+  rules.transforms = {};
+  return rules;
+}
+
 AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture) {
   AugmentationParams augmentation = full_window(rules, picture);
   const PictureSize& seen = augmentation.resampling ? augmentation.resampling->size : picture;
@@ -172,9 +178,10 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
 AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
                                      std::int64_t position, const PictureSize& picture) {
   AugmentationParams augmentation = draw_window(rules, seed, epoch, position, picture);
-  if (rules.jitter) augmentation.colors = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
-  if (rules.cutout)
-    augmentation.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
+  const auto& [jitter, cutout, mixup] = rules.transforms;
+  if (jitter) augmentation.colors = draw_colours(*jitter, draw(seed, epoch, position, colour_draw));
+  if (cutout) augmentation.erased = draw_cutout(*cutout, rules.size, draw(seed, epoch, position, cutout_draw));
+  if (mixup) augmentation.share = mixup_weight(*mixup, seed, epoch, position - position % 2);
   return augmentation;
 }
 
@@ -184,6 +191,11 @@ float mixup_weight(float alpha, std::uint64_t seed, std::int64_t epoch, std::int
   const double own = log_of_gamma(static_cast<double>(alpha), draw_next);
   const double other = log_of_gamma(static_cast<double>(alpha), draw_next);
   return static_cast<float>(1 / (1 + std::exp(other - own)));
+}
+
+std::int64_t mixup_partner(std::int64_t position, std::int64_t samples) {
+  const std::int64_t neighbor = position ^ 1;
+  return neighbor < samples ? neighbor : position;
 }
 
 }  // namespace lockstep
