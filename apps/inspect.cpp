@@ -70,8 +70,8 @@ void draw(const InspectOptions& options) {
   const Dataset dataset(split);
   const Manifest& data = dataset.manifest();
   const Recipe& recipe = options.settings.recipe;
-  const ImageRules rules =
-      is_for_tests(split) ? evaluation_rules(test_rules(recipe.images, data)) : training_rules(recipe.images, data, 0);
+  const ImageRules rules = is_for_tests(split) ? without_augmentation(test_rules(recipe.images, data))
+                                               : training_rules(recipe.images, data, 0);
   const PictureGrid grid = picture_grid(dataset, rules, recipe.seed, drawn_images);
   const std::vector<std::uint8_t> file = encode_png(grid.picture);
   write_file_atomically(options.pictures, std::as_bytes(std::span(file)));

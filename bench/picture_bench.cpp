@@ -84,7 +84,7 @@ ImageRules rules_of(const Dataset& dataset, const Options& options) {
   if (manifest.store == SampleStore::images) {
     return {{manifest.shape.height, manifest.shape.width}, Augmentation::crop_and_flip};
   }
-  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
+  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, {}, options.decoding};
   if (options.jitter > 0) rules.transforms.jitter = {options.jitter, options.jitter, options.jitter};
   return rules;
 }

@@ -78,10 +78,11 @@ std::vector<Field> augmentation_fields() {
                      "Training augmentation; auto: crop-flip for pixels, resized-crop-flip for JPEG files. Digits are "
                      "never flipped"},
                     of(&Recipe::images, &ImageOptions::augmentation), one_of(augmentations))),
-      read_by(one_value({"crop-area", group, "SHARE",
-                         "Smallest area of a resized crop, as a share of the image (default: 0.08)"},
-                        of(&Recipe::images, &ImageOptions::min_area), from_to(0.001F, 1.0F)),
-              "augment", {"auto", "resized-crop", "resized-crop-flip"}),
+      read_by(
+          one_value(
+              {"crop-area", group, "SHARE", "Smallest area of a resized crop, as a share of the image (default: 0.08)"},
+              of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::min_area), from_to(0.001F, 1.0F)),
+          "augment", {"auto", "resized-crop", "resized-crop-flip"}),
       common(one_value({"image-size", group, "PIXELS", "Side of the network's input (default: from the data set)"},
                        of(&Recipe::images, &ImageOptions::side), from_to<std::int64_t>(8, 4096))),
       one_value({"color-jitter", group, "STRENGTHS",

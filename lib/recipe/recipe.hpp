@@ -107,7 +107,6 @@ struct InitialWeights {
 struct ImageOptions {
   std::optional<std::int64_t> side;          // image size in pixels; unset: that of the data set
   std::optional<Augmentation> augmentation;  // unset: chosen by storage format and kind of samples
-  std::optional<float> min_area;             // smallest area fraction of a resized crop; unset: default of ImageRules
   std::optional<std::int64_t> shorter_side;  // shorter side of the resized picture in tests; unset: 8/7 of the image
                                              // side if pictures must be resized
   std::optional<Decoding> decoding;          // of JPEG files; unset: default of ImageRules

@@ -91,7 +91,7 @@ TEST(DrawAugmentation, moves_and_mirrors_only_what_was_asked_for) {
 }
 
 TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
-  const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, 0.25F};
+  const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, {}, Decoding::scaled, {0.25F}};
   double least = 1;
   double most = 0;
   double narrowest = 2;
@@ -123,12 +123,11 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
 
 // torchvision: a picture that no drawn aspect fits gives its middle, no wider than 4 : 3.
 TEST(ResizedCrop, of_a_panorama_is_its_middle) {
-  const AugmentationParams augmentation =
-      draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
+  const ImageRules rules{{224, 224}, Augmentation::resized_crop, {}, Decoding::scaled, {1.0F}};
+  const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, 3, {30, 900});
   EXPECT_EQ(augmentation.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
   EXPECT_FALSE(augmentation.mirrored);
-  EXPECT_EQ(draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {900, 30}).resampling,
-            (Resampling{{430, 0, {40, 30}}, {224, 224}}));
+  EXPECT_EQ(draw_augmentation(rules, 5, 1, 3, {900, 30}).resampling, (Resampling{{430, 0, {40, 30}}, {224, 224}}));
 }
 
 // Resuming is_paused on it: of these draws none may ever come out otherwise.
@@ -244,10 +243,10 @@ TEST(Mixup, neighbors_are_partners) {
   EXPECT_EQ(mixup_partner(4, 6), 5);
 }
 
-TEST(EvaluationRules, draw_nothing) {
-  ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, 0.25F, 256, Decoding::exact};
-  rules.transforms = {ColorJitter{0.4F, 0.4F, 0.4F}, 9, 0.2F};
-  const ImageRules shown = evaluation_rules(rules);
+TEST(WithoutAugmentation, nothing_is_drawn) {
+  ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, 256, Decoding::exact};
+  rules.transforms = {0.25F, ColorJitter{0.4F, 0.4F, 0.4F}, 9, 0.2F};
+  const ImageRules shown = without_augmentation(rules);
   EXPECT_EQ(shown.decoding, Decoding::exact);
   EXPECT_EQ(draw_augmentation(shown, 5, 1, 7, {300, 400}), center_crop(rules, {300, 400}));
 }

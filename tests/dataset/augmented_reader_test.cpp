@@ -61,7 +61,7 @@ TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) 
     for (const std::optional<std::int64_t>& shorter : {std::optional<std::int64_t>(), std::optional(side * 8 / 7)}) {
       using enum Augmentation;
       for (const Augmentation kind : {none, crop_and_flip, resized_crop_and_flip}) {
-        const ImageRules rules{{side, side}, kind, 0.08F, shorter, Decoding::exact};
+        const ImageRules rules{{side, side}, kind, shorter, Decoding::exact};
         AugmentedReader reader(dataset, rules);
         for (std::int64_t sample = 0; sample < samples; ++sample) {
           const OwnedPicture picture = whole(dataset, sample);
@@ -77,7 +77,7 @@ TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) 
 // Of the image, not of the picture: contrast is about the mean of what is shown.
 TEST_P(AugmentedReaderTest, colours_are_changed_in_the_window) {
   const Dataset dataset(folder_.path());
-  ImageRules rules{{48, 40}, Augmentation::crop_and_flip, 0.08F, {}, Decoding::exact};
+  ImageRules rules{{48, 40}, Augmentation::crop_and_flip, {}, Decoding::exact};
   rules.transforms.jitter = {0.4F, 0.4F, 0.4F};
   AugmentedReader reader(dataset, rules);
   for (std::int64_t sample = 0; sample < samples; ++sample) {

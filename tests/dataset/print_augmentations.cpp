@@ -49,8 +49,8 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[4];
   for (const auto& [name, decoding] : {std::pair("scaled", Decoding::scaled), std::pair("exact", Decoding::exact)}) {
     Shown shown;
-    show(dataset, {{side, side}, Augmentation::resized_crop, 0.08F, {}, decoding}, count, shown);
-    show(dataset, {{side, side}, Augmentation::none, 0.08F, side * 8 / 7, decoding}, count, shown);
+    show(dataset, {{side, side}, Augmentation::resized_crop, {}, decoding}, count, shown);
+    show(dataset, {{side, side}, Augmentation::none, side * 8 / 7, decoding}, count, shown);
     write_file_atomically(folder / fmt::format("{}.bin", name), std::as_bytes(std::span(shown.images)));
     write_file_atomically(folder / "views.txt", shown.views);
   }

@@ -138,6 +138,20 @@ TEST_P(RawMicroBatchTest, evaluation_batches_are_the_hosts_the_last_one_not_full
   expect_the_hosts_batches(evaluation_source(dataset_, {{8, 6}}, 16, 1, 2, 1), GetParam(), 8);
 }
 
+TEST_F(RawMicroBatchFixture, a_split_stays_on_the_gpu_if_its_pixels_are_neither_resampled_nor_recolored) {
+  const auto trained = [&](const ImageRules& rules) {
+    return training_source(dataset_, {24, 2, 1, 1}, rules, 1, 0, 0, 1);
+  };
+  ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
+  rules.transforms = {.cutout = 3, .mixup = 1.0F};
+  EXPECT_TRUE(can_be_resident(trained(rules)));
+  rules.transforms.jitter = {0.4F, 0.4F, 0.4F};
+  EXPECT_FALSE(can_be_resident(trained(rules)));
+  EXPECT_TRUE(can_be_resident(evaluation_source(dataset_, rules, 16, 0, 1, 1)));
+  EXPECT_FALSE(can_be_resident(trained({{8, 6}, Augmentation::resized_crop})));
+  EXPECT_FALSE(can_be_resident(evaluation_source(dataset_, {{8, 6}, Augmentation::none, 7}, 16, 0, 1, 1)));
+}
+
 // Windows are cut before they travel.
 TEST_F(RawMicroBatchFixture, batches_of_pictures_of_their_own_sizes_are_the_hosts) {
   const TemporaryFolder folder;

@@ -252,13 +252,13 @@ TEST(ImageRulesTest, what_is_stated_counts_and_else_colours_stay_and_no_square_i
   const Manifest data = data_of(SampleStore::jpeg);
   ImageOptions options;
   options.augmentation = Augmentation::none;
-  options.min_area = 0.25F;
+  options.transforms.min_area = 0.25F;
   options.decoding = Decoding::exact;
   options.transforms.jitter = {0.1F, 0.2F, 0.3F};
   options.transforms.cutout = 8;
   for (const ImageRules& rules : {training_rules(options, data, 0), test_rules(options, data)}) {
     EXPECT_EQ(rules.augmentation, Augmentation::none);
-    EXPECT_EQ(rules.min_area, 0.25F);
+    EXPECT_EQ(rules.transforms.min_area, 0.25F);
     EXPECT_EQ(rules.decoding, Decoding::exact);
     EXPECT_EQ(rules.transforms.jitter, (ColorJitter{0.1F, 0.2F, 0.3F}));
     EXPECT_EQ(rules.transforms.cutout, 8);

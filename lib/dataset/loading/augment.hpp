@@ -32,8 +32,9 @@ struct ColorJitter {
   bool operator==(const ColorJitter&) const = default;
 };
 
-// Random changes of training images besides crop and flip, as the recipe states them. Evaluation makes none.
+// Random changes of training images, as the recipe states them. Evaluation makes none.
 struct RandomTransforms {
+  std::optional<float> min_area = {};       // smallest area fraction of a resized crop; unset: 0.08, as in torchvision
   std::optional<ColorJitter> jitter = {};   // unset: no color jitter
   std::optional<std::int64_t> cutout = {};  // side of the erased square in pixels (DeVries and Taylor 2017)
   std::optional<float> mixup = {};          // alpha of mixup (Zhang et al. 2018)
@@ -43,7 +44,6 @@ struct RandomTransforms {
 struct ImageRules {
   PictureSize size;  // size of an image
   Augmentation augmentation = Augmentation::none;
-  float min_area = 0.08F;  // smallest area fraction of a resized crop; the largest is 1, as in torchvision
   // Shorter side that pictures are resized to before the crop, which is random or central. Unset: no resizing.
   std::optional<std::int64_t> shorter_side = {};
   Decoding decoding = Decoding::scaled;
@@ -55,8 +55,8 @@ struct ImageRules {
   }
 };
 
-// The rules without anything random: a center crop.
-ImageRules evaluation_rules(ImageRules rules);
+// The same rules for evaluation: nothing is random, and the crop is central.
+ImageRules without_augmentation(ImageRules rules);
 
 // All augmentation parameters of one sample. They apply in this order:
 //

@@ -212,7 +212,7 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads) {
   require_can_show(dataset, rules);
-  return {&dataset, evaluation_rules(rules),
+  return {&dataset, without_augmentation(rules),
           0,        make_evaluation_sampler(dataset.samples(), batch, rank, ranks, threads),
           batch,    threads};
 }
