@@ -51,8 +51,7 @@ std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, c
 }
 
 std::unique_ptr<Loader> CudaBackend::load_onto(const LoaderSource& source, DataPlace place) {
-  const bool can_stay =
-      source.dataset->manifest().store == SampleStore::images && !source.rules.resamples() && !source.rules.jitter;
+  const bool can_stay = can_be_resident(source);
   require(can_stay || place != DataPlace::device, Failure::usage,
           "--data-on device does not support images of various sizes, resizing, or color augmentation. Use --data-on "
           "host.");
