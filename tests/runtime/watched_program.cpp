@@ -18,6 +18,7 @@
 #include "base/log.hpp"
 #include "comm/all_reducer.hpp"
 #include "comm/mpi_session.hpp"
+#include "comm/point_to_point.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/watcher.hpp"
 
@@ -90,6 +91,14 @@ void gather_weights(const Communicator& world, int rank) {
   reducer->wait();
 }
 
+// `rank` ends or stops before it sends, while the others wait for its messages.
+void gather_results(const Communicator& world, int rank, const std::function<void()>& end) {
+  rank_status::enter(Phase::gathering);
+  if (world.rank() == rank) end();
+  float value = 0;
+  receive<float>(world, {&value, 1}, rank, 0);
+}
+
 void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
   std::optional<rank_status::PublishedMarks> marks;
   if (how == "stick_gpu") marks.emplace(&gpu);
@@ -100,6 +109,8 @@ void play(const Communicator& world, int ranks_per_node, int rank, const std::st
   world.barrier();
   if (how == "stop_before_all_gather") {
     gather_weights(world, rank);
+  } else if (how == "stop_before_message" || how == "kill_before_message") {
+    gather_results(world, rank, ways.at(how.substr(0, 4)));
   } else if (world.rank() == rank || rank == every_rank) {
     ways.at(how)();
   }
