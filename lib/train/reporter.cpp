@@ -1,7 +1,6 @@
 #include "train/reporter.hpp"
 
 #include <filesystem>
-#include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
@@ -10,60 +9,51 @@
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
 #include "files/model_file.hpp"
+#include "run/metrics.hpp"
+#include "run/run_file.hpp"
 #include "train/step_line.hpp"
 
 namespace lockstep {
 
 namespace {
 
-constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 32;
+using Kind = MetricsLine::Kind;
 
-// Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again. A line that a
-// kill has truncated does not count.
-bool came_before(const std::string& line, const TrainingProgress& progress) {
-  const nlohmann::json object = try_parse_json(line);
-  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
-  const auto step = object["step"].get<std::int64_t>();
-  const nlohmann::json kind = object.value("kind", nlohmann::json());
-  const bool is_untested = progress.tested_step < progress.step &&
-                           (kind == split_name(Split::test) || kind == split_name(Split::validation));
-  return step < progress.step || (step == progress.step && !is_untested);
-}
-
-void cut_back(const std::filesystem::path& metrics, const TrainingProgress& progress) {
-  if (is_absent(metrics)) return;
-  std::istringstream text(read_file(metrics, metrics_limit_bytes));
-  std::string kept;
-  for (std::string line; std::getline(text, line);) {
-    if (came_before(line, progress)) kept += line + '\n';
-  }
-  write_file_atomically(metrics, kept);
+// Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again.
+bool came_before(const MetricsLine& line, const TrainingProgress& progress) {
+  const bool is_untested =
+      progress.tested_step < progress.step && (line.kind == Kind::test || line.kind == Kind::validation);
+  return line.step < progress.step || (line.step == progress.step && !is_untested);
 }
 
 // The best test so far, of the split by which the training is judged. Of equal tests the last one is the best, because
 // its checkpoint is kept.
 struct BestTest {
+  Kind kind = Kind::test;
   double accuracy = 0;
   std::int64_t step = 0;
-};
-BestTest best_test_in(const std::filesystem::path& metrics) {
-  BestTest best;
-  Split split = Split::test;
-  if (is_absent(metrics)) return best;
-  std::istringstream text(read_file(metrics, metrics_limit_bytes));
-  for (std::string line; std::getline(text, line);) {
-    const nlohmann::json object = try_parse_json(line);
-    if (!object.is_object()) continue;
-    const nlohmann::json kind = object.value("kind", nlohmann::json());
-    if (kind == split_name(Split::validation) && split == Split::test) {
-      split = Split::validation;
-      best = {};
-    }
-    const nlohmann::json accuracy = object.value("ema_accuracy", object.value("accuracy", nlohmann::json()));
-    const nlohmann::json step = object.value("step", nlohmann::json());
-    if (kind != split_name(split) || !accuracy.is_number() || !step.is_number_integer()) continue;
-    if (accuracy.get<double>() >= best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
+
+  void consider(const MetricsLine& line) {
+    if (line.kind == Kind::validation && kind == Kind::test) *this = {Kind::validation};
+    const std::optional<double> score = line.ema_accuracy ? line.ema_accuracy : line.accuracy;
+    if (line.kind == kind && score.value_or(-1) >= accuracy) *this = {kind, *score, line.step};
   }
+};
+
+// Removes lines of metrics.jsonl after the checkpoint, and damaged ones. Returns the best test in the others.
+BestTest cut_back(const std::filesystem::path& folder, const TrainingProgress& progress) {
+  BestTest best;
+  std::string kept;
+  const std::filesystem::path file = folder / run_files::metrics;
+  if (is_absent(file)) return best;
+  const bool is_read = read_metrics(folder, [&](const NumberedLine& line) {
+    if (!line.content || !came_before(*line.content, progress)) return;
+    kept.append(line.text).push_back('\n');
+    best.consider(*line.content);
+  });
+  require(is_read, Failure::usage,
+          "'{}' is not a regular file, cannot be read, or has more than 4 GiB. Move it elsewhere.", file.string());
+  write_file_atomically(file, kept);
   return best;
 }
 
@@ -110,8 +100,7 @@ void Reporter::begin_files(LaterOutput past) {
       aside.copy("metrics.jsonl");
       aside.copy(best_model_file);
     }
-    cut_back(output_->folder() / "metrics.jsonl", *earlier_progress_);
-    const BestTest best = best_test_in(output_->folder() / "metrics.jsonl");
+    const BestTest best = cut_back(output_->folder(), *earlier_progress_);
     best_accuracy_ = best.accuracy;
     best_step_ = best.step;
   }

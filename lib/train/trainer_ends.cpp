@@ -147,9 +147,8 @@ bool Trainer::is_left_whole() const {
   const bool is_tested = progress_.step == length_.steps() && progress_.tested_step == progress_.step;
   bool is_whole = is_tested;
   if (is_tested && output_ != nullptr) {
-    const nlohmann::json summary = read_summary(run_.output / "summary.json");
-    is_whole = summary.is_object() && summary.value("state", nlohmann::json()) == name_of(RunState::done) &&
-               summary.value("weights_hash", nlohmann::json()) == weights_hash(weights_to_use()) &&
+    const std::optional<Summary> summary = read_summary(run_.output);
+    is_whole = summary && summary->state == RunState::done && summary->weights_hash == weights_hash(weights_to_use()) &&
                !is_absent(run_.output / "model.h5");
   }
   return session_.world.sum(session_.world.rank() == 0 && is_whole ? 1 : 0) > 0;

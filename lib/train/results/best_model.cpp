@@ -1,6 +1,5 @@
 #include "train/results/best_model.hpp"
 
-#include <map>
 #include <system_error>
 #include <utility>
 
@@ -8,7 +7,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/checkpoint/checkpoint_folder.hpp"
+#include "run/checkpoint_files.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,7 +24,7 @@ std::optional<ModelFile> model_in(const std::filesystem::path& checkpoint, std::
   model.step = step;
   return model;
 } catch (const Error&) {
-  return std::nullopt;  // damaged: reported if the user resumes from it
+  return std::nullopt;  // absent, or damaged: reported if the user resumes from it
 }
 
 }  // namespace
@@ -37,10 +36,8 @@ void BestModel::begin(std::int64_t best_step, const std::filesystem::path& check
   output_.require_held();
   std::error_code error;
   std::filesystem::remove(file(), error);
-  const std::map<std::int64_t, std::filesystem::path> kept = checkpoints_in(checkpoints);
-  if (const auto found = kept.find(best_step); best_step > 0 && found != kept.end()) {
-    if (std::optional<ModelFile> model = model_in(found->second, best_step)) keep(std::move(*model));
-  }
+  if (best_step == 0) return;
+  if (auto model = model_in(checkpoints / checkpoint_name(best_step), best_step)) keep(std::move(*model));
 }
 
 void BestModel::keep(ModelFile model) {
