@@ -1,6 +1,7 @@
 // summary.json: description and status of a training, from its first step on. apps/files.md documents each field.
 //
-// The state is `running` also after a kill, and numbers are those of the last test: see training_status.hpp.
+// The state is `running` also after a kill, and numbers may be older than those in metrics.jsonl: training_status.hpp
+// has both corrected.
 #pragma once
 
 #include <cstdint>
@@ -27,25 +28,24 @@ struct Interruption {
 // A value is unset, or empty, if it is null or absent, as in files of other versions, or is damaged (run_file.hpp).
 // Texts may be unprintable.
 struct Summary {
-  std::optional<RunState> state;               // unset: damaged, or written by an early version
-  std::optional<std::int64_t> started, ended;  // of the first and of the last attempt, in seconds since 1970
-  std::vector<Interruption> interruptions;     // oldest first, without those that lack state, step or time
-  std::vector<std::string> command_line;       // without the launcher
-  std::string model, data;                     // the network's name; the data set's name
-  std::string device, precision, weights_hash;
-  std::optional<std::int64_t> step, steps;  // done; in the whole training
-  std::optional<std::int64_t> epochs;       // in the whole training
-  std::optional<std::int64_t> steps_per_epoch;
-  std::optional<std::int64_t> ranks, global_batch;
-  std::optional<std::int64_t> nodes;          // on which the ranks run
-  std::optional<double> samples_per_second;   // all ranks and attempts, without tests
-  std::optional<double> test_accuracy;        // of the last test, top-1, 0 to 1
-  std::optional<double> validation_accuracy;  // likewise
-  std::optional<double> best_accuracy;        // with the two that follow
-  std::optional<std::int64_t> best_step;      // 1 or later
-  std::string best_split;                     // "test" or "validation"
-  std::string note;                           // --note, --tag
-  std::vector<std::string> tags;
+  std::optional<RunState> state;                        // unset: damaged, or written by an early version
+  std::optional<std::int64_t> started, ended;           // of the first and of the last attempt, in seconds since 1970
+  std::vector<Interruption> interruptions;              // oldest first, without those that lack state, step or time
+  std::vector<std::string> command_line;                // without the launcher
+  std::string model, data;                              // the network's name; the data set's name
+  std::string device, precision;                        // descriptions
+  std::string weights_hash;                             // of model.h5; empty while running
+  std::optional<std::int64_t> step, steps;              // done; in the whole training
+  std::optional<std::int64_t> epochs, steps_per_epoch;  // of the whole training; of a full epoch
+  std::optional<std::int64_t> ranks, nodes;             // that the last attempt used
+  std::optional<std::int64_t> global_batch;             // samples per step, over all ranks
+  std::optional<double> samples_per_second;             // all ranks and attempts, without tests
+  std::optional<double> test_accuracy, validation_accuracy;  // last ones, top-1, 0 to 1
+  std::optional<double> best_accuracy;                       // best so far, of the EMA with --ema
+  std::optional<std::int64_t> best_step;                     // its step
+  std::string best_split;                                    // its split: "test" or "validation"
+  std::string note;                                          // --note
+  std::vector<std::string> tags;                             // --tag
   std::filesystem::path output, checkpoints;  // --output, --checkpoints: relative to the training's working directory
   nlohmann::json fields = nlohmann::json::object();  // all of them, as they are in the file
 };

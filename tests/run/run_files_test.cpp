@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <tuple>
 
 #include "run/checkpoint_files.hpp"
 #include "run/exit_report.hpp"
@@ -73,31 +74,22 @@ TEST_F(RunFilesTest, a_summary_is_read_as_values) {
   EXPECT_EQ(summary.started, 1795332000);
   EXPECT_EQ(summary.ended, std::nullopt);
   ASSERT_EQ(summary.interruptions.size(), 2U);
-  EXPECT_EQ(summary.interruptions[0].end, RunState::running);
-  EXPECT_EQ(name_of_end(summary.interruptions[0].end), "killed");
-  EXPECT_EQ(summary.interruptions[0].step, 75);
-  EXPECT_EQ(summary.interruptions[0].resumed, 1795335601);
-  EXPECT_EQ(summary.interruptions[0].ranks, 2);
-  EXPECT_EQ(summary.interruptions[0].device, "cpu: one");
+  const Interruption& first = summary.interruptions[0];
+  EXPECT_EQ(std::tuple(name_of_end(first.end), first.step, first.resumed, first.ranks.value(), first.device),
+            std::tuple("killed", 75, 1795335601, 2, "cpu: one"));
   EXPECT_EQ(summary.interruptions[1].end, RunState::failed);
   EXPECT_EQ(summary.interruptions[1].ranks, std::nullopt);
   EXPECT_EQ(summary.command_line, (std::vector<std::string>{"train_cifar", "--lr", "0.1"}));
-  EXPECT_EQ(summary.model + summary.data + summary.device + summary.precision + summary.weights_hash,
-            "lenetdigitscpu: onefp320123");
-  EXPECT_EQ(summary.step, 100);
-  EXPECT_EQ(summary.steps, 400);
-  EXPECT_EQ(summary.epochs, 4);
-  EXPECT_EQ(summary.steps_per_epoch, 100);
-  EXPECT_EQ(summary.ranks, 4);
-  EXPECT_EQ(summary.global_batch, 128);
-  EXPECT_EQ(summary.nodes, 2);
-  EXPECT_EQ(summary.samples_per_second, 50.5);
-  EXPECT_EQ(summary.test_accuracy, 0.5);
-  EXPECT_EQ(summary.validation_accuracy, 0.25);
-  EXPECT_EQ(summary.best_accuracy, 0.625);
-  EXPECT_EQ(summary.best_step, 80);
-  EXPECT_EQ(summary.best_split, "validation");
-  EXPECT_EQ(summary.note, "mine");
+  EXPECT_EQ(std::tuple(summary.model, summary.data, summary.device, summary.precision, summary.weights_hash,
+                       summary.best_split, summary.note),
+            std::tuple("lenet", "digits", "cpu: one", "fp32", "0123", "validation", "mine"));
+  EXPECT_EQ(
+      std::tuple(summary.step.value(), summary.steps.value(), summary.epochs.value(), summary.steps_per_epoch.value(),
+                 summary.ranks.value(), summary.nodes.value(), summary.global_batch.value(), summary.best_step.value()),
+      std::tuple(100, 400, 4, 100, 4, 2, 128, 80));
+  EXPECT_EQ(std::tuple(summary.samples_per_second.value(), summary.test_accuracy.value(),
+                       summary.validation_accuracy.value(), summary.best_accuracy.value()),
+            std::tuple(50.5, 0.5, 0.25, 0.625));
   EXPECT_EQ(summary.tags, (std::vector<std::string>{"a=1", "b"}));
   EXPECT_EQ(summary.output, "runs/a");
   EXPECT_EQ(summary.checkpoints, "elsewhere");
@@ -150,21 +142,15 @@ TEST_F(RunFilesTest, of_a_repeated_name_the_last_value_counts) {
 
 TEST_F(RunFilesTest, a_line_of_metrics_is_read_as_values) {
   const MetricsLine line = parse_metrics_line(training_line).value();
-  EXPECT_EQ(line.kind, Kind::training);
-  EXPECT_EQ(line.epoch, 2);
-  EXPECT_EQ(line.step, 200);
-  EXPECT_EQ(line.steps, 400);
-  EXPECT_EQ(line.samples, 6400);
-  EXPECT_EQ(line.loss, 2.5);
-  EXPECT_EQ(line.accuracy, 0.75);
-  EXPECT_EQ(line.learning_rate, 0.1);
-  EXPECT_EQ(line.samples_per_second, 64);
+  EXPECT_EQ(std::tuple(line.kind, line.epoch, line.step, line.steps.value(), line.samples.value()),
+            std::tuple(Kind::training, 2, 200, 400, 6400));
+  EXPECT_EQ(
+      std::tuple(line.loss.value(), line.accuracy.value(), line.learning_rate.value(), line.samples_per_second.value()),
+      std::tuple(2.5, 0.75, 0.1, 64));
   EXPECT_EQ(line.top5, std::nullopt);
   const MetricsLine test = parse_metrics_line(test_line).value();
-  EXPECT_EQ(test.kind, Kind::test);
-  EXPECT_EQ(test.top5, 0.9);
-  EXPECT_EQ(test.ema_loss, 1);
-  EXPECT_EQ(test.ema_accuracy, 0.6);
+  EXPECT_EQ(std::tuple(test.kind, test.top5.value(), test.ema_loss.value(), test.ema_accuracy.value()),
+            std::tuple(Kind::test, 0.9, 1, 0.6));
   EXPECT_EQ(parse_metrics_line(R"({"kind":"validation","epoch":1,"step":1})")->kind, Kind::validation);
   EXPECT_EQ(parse_metrics_line(R"({"kind":"of a later version","epoch":1,"step":1})")->kind, Kind::other);
   for (const std::string& damaged :
@@ -221,11 +207,8 @@ TEST_F(RunFilesTest, the_newest_line_of_each_kind_is_found_at_the_end) {
 
 TEST_F(RunFilesTest, exit_reports_are_read_with_care) {
   const ExitReport report = parse_exit_report(exit_report).value();
-  EXPECT_EQ(report.code, 71);
-  EXPECT_EQ(report.signal, 9);
-  EXPECT_EQ(report.rank, 3);
-  EXPECT_EQ(report.host, "n1");
-  EXPECT_EQ(report.sentence, "bad");
+  EXPECT_EQ(std::tuple(report.code, report.signal, report.rank, report.host, report.sentence),
+            std::tuple(71, 9, 3, "n1", "bad"));
   EXPECT_EQ(report.bad_hosts, (std::vector<std::string>{"n2"}));
   const ExitReport little = parse_exit_report(R"({"code": 1, "signal": null, "rank": -1, "sentence": ""})").value();
   EXPECT_EQ(little.signal, 0);
