@@ -5,6 +5,7 @@
 //   inspect data/mine --pictures batch.png --image-size 128
 #include <fmt/ranges.h>
 
+#include <array>
 #include <limits>
 
 #include "base/io/file.hpp"
@@ -32,7 +33,8 @@ bool begins_as_png(std::string_view start) {
 }
 
 void require_place_for_pictures(const std::filesystem::path& file) {
-  require_place_for_result(file, {"PNG picture", begins_as_png}, "--pictures");
+  static constexpr std::array<std::string_view, 1> endings = {".png"};
+  require_place_for_result(file, {"PNG picture", begins_as_png}, "--pictures", endings);
 }
 
 struct InspectOptions {
@@ -57,6 +59,9 @@ struct InspectOptions {
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Seed of sample order and augmentation");
     declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
+    app.footer(
+        "Examples:\n  inspect runs/r20\n  inspect runs/r20/model.h5\n"
+        "  inspect data/mine --pictures batch.png --image-size 128");
   }
 };
 
@@ -65,22 +70,13 @@ bool is_for_tests(const std::filesystem::path& split) {
   return name == split_name(Split::test) || name == split_name(Split::validation);
 }
 
-// The rules of evaluation, which do not augment.
-ImageRules middles(const ImageRules& rules) {
-  ImageRules shown;
-  shown.size = rules.size;
-  shown.shorter_side = rules.shorter_side;
-  shown.decoding = rules.decoding;
-  return shown;
-}
-
 void draw(const InspectOptions& options) {
   const std::filesystem::path split = drawn_split(options.file);
   const Dataset dataset(split);
   const Manifest& data = dataset.manifest();
   const Recipe& recipe = options.settings.recipe;
-  const ImageRules rules =
-      is_for_tests(split) ? middles(test_rules(recipe.images, data)) : training_rules(recipe.images, data, 0);
+  const ImageRules rules = is_for_tests(split) ? without_augmentation(test_rules(recipe.images, data))
+                                               : training_rules(recipe.images, data, 0);
   const PictureGrid grid = picture_grid(dataset, rules, recipe.seed, drawn_images);
   const std::vector<std::uint8_t> file = encode_png(grid.picture);
   write_file_atomically(options.pictures, std::as_bytes(std::span(file)));

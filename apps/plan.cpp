@@ -40,11 +40,11 @@ struct PlanOptions {
         "Predicts time, memory and node-hours of a training on more ranks than a scaling study measured, and the Slurm "
         "options to request. Predictions for several nodes need a study of several nodes.");
     app.footer(
-        "Examples:\n  plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90\n"
+        "Examples:\n  plan study --ranks 64,1024 --samples 1281167 --epochs 90\n"
         "  plan study --run runs/r20");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
     constexpr int most = max_study_ranks;
-    app.add_option("STUDY", study, "Output folder of scaling_study, or its study.json")->required();
+    app.add_option("STUDY", study, "Output folder of scaling_study, or its study.json")->required()->type_name("FILE");
     add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts to predict, such as 64,1024")
         ->type_name("COUNT")
         ->delimiter(',');
@@ -93,8 +93,8 @@ std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, c
   return plans;
 }
 
-void print_doubts(const std::vector<std::string>& doubts) {
-  for (const std::string& doubt : doubts) log::plain(printable("warning: " + doubt));
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) log::plain(printable("warning: " + warning));
 }
 
 void plan(const PlanOptions& options) {
@@ -113,10 +113,10 @@ void plan(const PlanOptions& options) {
   if (!plans.empty()) {
     log::plain(plans_table(plans));
     log::plain(fmt::format("\nfor {} ranks:", plans.back().request.grid.ranks));
-    print_doubts(doubts_of(study, plans.back()));
+    print_warnings(warnings_of(study, plans.back()));
     log::plain(plan_advice(plans.back()));
   }
-  if (plans.empty()) print_doubts(doubts_of(study));
+  if (plans.empty()) print_warnings(warnings_of(study));
   for (const std::string& message : compared) log::plain(printable(message));
 }
 

@@ -79,7 +79,9 @@ struct StudyOptions {
         ->type_name("FOLDER");
     app.option_defaults()->group("Workload");
     app.add_option("--data", data, "Folder made by make_shards (default: one batch of noise)")->type_name("FOLDER");
-    app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
+    app.add_option("--model", model, "Network: " + known_models())
+        ->type_name("NAME")
+        ->check(CLI::Validator(known_models()));
     add_number(app, "--image-size", image_size, count, "Height and width of the input (default: from --data, else 32)")
         ->type_name("PIXELS");
     add_number(app, "--channels", channels, {1, 16}, "Without --data: channels of the input")->type_name("COUNT");
@@ -122,6 +124,9 @@ struct StudyOptions {
         ->type_name("RATE");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
     hang_timeout.declare(app);
+    app.footer(
+        "Examples:\n  mpirun -n 4 scaling_study --output study\n"
+        "  mpirun -n 8 scaling_study --data data/cifar10 --model resnet18 --output study");
   }
 };
 
@@ -198,7 +203,7 @@ Study begin_study(const Session& session, const StudyOptions& options, const Poi
                  precision_name(options.settings.recipe.arithmetic.precision)};
   study.cores = cpu::observe_cores(session.world.local_size()).node_cores;
   study.weak_batch = options.batch_per_rank;
-  study.strong_batch = options.global_batch ? *options.global_batch : usual_strong_batch(study.weak_batch, counts);
+  study.strong_batch = options.global_batch ? *options.global_batch : default_strong_batch(study.weak_batch, counts);
   study.hosts = session.world.all_gather(log::host());
   for (const LibraryVersion& library : library_versions()) study.versions.emplace(library.name, library.version);
   for (const std::string& word : session.invocation.command_line) {
@@ -300,7 +305,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
 
   if (!options.accuracy_data.empty()) read_manifest(split_folder(options.accuracy_data, Split::train));
 
-  const std::vector<int> counts = options.ranks.empty() ? usual_rank_counts(world.size()) : options.ranks;
+  const std::vector<int> counts = options.ranks.empty() ? default_rank_counts(world.size()) : options.ranks;
   Study study = begin_study(session, options, settings, counts);
   std::vector<PlannedPoint> planned = plan_points(counts, world.size(), study.weak_batch, study.strong_batch);
   for (PlannedPoint& point : planned) point.setup = study.setup;

@@ -3,7 +3,7 @@
 #include "launch/field_options.hpp"
 #include "launch/gpu_ranks.hpp"
 #include "launch/run.hpp"
-#include "train/trainer.hpp"
+#include "train/train.hpp"
 
 namespace lockstep {
 

@@ -1,5 +1,5 @@
 // The table of all training options. The command line (launch/field_options.hpp), the recipe in checkpoints, the rules
-// for resuming (train/resume_rules.hpp) and summary.json are generated from it.
+// for resuming (train/opening/resume_rules.hpp) and summary.json are generated from it.
 //
 // A new option needs a member of Recipe or RunOptions and one entry in fields.cpp; tests/recipe/fields_test.cpp fails
 // if one of the two is missing.

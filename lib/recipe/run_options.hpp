@@ -1,5 +1,5 @@
 // How a training is run: folders of data and results, device, monitoring and checkpoints. These options do not change
-// what is learned, except for last-bit rounding (see train/resume_rules.hpp).
+// what is learned, except for last-bit rounding (see train/opening/resume_rules.hpp).
 //
 // One entry in recipe/fields.cpp makes each member an option and a field of summary.json.
 #pragma once
@@ -33,6 +33,7 @@ struct DeviceChoice {
 struct ReducerOptions {
   std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_mib = 4;   // 0: chosen from the latency and bandwidth measured at the start
+  bool shard_optimizer = false;  // each rank keeps only its part of the optimizer state and the EMA (ZeRO stage 1)
 };
 
 // Test-time augmentation. `flip`: predictions use the mean of the logits of the image and its mirror image.
@@ -55,7 +56,7 @@ struct RunOptions {
   std::int64_t audit_every = 500;     // steps between two audits of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: no limit
   CheckpointOptions checkpoints;
-  std::optional<double> time_limit_seconds;  // from the construction of the Trainer
+  std::optional<double> time_limit_seconds;  // from the start of train()
 };
 
 // All settings of a training.

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "run/checkpoint_files.hpp"
 #include "run/metrics.hpp"
@@ -58,6 +59,8 @@ TrainingStatus training_status(const fs::path& folder, const fs::path& base,
   status.holder = look(folder);
   status.summary = read_summary(folder).value_or(Summary());
   if (status.holder.kind == FolderHolder::Kind::nobody) status.holder = look(folder);
+  const bool is_known = status.summary.state || status.holder.kind != FolderHolder::Kind::nobody;
+  if (!is_known) status.failure = read_exit_report(folder / run_files::failure);
   status.written = written_at(folder / run_files::summary);
   status.step = status.summary.step;
   status.steps = status.summary.steps;
@@ -93,13 +96,19 @@ std::string describe_state(RunState state, const FolderHolder& holder) {
   return std::string(name_of(state));
 }
 
+std::string describe_state(const TrainingStatus& status) {
+  if (status.summary.state) return describe_state(*status.summary.state, status.holder);
+  if (status.holder.kind != FolderHolder::Kind::nobody) {
+    return fmt::format("starting: {}", describe_lock_holder(status.holder.process));
+  }
+  if (!status.failure || status.failure->sentence.empty()) return "not started";
+  const bool is_stop = status.failure->code == static_cast<int>(Failure::stopped_early);
+  return (is_stop ? "" : "failed: ") + printable(status.failure->sentence);
+}
+
 std::string status_text(const TrainingStatus& status) {
   const Summary& summary = status.summary;
-  const std::string state = summary.state ? describe_state(*summary.state, status.holder)
-                            : status.holder.kind == FolderHolder::Kind::nobody
-                                ? "not started"
-                                : fmt::format("starting: {}", describe_lock_holder(status.holder.process));
-  std::string text = fmt::format("state       {}", state);
+  std::string text = fmt::format("state       {}", describe_state(status));
   const auto add = [&](std::string_view name, const std::string& message) {
     text += fmt::format("\n{:<11} {}", name, message);
   };

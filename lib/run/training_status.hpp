@@ -7,14 +7,16 @@
 #include <optional>
 #include <string>
 
+#include "run/exit_report.hpp"
 #include "run/lock_holder.hpp"
 #include "run/summary.hpp"
 
 namespace lockstep {
 
 struct TrainingStatus {
-  Summary summary;      // all unset if there is none
-  FolderHolder holder;  // if nobody holds the folder, a training in state `running` was killed
+  Summary summary;                    // all unset if there is none
+  std::optional<ExitReport> failure;  // failure.json, if there is neither a state nor a holder: why the start failed
+  FolderHolder holder;                // if nobody holds the folder, a training in state `running` was killed
   // As in the summary, unless metrics.jsonl has newer values.
   std::optional<std::int64_t> step, steps;  // done; in the whole training
   std::optional<double> samples_per_second;
@@ -39,6 +41,8 @@ std::filesystem::path checkpoint_folder_of(const Summary& summary, const std::fi
 
 // "running: job 17 on n2 (process 4711)", "stopped; the same command resumes it", ...
 std::string describe_state(RunState state, const FolderHolder& holder);
+// The same of a training that may have no state: "not started", or "failed: " and the sentence of failure.json.
+std::string describe_state(const TrainingStatus& status);
 // Lines for people: state, step, speed, time left, last checkpoint, last test.
 std::string status_text(const TrainingStatus& status);
 

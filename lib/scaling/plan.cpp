@@ -121,16 +121,17 @@ std::string plans_table(std::span<const TrainingPlan> plans) {
   return text;
 }
 
-std::vector<std::string> doubts_of(const Study& study) {
-  std::vector<std::string> doubts;
+std::vector<std::string> warnings_of(const Study& study) {
+  std::vector<std::string> warnings;
   for (const ScalingFinding& finding : judge(study)) {
-    if (finding.cause == LossCause::too_noisy) doubts.push_back(fmt::format("the study reports: {}", finding.sentence));
+    if (finding.cause == LossCause::too_noisy)
+      warnings.push_back(fmt::format("the study reports: {}", finding.sentence));
   }
-  return doubts;
+  return warnings;
 }
 
-std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan) {
-  std::vector<std::string> doubts = doubts_of(study);
+std::vector<std::string> warnings_of(const Study& study, const TrainingPlan& plan) {
+  std::vector<std::string> warnings = warnings_of(study);
   RankGrid most{1, 1};
   std::int64_t largest_batch = 1;
   for (const StudyPoint& point : study.points) {
@@ -140,17 +141,17 @@ std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan)
   const RankGrid& grid = plan.request.grid;
   const auto add_beyond = [&](std::int64_t planned, std::int64_t measured, std::string_view of) {
     if (planned <= measured) return;
-    doubts.push_back(fmt::format("the study measured up to {} {}. {} are extrapolated.", measured, of, planned));
+    warnings.push_back(fmt::format("the study measured up to {} {}. {} are extrapolated.", measured, of, planned));
   };
   add_beyond(grid.ranks, most.ranks, "ranks");
   add_beyond(grid.nodes, most.nodes, "nodes");
   add_beyond(plan.request.batch_per_rank, largest_batch, "samples per rank");
   if (study.device.starts_with("cpu") && grid.ranks_per_node() * study.setup.threads > study.cores) {
-    doubts.push_back(fmt::format(
+    warnings.push_back(fmt::format(
         "a node has {} with {} each, but the nodes of the study had {}. The prediction ignores that ranks share cores.",
         counted(grid.ranks_per_node(), "rank"), counted(study.setup.threads, "thread"), counted(study.cores, "core")));
   }
-  return doubts;
+  return warnings;
 }
 
 std::string plan_advice(const TrainingPlan& plan) {
@@ -208,9 +209,9 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const std::int64_t batch = summary.global_batch.value_or(0);
   const double rate = summary.samples_per_second.value_or(0);
   const std::int64_t nodes = summary.nodes.value_or(0);
-  const bool tells =
+  const bool has_speed =
       ranks >= 1 && ranks <= max_study_ranks && batch >= ranks && rate > 0 && nodes >= 1 && nodes <= ranks;
-  require(tells, Failure::usage,
+  require(has_speed, Failure::usage,
           "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
   return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch / ranks}, rate};
 }

@@ -73,6 +73,19 @@ TEST_F(TrainingStatusTest, a_folder_without_a_training_is_not_begun) {
   EXPECT_THAT(text(), StartsWith("state       starting: process "));
 }
 
+// "not started", although its start had failed.
+TEST_F(TrainingStatusTest, a_start_that_failed_is_told) {
+  write("failure.json", R"({"code": 2, "sentence": "'d' does not exist."})");
+  EXPECT_EQ(text(), "state       failed: 'd' does not exist.\ncheckpoint  none");
+  write("failure.json", R"({"code": 75, "sentence": "stopped before the first step (SIGTERM): nothing was changed."})");
+  EXPECT_THAT(text(), StartsWith("state       stopped before the first step (SIGTERM)"));
+  write("failure.json", "nonsense");
+  EXPECT_THAT(text(), StartsWith("state       not started\n"));
+  write("failure.json", R"({"code": 2, "sentence": "'d' does not exist."})");
+  write("summary.json", R"({"state": "done"})");
+  EXPECT_THAT(text(), StartsWith("state       done\n"));
+}
+
 TEST_F(TrainingStatusTest, a_training_that_has_ended_has_no_time_left) {
   write("summary.json", R"({"state": "done", "step": 400, "steps": 400})");
   write("metrics.jsonl", report);

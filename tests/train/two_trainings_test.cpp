@@ -12,7 +12,7 @@
 #include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/trainer.hpp"
+#include "train/train.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "dataset/split.hpp"
-#include "train/trainer.hpp"
+#include "train/train.hpp"
 
 namespace lockstep {
 namespace {

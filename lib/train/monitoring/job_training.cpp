@@ -149,7 +149,7 @@ std::string job_line(const JobRecord& record, const TrainingStatus& status) {
 }
 
 std::string training_line(const TrainingStatus& status) {
-  const std::string state = status.summary.state ? describe_state(*status.summary.state, status.holder) : "not started";
+  const std::string state = describe_state(status);
   return line_of(state.substr(0, state.find(':')), status);
 }
 

@@ -19,7 +19,7 @@
 #include "job/job_environment.hpp"
 #include "runtime/stop/process_signals.hpp"
 #include "step/state_lock.hpp"
-#include "train/checkpointing.hpp"
+#include "train/opening/checkpointing.hpp"
 
 namespace lockstep {
 

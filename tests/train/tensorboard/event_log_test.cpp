@@ -13,7 +13,7 @@
 #include "support/messages.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/reporter.hpp"
+#include "train/observers/reported_training.hpp"
 
 namespace lockstep {
 namespace {
@@ -158,20 +158,17 @@ TEST_F(EventLogTest, two_logs_in_one_second_have_files_of_their_own) {
   EXPECT_EQ(files().size(), 2U);
 }
 
-TEST_F(EventLogTest, a_reporter_tells_it_what_it_tells_metrics) {
-  Reporter reporter(0, nullptr, {2, 10}, 5);
-  reporter.add_event_log(std::make_unique<EventLog>(folder_.path() / "events", std::vector<EventText>{}));
+TEST_F(EventLogTest, it_shows_what_a_training_reports) {
+  auto log = std::make_unique<EventLog>(folder_.path() / "events", std::vector<EventText>{});
+  log->begin(0);
+  ReportedTraining training(nullptr, {2, 10}, 5, nullptr, LaterOutput::repeated, std::move(log));
   testing::internal::CaptureStdout();
-  reporter.start();
-  Metrics metrics;
-  metrics.samples = 4;
-  metrics.loss_sum = 6;
-  for (std::int64_t step = 0; step < 5; ++step) reporter.step({0, step}, metrics, 0.25, 0);
+  for (std::int64_t step = 0; step < 5; ++step) training.step(step, {6, 0, 4});
   testing::internal::GetCapturedStdout();
   const std::vector<std::string> events = events_in(files().at(0));
   ASSERT_EQ(events.size(), 3U);
-  EXPECT_THAT(events[2], HasSubstr("loss/training\x15" + std::string("\0\0\xc0\x3f", 4)));  // 1.5
-  EXPECT_THAT(events[2], HasSubstr("learning_rate\x15" + std::string("\0\0\x80\x3e", 4)));  // 0.25
+  EXPECT_THAT(events[2], HasSubstr("loss/training\x15" + std::string("\0\0\xc0\x3f", 4)));      // 1.5
+  EXPECT_THAT(events[2], HasSubstr("learning_rate\x15" + std::string("\xcd\xcc\xcc\x3d", 4)));  // 0.1
 }
 
 }  // namespace

@@ -1,0 +1,158 @@
+#include "train/loop/conclusion.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "run/run_state.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+
+namespace {
+
+// Collective. Fills in numbers only; `sentence` stays empty.
+TrainingOutcome outcome_of(const OpenedTraining& training, const TrainingCounters& counters, std::int64_t steps,
+                           End end) {
+  const Communicator& world = training.session.world;
+  TrainingOutcome outcome;
+  outcome.end = end;
+  outcome.steps = steps;
+  outcome.epochs = steps / training.data->length.steps_per_epoch;
+  outcome.test_loss = counters.state().test_loss;
+  outcome.test_accuracy = counters.state().test_accuracy;
+  std::string hash = world.rank() == 0 ? weights_hash(training.learner->weights_to_use()) : "";
+  outcome.weights_hash = world.broadcast(std::move(hash), 0);
+  return outcome;
+}
+
+// Collective. On failure `outcome.sentence` has the reason.
+void keep_last_checkpoint(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& outcome) {
+  const Communicator& world = training.session.world;
+  Checkpointing& checkpoints = *training.checkpoints;
+  const Checkpointing::Kept kept =
+      checkpoints.is_on() ? checkpoints.write_last(last.checkpoint()) : Checkpointing::Kept{};
+  outcome.sentence = world.broadcast(kept.failure, 0);
+  outcome.checkpoint = world.broadcast(kept.path.string(), 0);
+  outcome.is_safe = outcome.sentence.empty();
+}
+
+// "test accuracy 67.69 %, validation accuracy 67.10 %, best 67.32 % after step 1170"
+std::string describe_accuracy(const OpenedTraining& training, const TrainingCounters& counters, std::int64_t steps) {
+  const ReportState state = counters.state();
+  std::string text = fmt::format("test accuracy {:.2f} %", 100 * state.test_accuracy);
+  if (state.mean_test)
+    text += fmt::format(", {:.2f} % with the EMA weights in model.h5", 100 * state.mean_test->accuracy);
+  if (training.judging_split() == Split::validation) {
+    text += fmt::format(", validation accuracy {:.2f} %{}", 100 * state.score,
+                        state.mean_test ? " with the EMA weights" : "");
+  }
+  const BestTest& best = counters.best();
+  if (training.output != nullptr && best.step != 0 && best.step != steps) {
+    text += fmt::format(", best {:.2f} % after step {}", 100 * best.accuracy, best.step);
+  }
+  return text;
+}
+
+std::string stopped_at(const OpenedTraining& training, std::int64_t steps, const std::string& reason) {
+  return fmt::format("stopped after step {} of {} ({})", steps, training.data->length.steps(), reason);
+}
+
+// `failure`: why the checkpoint is not written; empty if it is written.
+std::string stop_message(const OpenedTraining& training, std::int64_t steps, const std::string& reason,
+                         const std::string& failure) {
+  const std::string stopped = stopped_at(training, steps, reason);
+  if (!failure.empty()) return fmt::format("{}, but its checkpoint could not be written: {}", stopped, failure);
+  return fmt::format("{}, with a checkpoint in '{}'. The same command resumes from it.", stopped,
+                     training.run.checkpoints.folder.string());
+}
+
+void stop(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& stopped) {
+  const std::string& reason = training.scope->stops.reason();
+  const std::int64_t steps = last.progress.step;
+  if (training.run.checkpoints.folder.empty()) {
+    stopped.is_safe = false;
+    stopped.sentence =
+        stopped_at(training, steps, reason) + " without a checkpoint (neither --checkpoints nor --output is set).";
+    return;
+  }
+  keep_last_checkpoint(training, last, stopped);
+  stopped.sentence = stop_message(training, steps, reason, stopped.sentence);
+  if (stopped.is_safe) log::info_to_terminal(stopped.sentence);
+}
+
+void diverge(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& diverged) {
+  diverged.sentence = last.divergence;
+  diverged.checkpoint = training.session.world.broadcast(training.checkpoints->newest_finite().string(), 0);
+  if (!diverged.checkpoint.empty()) {
+    diverged.sentence +=
+        fmt::format(" The last good checkpoint is '{}'. To start another training with its weights, use --init-from.",
+                    diverged.checkpoint.string());
+  }
+}
+
+void save(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& done) {
+  keep_last_checkpoint(training, last, done);
+  if (!done.is_safe) {
+    done.sentence =
+        fmt::format("the training is complete, but its last checkpoint could not be written: {}", done.sentence);
+  }
+  if (training.session.world.rank() != 0) return;
+  if (training.output != nullptr) {
+    training.output->require_held();
+    write_model_file(training.run.output / "model.h5", last.model_file());
+  }
+  const TrainingCounters& counters = last.counters;
+  log::info("{}  ({:.0f} samples/s, {} in total, weights {})",
+            describe_accuracy(training, counters, last.progress.step), counters.samples_per_second(),
+            format_duration(counters.seconds()), done.weights_hash);
+  const std::int64_t failures = training.checkpoints->failures();
+  if (failures > 0) log::warning("{} checkpoints were not written.", failures);
+}
+
+}  // namespace
+
+TrainingOutcome conclude(const OpenedTraining& training, const TrainingView& last, End end) {
+  rank_status::enter(Phase::saving);
+  TrainingOutcome outcome = outcome_of(training, last.counters, last.progress.step, end);
+  switch (end) {
+    case End::stopped:
+      stop(training, last, outcome);
+      break;
+    case End::diverged:
+      diverge(training, last, outcome);
+      break;
+    case End::done:
+      save(training, last, outcome);
+      break;
+  }
+  return outcome;
+}
+
+TrainingOutcome leave_as_it_is(const OpenedTraining& training) {
+  const TrainingCounters counters(training.earlier());
+  TrainingOutcome done = outcome_of(training, counters, counters.steps(), End::done);
+  done.checkpoint = training.checkpoints->found_in();
+  log::info("{}, weights {}. No file is changed", describe_accuracy(training, counters, counters.steps()),
+            done.weights_hash);
+  return done;
+}
+
+void end_before_kill(const OpenedTraining& training, std::int64_t steps, const Checkpointing::Kept& kept) {
+  const bool is_safe = kept.failure.empty();
+  const int code = static_cast<int>(is_safe ? Failure::stopped_early : Failure::other);
+  const int request = training.session.signals->request();
+  const std::string sentence =
+      stop_message(training, steps, request == 0 ? "mpirun has ended" : signal_name(request), kept.failure);
+  if (is_safe && training.output != nullptr) mark_stopped((training.run.output / "summary.json").c_str());
+  failure_report::write({code, 0, sentence});
+  training.checkpoints->release();
+  if (training.output != nullptr) training.output->release();
+  log::info_to_terminal(sentence);
+  log::flush();
+  std::_Exit(code);
+}
+
+}  // namespace lockstep

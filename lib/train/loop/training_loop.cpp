@@ -1,0 +1,197 @@
+#include "train/loop/training_loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/log.hpp"
+#include "step/metrics.hpp"
+#include "train/evaluation/live_evaluation.hpp"
+#include "train/loop/conclusion.hpp"
+#include "train/loop/snapshot.hpp"
+
+namespace lockstep {
+
+TrainingLoop::TrainingLoop(OpenedTraining& training)
+    : training_(training),
+      length_(training.data->length),
+      stops_(training.scope->stops),
+      step_(training.learner->step),
+      progress_(training.progress()),
+      counters_(training.earlier()),
+      view_{length_,
+            progress_,
+            counters_,
+            divergence_,
+            [this] { return model_of(training_, progress_.step); },
+            [this] { return checkpoint(); }} {}
+
+TrainingOutcome TrainingLoop::run() {
+  load(progress_.step);
+  training_.stop_if_asked();
+  training_.session.world.barrier();  // all ranks are ready
+  observers_ = begin_observers(training_, counters_);
+  // The choice of kernels is part of the state, so the first checkpoint is written before a step.
+  Checkpointing& checkpoints = *training_.checkpoints;
+  if (checkpoints.is_on() && training_.earlier() == nullptr) checkpoints.write(checkpoint());
+  const End end = train();
+  training_.learner->gather_ema();
+  const TrainingOutcome outcome = conclude(training_, view_, end);
+  for (const auto& observer : observers_.in_order) observer->on_end(outcome);
+  if (training_.trace) training_.trace->write(training_.progress().step);
+  if (outcome.end == End::done) observers_.stream->finish();
+  return outcome;
+}
+
+ImageRules TrainingLoop::rules_of(std::int64_t epoch) const {
+  return training_rules(training_.recipe.images, training_.data->manifest(), epoch);
+}
+
+// Loads from `step` on. There must be no other loader.
+void TrainingLoop::load(std::int64_t step) {
+  const TrainingData& data = *training_.data;
+  const Recipe& recipe = training_.recipe;
+  const std::int64_t epoch = step / length_.steps_per_epoch;
+  loader_ = training_.session.backend->load_onto(
+      training_source(*data.train, data.share, rules_of(epoch), recipe.seed, epoch, step % length_.steps_per_epoch,
+                      training_.run.loader_threads,
+                      block_shuffle(recipe.order, data.manifest(), data.share.global_batch)),
+      training_.run.data_place);
+}
+
+// Creates a new loader if the images of the next epoch `epoch` have another size. Its threads prefetch during the test.
+// No step may be in flight.
+void TrainingLoop::load_next_size(std::int64_t epoch) {
+  if (rules_of(epoch).size == image_size_) return;
+  waited_before_ms_ = loader_waited_ms();
+  loader_.reset();  // first, so that its memory can be reused
+  step_.discard_graphs();
+  load(epoch * length_.steps_per_epoch);
+}
+
+End TrainingLoop::train() {
+  const std::unique_ptr<EmergencyStop> emergency_stop = watch_for_stop();
+  const bool ended_epoch = progress_.step > 0 && length_.ends_epoch(progress_.step);
+  if (ended_epoch && progress_.tested_step < progress_.step && !test()) return End::diverged;
+  const auto is_ended = [](const auto& observer) { return observer->ends_training(); };
+  while (progress_.step < length_.steps() && std::ranges::none_of(observers_.in_order, is_ended)) {
+    const std::int64_t epoch = progress_.step / length_.steps_per_epoch;
+    if (!train_epoch(epoch)) return divergence_.empty() ? End::stopped : End::diverged;
+    if (progress_.step < length_.steps()) load_next_size(epoch + 1);
+    if (!test()) return End::diverged;
+  }
+  return End::done;
+}
+
+// Returns whether the epoch is complete and the training continues.
+bool TrainingLoop::train_epoch(std::int64_t epoch) {
+  const PictureSize size = rules_of(epoch).size;
+  if (training_.recipe.images.ramp && size != image_size_) {
+    log::info("epoch {}/{}  images of {} x {} pixels from here on", epoch + 1, length_.epochs, size.height,
+              size.height);
+  }
+  image_size_ = size;
+  const int steps_ahead = training_.session.device().steps_ahead();
+  const std::int64_t end = std::min((epoch + 1) * length_.steps_per_epoch, length_.steps());
+  for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
+    const Stopwatch watch;
+    if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end})) training_.learner->sync->request_stop();
+    step_.start(*loader_, step, training_.data->schedule.at(step));
+    progress_.step = step + 1;
+    finish_steps(steps_ahead);
+    stops_.note_step(watch.seconds());
+    for (const auto& observer : observers_.in_order) {
+      if (!observer->pauses_after(step + 1)) continue;
+      finish_steps(0);
+      observer->on_pause(view_);
+    }
+  }
+  finish_steps(0);
+  progress_.epoch = progress_.step / length_.steps_per_epoch;
+  return !stops_.is_agreed();
+}
+
+void TrainingLoop::finish_steps(int steps_left_in_flight) {
+  const int steps_ahead = training_.session.device().steps_ahead();
+  while (step_.steps_in_flight() > steps_left_in_flight) {
+    const StepResult result = step_.finish();
+    if (!result.divergence.empty()) {
+      if (divergence_.empty()) divergence_ = result.divergence;
+      stops_.agree(result.step, steps_ahead);
+      continue;
+    }
+    const std::int64_t steps = result.step + 1;
+    counters_.add(result.metrics, steps);
+    const Recipe& recipe = training_.recipe;
+    const StepView view{view_,
+                        result,
+                        loader_waited_ms(),
+                        recipe.optimizer.clip_norm ? std::optional(result.gradient_norm) : std::nullopt,
+                        recipe.images.ramp ? std::optional(image_size_.height) : std::nullopt,
+                        steps % training_.run.report_every == 0 || length_.ends_epoch(steps)};
+    for (const auto& observer : observers_.in_order) observer->on_step(view);
+    if (view.ends_stretch) counters_.end_stretch();
+    if (result.asked_to_stop) stops_.agree(result.step, steps_ahead);
+  }
+}
+
+// Returns whether the training continues. A test with a non-finite loss is meaningless, so nothing of it is logged or
+// kept.
+bool TrainingLoop::test() {
+  const Stopwatch watch;
+  training_.learner->gather_ema();
+  for (const TestedSplit& tested : training_.tests) {
+    const std::optional<TestResult> result = test(tested);
+    if (!result) return false;
+    counters_.add(*result, progress_.step);
+    for (const auto& observer : observers_.in_order) observer->on_evaluation(view_, *result);
+  }
+  stops_.note_test(watch.seconds());
+  progress_.tested_step = progress_.step;
+  counters_.judge_test();
+  for (const auto& observer : observers_.in_order) observer->on_tested(view_);
+  return true;
+}
+
+// Collective. The same on every rank. std::nullopt if the training has diverged.
+std::optional<TestResult> TrainingLoop::test(const TestedSplit& tested) {
+  const Stopwatch watch;
+  std::optional<Evaluation> weights = evaluate(tested);
+  if (!weights) return std::nullopt;
+  TestResult result{tested.split, *std::move(weights)};
+  if (WeightSync& sync = *training_.learner->sync; sync.keeps_ema()) {
+    sync.exchange_ema();
+    result.ema = evaluate(tested);
+    sync.exchange_ema();
+    if (!result.ema) return std::nullopt;
+  }
+  result.seconds = watch.seconds();
+  return result;
+}
+
+// Likewise, with the weights that the model holds.
+std::optional<Evaluation> TrainingLoop::evaluate(const TestedSplit& tested) {
+  const ScopedStateRelease read_only(training_.learner->shared_state);
+  Evaluation evaluation = evaluate_live(*tested.evaluator, tested.split, tested.data.samples());
+  if (std::isfinite(evaluation.loss())) return evaluation;
+  divergence_ = diverged_test_message(split_name(tested.split), evaluation.loss(), progress_.step,
+                                      training_.data->schedule.at(progress_.step - 1));
+  return std::nullopt;
+}
+
+Checkpoint TrainingLoop::checkpoint() const {
+  Checkpoint checkpoint = checkpoint_of(training_, progress_, counters_);
+  for (const auto& observer : observers_.in_order) observer->save(checkpoint.state);
+  return checkpoint;
+}
+
+std::unique_ptr<EmergencyStop> TrainingLoop::watch_for_stop() {
+  const Session& session = training_.session;
+  if (session.world.rank() != 0 || session.signals == nullptr) return nullptr;
+  return std::make_unique<EmergencyStop>(
+      *session.signals, this_job().kill_delay, *training_.checkpoints,
+      EmergencyStop::Training{
+          training_.learner->shared_state, [this] { return progress_.step; }, [this] { return checkpoint(); },
+          [this](const Checkpointing::Kept& kept) { end_before_kill(training_, progress_.step, kept); }});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+#include "train/observers/all_observers.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "runtime/failure/failure_report.hpp"
+#include "train/observers/audit.hpp"
+#include "train/observers/best_model.hpp"
+#include "train/observers/due_checkpoints.hpp"
+#include "train/observers/metrics_reports.hpp"
+#include "train/observers/progress_lines.hpp"
+#include "train/observers/straggler.hpp"
+#include "train/observers/training_summary.hpp"
+#include "train/opening/description.hpp"
+#include "train/opening/earlier_results.hpp"
+
+namespace lockstep {
+
+AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counters) {
+  const Session& session = training.session;
+  FolderLock* const output = training.output.get();
+  Checkpointing& checkpoints = *training.checkpoints;
+  const TrainingLength& length = training.data->length;
+  const LaterOutput past = checkpoints.begin(length.steps_per_epoch, *training.learner->sync);
+  if (training.events) training.events->begin(counters.steps());
+  std::optional<EarlierResults> earlier;
+  if (output != nullptr) {
+    const TrainingProgress progress = training.progress();
+    earlier.emplace(
+        take_over_results(*output, training.earlier() == nullptr ? nullptr : &progress, training.steps_left(), past));
+  }
+  AllObservers observers{std::make_unique<MetricsStream>(output, std::move(training.events)), {}};
+  counters.start(earlier ? earlier->best : BestTest());
+  failure_report::own_summary();
+
+  std::vector<std::unique_ptr<TrainingObserver>>& list = observers.in_order;
+  // With collectives, on every rank:
+  if (session.device().steps_ahead() == 0) {
+    list.push_back(std::make_unique<StragglerWatch>(session.world, *observers.stream, training.run.report_every,
+                                                    counters.steps()));
+  }
+  list.push_back(std::make_unique<Audit>(session.world, training.learner->model.store, training.run.audit_every));
+  if (session.world.rank() == 0) {
+    list.push_back(std::make_unique<ProgressLines>());
+    list.push_back(std::make_unique<MetricsReports>(*observers.stream));
+  }
+  if (output != nullptr) {
+    list.push_back(std::make_unique<BestModel>(*output, counters.best().step, checkpoints.path()));
+    list.push_back(std::make_unique<TrainingSummary>(*output, std::move(earlier->summary), counters,
+                                                     training.judging_split(),
+                                                     [&training] { return summary_fields(training); }));
+  }
+  // Last: a checkpoint has what the others saved. On every rank if the state is divided among them.
+  if (session.world.rank() == 0 || checkpoints.is_on()) {
+    list.push_back(std::make_unique<DueCheckpoints>(checkpoints, length));
+  }
+  return observers;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+#include "train/observers/metrics_reports.hpp"
+
+#include <utility>
+
+namespace lockstep {
+
+void MetricsReports::on_step(const StepView& step) {
+  const TrainingLength& length = step.training.length;
+  const TrainingCounters& counters = step.training.counters;
+  if (step.ends_stretch) {
+    nlohmann::json report = {
+        {"loss", counters.stretch().loss()},
+        {"accuracy", counters.stretch().accuracy()},
+        {"learning_rate", step.result.learning_rate},
+        {"samples_per_second", counters.stretch_samples_per_second()},
+        {"steps", length.steps()},
+        {"epochs", length.epochs},
+        {"samples", counters.trained_samples()},
+        {"loader_waited_ms", step.loader_waited_ms - std::exchange(waited_before_ms_, step.loader_waited_ms)}};
+    if (step.gradient_norm) report["gradient_norm"] = *step.gradient_norm;
+    if (step.image_side) report["image_size"] = *step.image_side;
+    stream_.append("training", step.training, counters.steps(), std::move(report));
+  }
+  if (step.result.skipped) {
+    stream_.append("skipped", step.training, counters.steps(), {{"loss_scale", step.result.loss_scale}});
+  }
+}
+
+void MetricsReports::on_evaluation(const TrainingView& training, const TestResult& result) {
+  nlohmann::json report = {{"loss", result.weights.loss()},
+                           {"accuracy", result.weights.accuracy()},
+                           {"top5", result.weights.top5()},
+                           {"samples", result.weights.samples}};
+  if (result.ema) {
+    report["ema_loss"] = result.ema->loss();
+    report["ema_accuracy"] = result.ema->accuracy();
+    report["ema_top5"] = result.ema->top5();
+  }
+  stream_.append(split_name(result.split), training, training.progress.step, std::move(report));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,31 @@
+#include "train/observers/metrics_stream.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+
+namespace lockstep {
+
+MetricsStream::MetricsStream(FolderLock* output, std::unique_ptr<EventLog> events)
+    : lines_(output == nullptr ? nullptr : std::make_unique<MetricsLog>(*output)), events_(std::move(events)) {}
+
+void MetricsStream::append(const char* kind, const TrainingView& training, std::int64_t steps, nlohmann::json fields) {
+  fields["kind"] = kind;
+  fields["epoch"] = training.length.epochs_begun(steps);
+  fields["step"] = steps;
+  fields["seconds"] = training.counters.seconds();
+  if (lines_) lines_->append(json_text(fields));
+  if (events_) events_->append(fields);
+}
+
+void MetricsStream::finish() {
+  if (events_ && !events_->flush()) log::warning("the TensorBoard events of the end of the training are lost.");
+  require(!lines_ || lines_->flush(), Failure::other,
+          "{} lines of '{}' could not be written. Free some space there. The next run of the same command does not "
+          "write them.",
+          lines_ ? lines_->lines_left() : 0, lines_ ? lines_->path().string() : std::string());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+#include "train/opening/earlier_results.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "files/model_file.hpp"
+#include "run/metrics.hpp"
+#include "run/run_file.hpp"
+
+namespace lockstep {
+
+namespace {
+
+using Kind = MetricsLine::Kind;
+
+// Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again.
+bool came_before(const MetricsLine& line, const TrainingProgress& progress) {
+  const bool is_untested =
+      progress.tested_step < progress.step && (line.kind == Kind::test || line.kind == Kind::validation);
+  return line.step < progress.step || (line.step == progress.step && !is_untested);
+}
+
+// Removes lines of metrics.jsonl after the checkpoint, and damaged ones. Returns the best test in the others, of the
+// split by which the training is judged.
+BestTest cut_back(const std::filesystem::path& folder, const TrainingProgress& progress) {
+  BestTest best;
+  Kind judge = Kind::test;
+  std::string kept;
+  const std::filesystem::path file = folder / run_files::metrics;
+  if (is_absent(file)) return best;
+  const bool is_read = read_metrics(folder, [&](const NumberedLine& numbered) {
+    const std::optional<MetricsLine>& line = numbered.content;
+    if (!line || !came_before(*line, progress)) return;
+    kept.append(numbered.text).push_back('\n');
+    if (line->kind == Kind::validation && std::exchange(judge, Kind::validation) == Kind::test) best = {};
+    const std::optional<double> score = line->ema_accuracy ? line->ema_accuracy : line->accuracy;
+    if (line->kind == judge && score && *score >= best.accuracy) best = {*score, line->step};
+  });
+  require(is_read, Failure::usage,
+          "'{}' is not a regular file, cannot be read, or has more than 4 GiB. Move it elsewhere.", file.string());
+  write_file_atomically(file, kept);
+  return best;
+}
+
+}  // namespace
+
+EarlierResults take_over_results(FolderLock& output, const TrainingProgress* earlier, std::int64_t steps_left,
+                                 LaterOutput past) {
+  output.require_held();
+  remove_partial_files(output.folder());
+  SetAside aside(output);
+  EarlierResults results{RunSummary(output), {}};
+  if (earlier == nullptr) {
+    for (const char* name : {"metrics.jsonl", "summary.json", "model.h5", best_model_file}) aside.move(name);
+  } else {
+    if (steps_left > 0) aside.move("model.h5");
+    if (steps_left > 0 && !results.summary.is_unfinished()) aside.move("summary.json");
+    results.summary.go_on(earlier->step);
+    if (past == LaterOutput::set_aside || !aside.path().empty()) {
+      aside.copy("metrics.jsonl");
+      aside.copy(best_model_file);
+    }
+    results.best = cut_back(output.folder(), *earlier);
+  }
+  if (!aside.path().empty()) {
+    log::warning("earlier results in '{}' are moved to '{}'.", output.folder().string(), aside.path().string());
+  }
+  return results;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#include "train/opening/learner.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text/counted.hpp"
+
+namespace lockstep {
+
+namespace {
+
+ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const PictureSize& image) {
+  ModelOptions options{model_name(recipe),
+                       {image.height, image.width, manifest.shape.channels},
+                       static_cast<std::int64_t>(manifest.classes.size())};
+  options.residual_init = recipe.residual_init;
+  return options;
+}
+
+WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length) {
+  return {all_reduce_options(recipe, run), optimizer_options(recipe.optimizer), recipe.optimizer.clip_norm,
+          ema_rule(recipe, length.steps_per_epoch), run.sums.shard_optimizer};
+}
+
+}  // namespace
+
+Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data)
+    : model(session.device(), model_options(recipe, data.manifest(), data.test_rules.size)),
+      sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length),
+                            data.share.total_micro_batches)),
+      norm_group(make_norm_group(session, recipe, data.share, model.store)),
+      shared_state(session.device().steps_ahead() == 0 && sync->is_replicated() ? &state_lock : nullptr),
+      step(session, model, *sync, data.share, recipe.label_smoothing, norm_group.get()),
+      rank_(session.world.rank()) {
+  step.share_state(shared_state);
+}
+
+std::vector<ParameterStore::Entry> Learner::weights_to_use() const {
+  return is_ema_sharded() ? gathered_ema_ : lockstep::weights_to_use(*sync);
+}
+
+void Learner::gather_ema() {
+  if (!is_ema_sharded()) return;
+  gathered_ema_.clear();
+  sync->visit(ema_group, [this](const ParameterStore::Entry& entry) {
+    if (rank_ == 0) gathered_ema_.push_back(entry);
+  });
+}
+
+std::string Learner::gradients_text() const {
+  return fmt::format("{}, {}", sync->description(), counted(sync->bucket_count(), "bucket"));
+}
+
+}  // namespace lockstep

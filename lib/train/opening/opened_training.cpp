@@ -1,0 +1,218 @@
+#include "train/opening/opened_training.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "dataset/shards/hash.hpp"
+#include "files/model_file.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "train/evaluation/model_fit.hpp"
+#include "train/opening/description.hpp"
+#include "train/opening/resume_rules.hpp"
+#include "train/pretrained/initial_weights.hpp"
+#include "train/run_summary.hpp"
+
+namespace lockstep {
+
+namespace {
+
+// Collective.
+Team team_of(const Communicator& world) {
+  return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
+}
+
+// The default checkpoint folder is inside the output folder.
+RunOptions with_checkpoint_folder(RunOptions run) {
+  constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
+  require(run.tags.size() <= max_tags, Failure::usage,
+          "--tag is given {} times, but a training can have at most {} tags. Remove some.", run.tags.size(), max_tags);
+  CheckpointOptions& plan = run.checkpoints;
+  if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
+  return run;
+}
+
+// Collective. From here on every rank reports failures in this folder, which belongs to this training.
+std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgreement& stops,
+                                        const std::filesystem::path& folder) {
+  failure_report::set_step(-1);
+  std::shared_ptr<FolderLock> lock;
+  if (!folder.empty()) {
+    stops.wait_for_rank_0([&](const std::function<void()>& look) {
+      lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::default_heartbeat, look);
+      failure_report::set_folder(folder, {lock->token(), lock});
+      failure_report::clear();
+    });
+    const std::string token = world.broadcast(lock == nullptr ? "" : lock->token(), 0);
+    if (lock == nullptr) failure_report::set_folder(folder, {token, nullptr});
+  }
+  stops.end_start_if_asked();  // not earlier: this attempt's report replaces that of an earlier one
+  return lock;
+}
+
+// Collective. Checks what does not need the data, before the data are opened and before a folder is created.
+RunOptions possible(const Communicator& world, const Recipe& recipe, RunOptions run) {
+  require_possible(recipe, run);
+  RunOptions whole = with_checkpoint_folder(std::move(run));
+  require_initial_weights(world, recipe.init, whole.checkpoints);
+  return whole;
+}
+
+// Throws Error(usage) if the training does not match the state to resume from.
+void require_resumable(const OpenedTraining& training) {
+  if (training.earlier() == nullptr) return;
+  const std::filesystem::path& output = training.run.output;
+  const bool has_model = !output.empty() && !is_absent(output / best_model_file);
+  require_same_recipe(training.earlier()->recipe, training.fixed_recipe,
+                      has_model ? output : training.checkpoints->found_in());
+  const TrainingLength& length = training.data->length;
+  require(training.progress().step <= length.steps(), Failure::usage, "the checkpoint is from step {}, but {}.",
+          training.progress().step,
+          training.recipe.max_steps == length.steps()
+              ? fmt::format("--max-steps is {}. Raise --max-steps", *training.recipe.max_steps)
+              : fmt::format("--epochs {} ends at step {}. Raise --epochs", length.epochs, length.steps()));
+}
+
+std::vector<TestedSplit> open_tests(const Session& session, const RunOptions& run, const TrainingData& data,
+                                    Model& model) {
+  std::vector<TestedSplit> tests;
+  for (const auto& [split, opened] :
+       {std::pair(Split::test, data.test.get()), {Split::validation, data.validation.get()}}) {
+    if (opened == nullptr) continue;
+    tests.push_back({split, *opened,
+                     std::make_unique<Evaluator>(session.world, *session.backend, model, *opened, data.test_rules,
+                                                 run.loader_threads, run.data_place, run.test_time_augmentation)});
+  }
+  return tests;
+}
+
+// Hash of the canonical path of a folder; empty if `folder` is empty.
+std::string folder_hash(const std::filesystem::path& folder) {
+  if (folder.empty()) return "";
+  const std::string path = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+  return xxh3_64_hex(std::as_bytes(std::span(path)));
+}
+
+// On rank 0. Null if no events are requested.
+std::unique_ptr<EventLog> open_events(const OpenedTraining& training) {
+  const RunOptions& run = training.run;
+  if (run.tensorboard.empty() || training.session.world.rank() != 0) return nullptr;
+  auto events = std::make_unique<EventLog>(run.tensorboard, event_texts(training),
+                                           folder_hash(run.output.empty() ? run.checkpoints.folder : run.output));
+  if (training.earlier() == nullptr) events->require_own_folder();
+  return events;
+}
+
+// Collective. From the checkpoint, or initial weights.
+void load_weights(const OpenedTraining& training) {
+  const Session& session = training.session;
+  Learner& learner = *training.learner;
+  const Checkpoint* const found = training.checkpoints->found();
+  if (found == nullptr) {
+    begin_weights(session.world, training.recipe, learner.model);
+    learner.sync->begin();
+    learner.gather_ema();
+    return;
+  }
+  const TrainingState& state = found->state;
+  learner.sync->assign({found->model.entries, found->optimizer, found->ema});
+  learner.gather_ema();
+  if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
+  const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
+  learner.sync->set_applied_steps(state.progress.step - std::llround(skipped));
+  const Origin now = this_origin(session, learner.gradients_text());
+  const Sums sums = sums_of(training.recipe);
+  const std::string difference = origin_difference(state.origin, now, sums);
+  if (!difference.empty() && training.steps_left() > 0 && session.world.rank() == 0) {
+    log::warning(
+        "the environment has changed since the checkpoint: {}. The training continues, but is not bitwise identical.{}",
+        difference, same_bits_advice(state.origin, now, sums));
+  }
+  if (state.origin.plan_conditions == now.plan_conditions) session.device().ops().import_plan(state.kernel_plan);
+  training.checkpoints->forget_tensors();
+}
+
+// Collective. Whether all steps and the last tests are done, and the output folder has the results. Then nothing is
+// written, because a new summary would describe an attempt that did nothing.
+bool is_left_whole(const OpenedTraining& training) {
+  const TrainingProgress progress = training.progress();
+  const std::filesystem::path& output = training.run.output;
+  const bool is_tested = training.steps_left() == 0 && progress.tested_step == progress.step;
+  bool is_whole = is_tested;
+  if (is_tested && training.output != nullptr) {
+    const std::optional<Summary> summary = read_summary(output);
+    is_whole = summary && summary->state == RunState::done &&
+               summary->weights_hash == weights_hash(training.learner->weights_to_use()) &&
+               !is_absent(output / "model.h5");
+  }
+  const Communicator& world = training.session.world;
+  return world.sum(world.rank() == 0 && is_whole ? 1 : 0) > 0;
+}
+
+// Collective. For all image sizes of training and tests.
+void choose_kernels(const OpenedTraining& training) {
+  Learner& learner = *training.learner;
+  const ModelOptions& model = learner.model.options;
+  std::vector<SampleShape> shapes;
+  for (const PictureSize& size :
+       training_sizes(training.recipe.images, training.data->manifest(), training.data->length.epochs)) {
+    require_takes(model, size.height, size.width);
+    shapes.push_back({size.height, size.width, model.sample.channels});
+  }
+  std::vector<std::int64_t> evaluation_batches;
+  for (const TestedSplit& test : training.tests) evaluation_batches.push_back(test.evaluator->batch());
+  learner.step.choose_kernels(evaluation_batches, shapes);
+}
+
+}  // namespace
+
+TrainingScope::TrainingScope(const Session& session, std::optional<double> time_limit_seconds)
+    : log_scope(session.world.rank(), session.label),
+      team(team_of(session.world)),
+      stops(session.world, session.signals, time_limit_seconds) {}
+
+const TrainingState* OpenedTraining::earlier() const {
+  return checkpoints->found() == nullptr ? nullptr : &checkpoints->found()->state;
+}
+
+void OpenedTraining::stop_if_asked() const {
+  scope->stops.end_start_if_asked(
+      earlier() == nullptr
+          ? "nothing was started. The same command starts it."
+          : fmt::format("the checkpoint of step {} is kept. The same command resumes from it.", progress().step));
+}
+
+OpenedTraining open_training(const Session& session, Recipe recipe, RunOptions run) {
+  const Communicator& world = session.world;
+  OpenedTraining training{session, std::make_unique<TrainingScope>(session, run.time_limit_seconds), std::move(recipe)};
+  const StopAgreement& stops = training.scope->stops;
+  training.run = possible(world, training.recipe, std::move(run));
+  training.output = take_output(world, stops, training.run.output);
+  if (!training.run.trace.empty()) training.trace = std::make_unique<Trace>(world, training.run.trace, log::host());
+  training.checkpoints = std::make_unique<Checkpointing>(world, training.run.checkpoints, training.output, stops);
+  training.data = std::make_unique<TrainingData>(
+      open_data(world, training.recipe, training.run, training.checkpoints->found(), stops));
+  training.stop_if_asked();
+  const Manifest& manifest = training.data->manifest();
+  training.fixed_recipe =
+      fixed_recipe(completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
+  require_resumable(training);
+  training.learner = std::make_unique<Learner>(session, training.recipe, training.run, *training.data);
+  training.tests = open_tests(session, training.run, *training.data, training.learner->model);
+  require_follows(session.device(), training.recipe);
+  training.hosts = world.all_gather(log::host());
+  log_description(training);
+  training.events = open_events(training);
+  load_weights(training);
+  training.stop_if_asked();
+  training.has_work = !is_left_whole(training);
+  if (training.has_work) choose_kernels(training);
+  return training;
+}
+
+}  // namespace lockstep

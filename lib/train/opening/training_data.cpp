@@ -1,0 +1,90 @@
+#include "train/opening/training_data.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "dataset/same_data.hpp"
+#include "dataset/split.hpp"
+#include "dataset/staging/stage.hpp"
+#include "train/evaluation/model_fit.hpp"
+#include "train/opening/resume_rules.hpp"
+
+namespace lockstep {
+
+namespace {
+
+TrainingLength training_length(const Recipe& recipe, const Manifest& train, std::int64_t global_batch) {
+  require(recipe.epochs.value >= 1, Failure::usage, "--epochs is {}. Set it to 1 or more.", recipe.epochs.value);
+  const std::int64_t steps = train.samples() / global_batch;
+  require(
+      steps >= 1, Failure::usage,
+      "the global batch of {} samples is larger than the training set of {} samples. Lower {}.", global_batch,
+      train.samples(),
+      recipe.batch.global_batch ? fmt::format("--global-batch to {} at most", train.samples()) : "--batch-per-rank");
+  const std::int64_t all =
+      std::min(schedule_steps(recipe, steps), recipe.max_steps.value_or(schedule_steps(recipe, steps)));
+  return {(all + steps - 1) / steps, steps, recipe.max_steps};
+}
+
+LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const TrainingLength& length) {
+  return make_schedule(recipe.learning_rate, share.global_batch, schedule_steps(recipe, length.steps_per_epoch),
+                       length.steps_per_epoch);
+}
+
+// Collective. Folders to read the data from: the original ones, or staged copies. Staging is slow, so errors of the
+// recipe are reported first.
+SplitFolders data_folders(const Communicator& world, const RunOptions& run, const Recipe& recipe,
+                          const LoaderShare& share, const StopAgreement& stops) {
+  const SplitFolders from = split_folders(run.data);
+  if (run.stage.empty()) return from;
+  schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
+  return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
+               [&] { stops.end_start_if_asked("the staged data are kept. The same command starts again."); });
+}
+
+// Collective. Checks that ranks have the same data, because the rest reads the data.
+LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
+                     const Communicator& world) {
+  require_same_data(world, run.data);
+  if (earlier != nullptr) {
+    const BatchOptions plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
+    return loader_share(plan, world.rank(), world.size());
+  }
+  const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
+  if (!is_chosen) return loader_share(recipe.batch, world.rank(), world.size());
+  const Manifest data = read_manifest(split_folders(run.data).of(Split::train));
+  return loader_share(fit_global_batch(recipe.batch, world.size(), data.samples()), world.rank(), world.size());
+}
+
+// Null if there is no such folder. Both splits must have the same classes, and the same normalization is used for both.
+std::unique_ptr<Dataset> open_tested(const SplitFolders& folders, const std::filesystem::path& data, Split split,
+                                     const Manifest& train) {
+  if (split == Split::validation && is_absent(folders.of(split))) return nullptr;
+  auto opened = std::make_unique<Dataset>(folders.of(split));
+  require(train.classes == opened->manifest().classes && train.shape == opened->manifest().shape, Failure::bad_data,
+          "'{}' and '{}' have different classes or image sizes. Accuracy on one says nothing about the other. Create "
+          "both with one run of make_shards.",
+          split_folder(data, Split::train).string(), split_folder(data, split).string());
+  normalize_as_trained(*opened, train.mean, train.deviation);
+  return opened;
+}
+
+}  // namespace
+
+TrainingData open_data(const Communicator& world, const Recipe& recipe, const RunOptions& run,
+                       const Checkpoint* earlier, const StopAgreement& stops) {
+  const LoaderShare share = share_of(recipe, run, earlier, world);
+  const SplitFolders folders = data_folders(world, run, recipe, share, stops);
+  auto train = std::make_unique<Dataset>(folders.of(Split::train));
+  const Manifest& manifest = train->manifest();
+  const TrainingLength length = training_length(recipe, manifest, share.global_batch);
+  const ImageRules rules = test_rules(recipe.images, manifest);
+  LrSchedule schedule = schedule_of(recipe, share, length);
+  auto test = open_tested(folders, run.data, Split::test, manifest);
+  auto validation = open_tested(folders, run.data, Split::validation, manifest);
+  return {share, std::move(train), std::move(test), std::move(validation), rules, length, std::move(schedule)};
+}
+
+}  // namespace lockstep

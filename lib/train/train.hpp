@@ -1,0 +1,17 @@
+// Trains one model: epochs of steps over a data set, a test after each epoch, reports and checkpoints, and the model
+// file at the end. Resumes from a checkpoint if there is one.
+#pragma once
+
+#include "backend/session.hpp"
+#include "recipe/run_options.hpp"
+#include "train/training_outcome.hpp"
+
+namespace lockstep {
+
+// Collective. Trains to the end, or until the training diverges or a rank is asked to stop, also during the start.
+// Results of an earlier run are not modified before all ranks are ready. Unless the training is done and safe,
+// failure.json in the output folder states the reason. Releases the folder. Returns after a barrier over all ranks.
+// Throws as open_training(). runtime/README.md describes process-wide state and several trainings in one job.
+TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run);
+
+}  // namespace lockstep
