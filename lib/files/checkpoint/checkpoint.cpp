@@ -16,6 +16,7 @@ namespace {
 
 constexpr FileKind kind{"checkpoint", "Use an older checkpoint, if there is one."};
 constexpr FileKind either_kind{"model file", "Copy it again, or train it again."};
+constexpr std::int32_t oldest_format = 2;
 constexpr const char* format_attribute = "checkpoint_format";
 
 // Names that a group of the optimizer's state must not have. They are used in the root and among the hash's fields.
@@ -24,12 +25,11 @@ constexpr std::array<std::string_view, 7> other_names{"weights", "mean_weights",
 
 bool is_taken(const std::string& name) { return std::ranges::find(other_names, name) != other_names.end(); }
 
-std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
+std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state) {
   ContentHash hash;
   for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
   if (!checkpoint.mean.empty()) hash.add_tensors("mean_weights", checkpoint.mean);
-  nlohmann::json fields = {
-      {"format", format_of(checkpoint)}, {"model", model_hash(checkpoint.model)}, {"state", state}};
+  nlohmann::json fields = {{"format", format}, {"model", model_hash(checkpoint.model)}, {"state", state}};
   if (!checkpoint.note.empty()) fields["note"] = checkpoint.note;
   if (!checkpoint.tags.empty()) fields["tags"] = checkpoint.tags;
   return hash.digest(std::move(fields));
@@ -46,7 +46,8 @@ TrainingState parse_state(const TensorFileReader& file, const std::string& text)
 }  // namespace
 
 std::int32_t format_of(const Checkpoint& checkpoint) {
-  return checkpoint.model.shorter_side ? checkpoint_format : checkpoint_format - 1;
+  if (checkpoint.state.early_stop) return checkpoint_format;
+  return checkpoint.model.shorter_side ? 3 : oldest_format;
 }
 
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
@@ -63,13 +64,13 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   if (!checkpoint.note.empty()) file.write_text("note", checkpoint.note);
   if (!checkpoint.tags.empty()) file.write_texts("tags", checkpoint.tags);
   file.write_long_text("state", state);
-  file.write_text("hash", hash_of(checkpoint, state));
+  file.write_text("hash", hash_of(checkpoint, format_of(checkpoint), state));
   return file.image();
 }
 
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
-  file.require_format(format_attribute, checkpoint_format - 1, checkpoint_format);
+  file.require_format(format_attribute, oldest_format, checkpoint_format);
   Checkpoint checkpoint{read_model_fields(file), {}, {}};
   checkpoint.model.entries = file.tensors("weights");
   for (const std::string& name : file.groups()) {
@@ -84,7 +85,8 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   if (file.has_attribute("note")) checkpoint.note = file.texts("note")[0];
   if (file.has_attribute("tags")) checkpoint.tags = file.texts("tags");
   const std::string state = file.long_text("state");
-  if (file.texts("hash")[0] != hash_of(checkpoint, state)) {
+  const std::int32_t format = file.numbers<std::int32_t>(format_attribute, 1)[0];
+  if (file.texts("hash")[0] != hash_of(checkpoint, format, state)) {
     file.damaged("its hash does not match its content");
   }
   checkpoint.state = parse_state(file, state);
