@@ -65,22 +65,13 @@ bool is_for_tests(const std::filesystem::path& split) {
   return name == split_name(Split::test) || name == split_name(Split::validation);
 }
 
-// The rules of evaluation, which do not augment.
-ImageRules middles(const ImageRules& rules) {
-  ImageRules shown;
-  shown.size = rules.size;
-  shown.shorter_side = rules.shorter_side;
-  shown.decoding = rules.decoding;
-  return shown;
-}
-
 void draw(const InspectOptions& options) {
   const std::filesystem::path split = drawn_split(options.file);
   const Dataset dataset(split);
   const Manifest& data = dataset.manifest();
   const Recipe& recipe = options.settings.recipe;
-  const ImageRules rules =
-      is_for_tests(split) ? middles(test_rules(recipe.images, data)) : training_rules(recipe.images, data, 0);
+  const ImageRules rules = is_for_tests(split) ? without_augmentation(test_rules(recipe.images, data))
+                                               : training_rules(recipe.images, data, 0);
   const PictureGrid grid = picture_grid(dataset, rules, recipe.seed, drawn_images);
   const std::vector<std::uint8_t> file = encode_png(grid.picture);
   write_file_atomically(options.pictures, std::as_bytes(std::span(file)));

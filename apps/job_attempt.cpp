@@ -28,7 +28,7 @@ enum class Moment : std::uint8_t { begin, end };
 
 struct AttemptOptions {
   Moment moment = Moment::begin;
-  AttemptPlace place;
+  AttemptContext context;
   RetryPolicy policy;
   std::filesystem::path rules;
   AttemptFacts facts;
@@ -50,9 +50,9 @@ struct AttemptOptions {
 
  private:
   void declare_both(CLI::App& app) {
-    app.add_option("--attempts", place.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
-    app.add_option("--log", place.log, "The job's log")->required()->type_name("FILE");
-    app.add_option("--checkpoints", place.checkpoints, "Folder of the program's checkpoints")->type_name("DIR");
+    app.add_option("--attempts", context.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
+    app.add_option("--log", context.log, "The job's log")->required()->type_name("FILE");
+    app.add_option("--checkpoints", context.checkpoints, "Folder of the program's checkpoints")->type_name("DIR");
     add_number(app, "--retry-count", policy.retry_count, {0, max_attempts},
                "Maximum number of counted retries (JOB_RETRY_COUNT)");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},
@@ -87,20 +87,20 @@ std::vector<std::string> nodes_in(const std::string& list) {
   }
 }
 
-AttemptPlace complete(AttemptPlace place) {
+AttemptContext complete(AttemptContext context) {
   const std::optional<SlurmJob>& job = this_job().slurm;
   require(job.has_value(), Failure::usage,
           "job_attempt needs a Slurm job, but SLURM_JOB_ID is not set. Only job scripts call it.");
-  place.job = job->id;
-  place.attempt = job->restarts;
-  place.nodes = nodes_in(job->node_list);
-  place.now =
+  context.job = job->id;
+  context.attempt = job->restarts;
+  context.nodes = nodes_in(job->node_list);
+  context.now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  return place;
+  return context;
 }
 
 void begin(const AttemptOptions& options) {
-  const AttemptStart beginning = begin_attempt(complete(options.place), options.policy, options.facts.stop_request);
+  const AttemptStart beginning = begin_attempt(complete(options.context), options.policy, options.facts.stop_request);
   say("action", beginning.refusal ? "stop" : "run");
   if (beginning.refusal) say("code", number_text(beginning.refusal->code));
   say("resume", beginning.resume == Resume::newest ? "auto" : "as_given");
@@ -108,19 +108,19 @@ void begin(const AttemptOptions& options) {
 }
 
 void finish(const AttemptOptions& options, const RetryRules& rules) {
-  const AttemptPlace place = complete(options.place);
+  const AttemptContext context = complete(options.context);
   AttemptFacts facts = options.facts;
   facts.exit_report = read_exit_report(options.exit_report);
   constexpr std::size_t longest = 1 << 16;
-  facts.oom_kills = oom_kills(read_live_file("/proc/self/cgroup", longest), "/sys/fs/cgroup", place.job);
-  AttemptConditions prospects;
-  prospects.nodes_wanted = this_job().slurm->nodes.value_or(1);
-  prospects.nodes_of_partition = nodes_in(options.partition_nodes);
-  prospects.nodes_required = nodes_in(options.required_nodes);
-  prospects.nodes_avoided = nodes_in(options.excluded_nodes);
+  facts.oom_kills = oom_kills(read_live_file("/proc/self/cgroup", longest), "/sys/fs/cgroup", context.job);
+  AttemptConditions conditions;
+  conditions.nodes_wanted = this_job().slurm->nodes.value_or(1);
+  conditions.nodes_of_partition = nodes_in(options.partition_nodes);
+  conditions.nodes_required = nodes_in(options.required_nodes);
+  conditions.nodes_avoided = nodes_in(options.excluded_nodes);
   std::random_device random;
-  const double chance = random() / (static_cast<double>(std::random_device::max()) + 1);
-  const AttemptEnd end = end_attempt(place, facts, rules, prospects, options.policy, chance);
+  const double jitter = random() / (static_cast<double>(std::random_device::max()) + 1);
+  const AttemptEnd end = end_attempt(context, facts, rules, conditions, options.policy, jitter);
   say("cause", row_of(end.finding.cause).name);
   say("kind", choice_name(retry_kinds, end.finding.kind));
   say("code", number_text(end.finding.code));
@@ -130,7 +130,7 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
   say("transient_retries", number_text(end.decision.transient_retries));
   say("counted_retries", number_text(end.decision.counted_retries));
   if (end.decision.delay_seconds > 0) say("delay", number_text(end.decision.delay_seconds));
-  if (!end.finding.blamed.empty()) say("avoid", fmt::format("{}", fmt::join(end.decision.avoided, ",")));
+  if (!end.finding.bad_nodes.empty()) say("avoid", fmt::format("{}", fmt::join(end.decision.avoided, ",")));
 }
 
 }  // namespace

@@ -93,8 +93,8 @@ std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, c
   return plans;
 }
 
-void print_doubts(const std::vector<std::string>& doubts) {
-  for (const std::string& doubt : doubts) log::plain(printable("warning: " + doubt));
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) log::plain(printable("warning: " + warning));
 }
 
 void plan(const PlanOptions& options) {
@@ -113,10 +113,10 @@ void plan(const PlanOptions& options) {
   if (!plans.empty()) {
     log::plain(plans_table(plans));
     log::plain(fmt::format("\nfor {} ranks:", plans.back().request.grid.ranks));
-    print_doubts(doubts_of(study, plans.back()));
+    print_warnings(warnings_of(study, plans.back()));
     log::plain(plan_advice(plans.back()));
   }
-  if (plans.empty()) print_doubts(doubts_of(study));
+  if (plans.empty()) print_warnings(warnings_of(study));
   for (const std::string& message : compared) log::plain(printable(message));
 }
 

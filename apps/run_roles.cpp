@@ -41,7 +41,7 @@ struct RoleOptions {
     app.add_option("--checkpoints", checkpoints, "Folder whose newest checkpoint instances find in LOCKSTEP_CHECKPOINT")
         ->type_name("FOLDER");
     app.add_option("--mpi", plan.mpi, "Value of srun's --mpi");
-    add_number(app, "--arrival-timeout", plan.arrival_seconds, {1, day},
+    add_number(app, "--arrival-timeout", plan.join_timeout_seconds, {1, day},
                "Seconds within which all instances must report");
     add_number(app, "--grace", plan.grace_seconds, {0, day},
                "Seconds from the stop request to the kill of an instance");

@@ -198,7 +198,7 @@ Study begin_study(const Session& session, const StudyOptions& options, const Poi
                  precision_name(options.settings.recipe.arithmetic.precision)};
   study.cores = cpu::observe_cores(session.world.local_size()).node_cores;
   study.weak_batch = options.batch_per_rank;
-  study.strong_batch = options.global_batch ? *options.global_batch : usual_strong_batch(study.weak_batch, counts);
+  study.strong_batch = options.global_batch ? *options.global_batch : default_strong_batch(study.weak_batch, counts);
   study.hosts = session.world.all_gather(log::host());
   for (const LibraryVersion& library : library_versions()) study.versions.emplace(library.name, library.version);
   for (const std::string& word : session.invocation.command_line) {
@@ -300,7 +300,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
 
   if (!options.accuracy_data.empty()) read_manifest(split_folder(options.accuracy_data, Split::train));
 
-  const std::vector<int> counts = options.ranks.empty() ? usual_rank_counts(world.size()) : options.ranks;
+  const std::vector<int> counts = options.ranks.empty() ? default_rank_counts(world.size()) : options.ranks;
   Study study = begin_study(session, options, settings, counts);
   std::vector<PlannedPoint> planned = plan_points(counts, world.size(), study.weak_batch, study.strong_batch);
   for (PlannedPoint& point : planned) point.setup = study.setup;

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     require(job.secrets.empty() || !makes_array(options.choices), Failure::usage,
             "a job with secrets cannot be a job array, because the first task that ends removes the secrets. Submit "
             "the job several times.");
-    if (!states_time(options.choices)) log::warning(not_a_time_message);
+    if (!states_time(options.choices)) log::warning(no_time_limit_message);
     choose_site(options);
     return options.dry_run ? show(job, choices) : submit(job, choices);
   });

@@ -1,4 +1,5 @@
-// Benchmarks gradient all-reduces: Open MPI's default and both reducers, interleaved in every round.
+// Benchmarks gradient all-reduces: Open MPI's default, both reducers, and shared memory's reduce-scatter followed by
+// its all-gather, interleaved in every round.
 //
 //   mpirun -n 2 allreduce_bench
 //   mpirun -n 2 allreduce_bench --benchmark_filter=/45000/       45 MB alone
@@ -87,7 +88,7 @@ void time_sum(Contender& contender, const Communicator& world) {
   ++contender.ended_last[static_cast<std::size_t>(slowest - all.begin())];
 }
 
-void report(benchmark::State& state, const std::array<Contender, 3>& contenders, double bytes, int ranks) {
+void report(benchmark::State& state, const std::array<Contender, 4>& contenders, double bytes, int ranks) {
   const Contender& shared = contenders[2];
   std::vector<double> ratios(contenders[0].seconds.size());
   std::ranges::transform(contenders[0].seconds, shared.seconds, ratios.begin(), std::divides<>());
@@ -139,6 +140,13 @@ void sum_all(AllReducer& reducer, const std::vector<Tensor>& slices) {
   reducer.wait();
 }
 
+void reduce_scatter_and_all_gather(AllReducer& reducer, const std::vector<Tensor>& slices) {
+  for (const Tensor& slice : slices) reducer.start_reduce_scatter(slice);
+  reducer.wait();
+  for (const Tensor& slice : slices) reducer.start_all_gather(slice);
+  reducer.wait();
+}
+
 void allreduce(benchmark::State& state, const std::vector<std::int64_t>& slices, const Communicator& world) {
   const std::int64_t bytes = std::reduce(slices.begin(), slices.end());
   const std::int64_t count = bytes / size_of(DType::f32);
@@ -156,9 +164,11 @@ void allreduce(benchmark::State& state, const std::vector<std::int64_t>& slices,
       values += length;
     }
   };
-  std::array<Contender, 3> contenders{{{"open_mpi", sum_by_open_mpi},
-                                       {"mpi", [&] { sum_all(*mpi, mpi_slices); }},
-                                       {"shared", [&] { sum_all(*shared, shared_slices); }}}};
+  std::array<Contender, 4> contenders{
+      {{"open_mpi", sum_by_open_mpi},
+       {"mpi", [&] { sum_all(*mpi, mpi_slices); }},
+       {"shared", [&] { sum_all(*shared, shared_slices); }},
+       {"shared_in_two", [&] { reduce_scatter_and_all_gather(*shared, shared_slices); }}}};
   for (int round = 0; round < warm_up_rounds; ++round) {
     for (const Contender& contender : contenders) contender.sum();
   }

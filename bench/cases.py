@@ -1,4 +1,4 @@
-"""What compare.py compares: networks, sizes, and the ratios to reach."""
+"""The cases of compare.py: networks, sizes, and target ratios."""
 
 import dataclasses
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whole training steps, Lockstep against PyTorch at its best, interleaved on the same cores; prints a Markdown table.
+"""Compares whole training steps of Lockstep with PyTorch at its best, interleaved on the same cores.
 
     python3 bench/compare.py --build build/release
     python3 bench/compare.py --build build/release --only resnet18-fp32 --pairs 9
     python3 bench/compare.py --build build/gpu_bundle --device cuda      on one GPU, against eager and torch.compile
 
-bench/README.md says what is measured and how. A row is printed as its case ends. Progress goes to stderr, with whatever
-fails: a run that does is repeated once.
+Prints a Markdown table, one row as each case ends. Progress and errors go to stderr. A run that fails is repeated once.
+bench/README.md describes what is measured and how.
 """
 
 import argparse
@@ -104,8 +104,8 @@ class PyTorch:
             line = json_line(output_of(command, environment, self.time.of_next_run()))
         if self.allocator and line["allocator"] != "jemalloc":
             give_up(
-                f"no {JEMALLOC['LD_PRELOAD']} (without it PyTorch is 15 to 45 % slower: not an honest comparison). "
-                "Debian: apt install libjemalloc2. Or accept that: --without-jemalloc.",
+                f"'{JEMALLOC['LD_PRELOAD']}' is not installed. Without it, PyTorch is 15 to 45 % slower. "
+                "Install it (Debian: libjemalloc2), or add --without-jemalloc.",
                 CANNOT_COMPARE,
             )
         return line
@@ -118,7 +118,7 @@ def run(side, case, steps, **more):
     except TimeIsUp:
         raise
     except ProgramFailed as reason:
-        say(f"{reason}\n  {side.name}: that run failed and is repeated once")
+        say(f"{reason}\n  {side.name}: this run failed. It is repeated once.")
         line = side.run(case, steps, **more)
     rate, start = line["samples_per_second"], line["first_step_seconds"]
     say(f"  {side.name}: {rate:.1f} samples/s, first step after {start:.1f} s")
@@ -161,7 +161,7 @@ def measure(case, sides, options):
         steps = options.steps or QUICK_STEPS
         say(f"{case.name}: {counted(steps, 'step')} each")
         return Measured(*([run(side, case, steps)] for side in sides))
-    say(f"{case.name}: one step each, to learn how many fill {options.seconds} s")
+    say(f"{case.name}: one step each, to find how many steps take {options.seconds} s")
     first = [run(lockstep, case, 1), run(pytorch, case, 1, untimed=0)]
     if first[0]["samples_per_second"] > HOPELESS * first[1]["samples_per_second"]:
         return Measured(*([line] for line in first))
@@ -192,18 +192,20 @@ def positive(text):
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Compares whole training steps with PyTorch; prints a Markdown table.")
-    parser.add_argument("--build", default="build/release", help="folder with bin/step_bench")
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build/release", help="build folder with step_bench (%(default)s)")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="device of both sides (%(default)s)")
     names = sorted({case.name for case in CASES + GPU_CASES})
-    parser.add_argument("--only", action="append", choices=names, help="this case alone; may be repeated")
-    parser.add_argument("--pairs", type=positive, default=5, help="of runs; fewer than five prove little")
-    parser.add_argument("--seconds", type=float, default=6, help="that the timed steps of one run shall take")
-    parser.add_argument("--steps", type=positive, help="timed steps of each run, instead of --seconds")
-    parser.add_argument("--quick", action="store_true", help=f"one run of each side and case, {QUICK_STEPS} --steps long")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="for everything; what is left out then is told")
-    parser.add_argument("--ours", default="", metavar="OPTIONS", help="more of step_bench's, as one word")
-    parser.add_argument("--python", help="an interpreter that can import torch")
+    parser.add_argument("--only", action="append", choices=names, help="run only this case; may be repeated")
+    parser.add_argument("--pairs", type=positive, default=5,
+                        help="pairs of runs of each case (%(default)s); fewer than five give no useful interval")
+    parser.add_argument("--seconds", type=float, default=6, help="duration of the timed steps of a run (%(default)s)")
+    parser.add_argument("--steps", type=positive, help="timed steps of a run, instead of --seconds")
+    parser.add_argument("--quick", action="store_true", help=f"run each side and case once, with {QUICK_STEPS} steps")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS",
+                        help="limit for all runs; the table lists cases left out")
+    parser.add_argument("--ours", default="", metavar="OPTIONS", help="further options of step_bench, as one argument")
+    parser.add_argument("--python", help="interpreter with torch (default: the first one found)")
     parser.add_argument("--without-jemalloc", action="store_true", help="run PyTorch with the C library's allocator")
     return parser.parse_args()
 
@@ -258,8 +260,8 @@ def main():
     known = GPU_CASES if on_gpu else CASES
     cases = [case for case in known if options.only is None or case.name in options.only]
     if not cases:
-        named = ", ".join(options.only)
-        give_up(f"no case of that name with --device {options.device}: {named} (--only).", CANNOT_COMPARE)
+        names = ", ".join(sorted(case.name for case in known))
+        give_up(f"--only names no case of --device {options.device}. Known: {names}.", CANNOT_COMPARE)
     try:
         (compare_on_gpu if on_gpu else compare_on_cpu)(cases, options, TimeLimit(options.time_limit))
     except ProgramFailed as reason:

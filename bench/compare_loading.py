@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Pictures a second of a core, Lockstep's loader against PyTorch's DataLoader, DALI, FFCV and plain libjpeg-turbo, in turn.
+"""Compares pictures per second of one core: Lockstep's loader with PyTorch's DataLoader, DALI, FFCV and libjpeg-turbo.
 
     python3 bench/compare_loading.py --build build/release --pictures FOLDER
 
-FOLDER holds a folder of JPEG files for each class. It is converted first (make_shards images, as JPEG and as pixels of
-256 to the shorter side). Prints a Markdown table; progress goes to stderr.
+FOLDER has one folder of JPEG files per class. make_shards first converts it: as JPEG, and as pixels with 256 on the
+shorter side. The sides run in turn. Prints a Markdown table; progress goes to stderr.
 """
 
 import argparse
@@ -53,14 +53,14 @@ def row(name, ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--pictures", required=True, help="a folder of class folders of JPEG files")
-    parser.add_argument("--python", default=sys.executable, help="one that has torch and torchvision")
-    parser.add_argument("--dali-python", help="one that has nvidia.dali; none: it is left out")
-    parser.add_argument("--ffcv-python", help="one that has ffcv and torchvision; none: it is left out")
-    parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--batches", type=int, default=60, help="of 32 pictures, in each run")
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--build", default="build/release", help="build folder with picture_bench (%(default)s)")
+    parser.add_argument("--pictures", required=True, help="folder with one folder of JPEG files per class")
+    parser.add_argument("--python", default=sys.executable, help="interpreter with torch and torchvision (%(default)s)")
+    parser.add_argument("--dali-python", help="interpreter with nvidia.dali (default: without DALI)")
+    parser.add_argument("--ffcv-python", help="interpreter with ffcv and torchvision (default: without FFCV)")
+    parser.add_argument("--size", type=int, default=224, help="image side in pixels (%(default)s)")
+    parser.add_argument("--batches", type=int, default=60, help="batches of 32 pictures in each run (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (%(default)s)")
     options = parser.parse_args()
     bench = pathlib.Path(options.build) / "bin" / "picture_bench"
     size = ["--size", str(options.size)]

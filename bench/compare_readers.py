@@ -77,8 +77,8 @@ class Peer:
         words = ["--batch", str(self.batch), "--workers", str(number), "--batches", str(batches)]
         line = json_line(output_of([*self.command, *words], self.environment))
         if line["allocator"] != "jemalloc":
-            give_up(f"no {JEMALLOC['LD_PRELOAD']} (without it PyTorch is slower: not an honest comparison). "
-                    "Debian: apt install libjemalloc2.", CANNOT_COMPARE)
+            give_up(f"'{JEMALLOC['LD_PRELOAD']}' is not installed. Without it, PyTorch is slower. "
+                    "Install it (Debian: libjemalloc2).", CANNOT_COMPARE)
         return line
 
 
@@ -128,15 +128,16 @@ def compare(form, readers, options, folder):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--cifar", help="the folder of CIFAR-10's binary version")
-    parser.add_argument("--pictures", help="a folder of class folders of JPEG files")
-    parser.add_argument("--python", help="one that has torch, torchvision, h5py and, for its rows, webdataset")
-    parser.add_argument("--pairs", type=int, default=5, help="of runs; fewer than five prove little")
-    parser.add_argument("--seconds", type=float, default=3, help="that each timed run shall take")
+    parser.add_argument("--build", default="build/release", help="build folder with picture_bench (%(default)s)")
+    parser.add_argument("--cifar", help="folder with the binary version of CIFAR-10")
+    parser.add_argument("--pictures", help="folder with one folder of JPEG files per class")
+    parser.add_argument("--python", help="interpreter with torch, torchvision, h5py and, optionally, webdataset")
+    parser.add_argument("--pairs", type=int, default=5,
+                        help="pairs of runs (%(default)s); fewer than five give no useful interval")
+    parser.add_argument("--seconds", type=float, default=3, help="duration of each timed run (%(default)s)")
     options = parser.parse_args()
     if not options.cifar and not options.pictures:
-        parser.error("nothing to read: name --cifar, --pictures or both")
+        parser.error("no data is given. Add --cifar, --pictures or both.")
     return options
 
 
@@ -147,7 +148,7 @@ def main():
     if output_of([options.python, "-c", HAS_WEBDATASET], {}).strip() == "True":
         readers.append("webdataset")
     else:
-        say("webdataset: left out, it is not installed for that python (--python)")
+        say(f"webdataset is left out, because '{options.python}' (--python) cannot import it.")
     rows, peers = [], {}
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:

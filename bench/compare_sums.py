@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Sums of gradients over the ranks of this machine: Lockstep's, Open MPI's default and PyTorch's gloo, by turns.
+"""Compares all-reduce over the ranks of this machine: Lockstep, Open MPI's default and PyTorch's gloo, in turn.
 
     python3 bench/compare_sums.py [--build build/release] [--ranks 2] [--pairs 5] [--python python3]
 
-Every pair is a run of allreduce_bench, which times Lockstep and Open MPI round by round, and one of sum_peer.py. Prints a
-table of medians, and ratios with their 95 % intervals over pairs.
+A pair is a run of allreduce_bench, which times Lockstep and Open MPI alternately, and one of sum_peer.py. Prints a
+table of medians, and ratios with 95 % intervals over pairs.
 """
 
 import argparse
@@ -52,10 +52,11 @@ def ratio_cell(peer, own):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"))
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--python", help="with PyTorch; unset: the first that has it")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"),
+                        help="build folder with allreduce_bench (%(default)s)")
+    parser.add_argument("--ranks", type=int, default=2, help="ranks (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (%(default)s)")
+    parser.add_argument("--python", help="interpreter with torch (default: the first one found)")
     options = parser.parse_args()
     options.python = python_with_torch(options.python)
     pairs = []

@@ -1,4 +1,4 @@
-"""What compare.py makes of its measurements: ratios with an interval, and a Markdown table."""
+"""Ratios with an interval, and the rows of a Markdown table, from the measurements of compare.py."""
 
 import random
 import statistics
@@ -27,7 +27,7 @@ def short(value):
 
 
 def ratio_cell(ours, theirs, lost):
-    """`lost`: pairs that are not there, because a program failed or no time was left."""
+    """`lost`: pairs without figures, because a program failed or no time was left."""
     rates = [[run["samples_per_second"] for run in runs] for runs in (ours, theirs)]
     left = f"{len(ours)} of {len(ours) + lost} pairs" if lost else ""
     if len(ours) == 1:
@@ -46,7 +46,7 @@ def both(ours, theirs, field, scale):
 
 
 def table_row(description, target, ours, theirs, lost=0):
-    """Cells of one row; `target` is None where none is stated for this CPU, `lost` the pairs that are not there."""
+    """One row. `target` is None if this CPU has none; `lost` is the number of pairs without figures."""
     cells = [
         description,
         short(median_of(ours, "samples_per_second")),
@@ -61,7 +61,7 @@ def table_row(description, target, ours, theirs, lost=0):
 
 
 def missing_row(description, reason):
-    """Of a case that could not be measured: the last words of the program that failed."""
+    """The row of a case that could not be measured: the last line of the program that failed."""
     words = reason.strip().splitlines()[-1].replace("|", "/")
     return "| " + " | ".join([description, "–", "–", f"not measured: {words}", *["–"] * 4]) + " |"
 

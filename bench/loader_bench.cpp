@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
@@ -28,16 +29,16 @@ enum class Order { sequential, shuffled };
 
 void read_and_augment(benchmark::State& state, const Dataset& dataset, Order order) {
   const Manifest& manifest = dataset.manifest();
-  const Normalizer normalizer(manifest.shape, manifest.mean, manifest.deviation);
+  const Normalizer normalizer(manifest.mean, manifest.deviation);
+  AugmentedReader reader(dataset, rules);
   const SampleOrder shuffled(samples, 1, 0);
   std::vector<float> images(static_cast<std::size_t>(micro_batch) * 3072);
   std::int64_t position = 0;
   for (auto _ : state) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(micro_batch); ++i) {
       const std::int64_t sample = order == Order::shuffled ? shuffled.sample_at(position) : position;
-      const Picture picture = dataset.picture(sample);
-      const AugmentationParams view = draw_augmentation(rules, 1, 0, position, picture.size);
-      normalizer.write(picture, view, std::span(images).subspan(i * 3072, 3072));
+      const AugmentationParams view = draw_augmentation(rules, 1, 0, position, rules.size);
+      normalizer.write(reader.read(sample, view), std::span(images).subspan(i * 3072, 3072));
       std::int32_t label = dataset.label(sample);
       benchmark::DoNotOptimize(label);
       position = (position + 1) % samples;

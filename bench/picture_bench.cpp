@@ -71,10 +71,10 @@ double mean_difference(const Dataset& dataset, ImageRules rules, std::int64_t sa
   double pixels = 0;
   for (std::int64_t sample = 0; sample < std::min(samples, dataset.samples()); ++sample) {
     const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
-    const Picture one = scaled.read(sample, view).picture;
-    const Picture other = exact.read(sample, view).picture;
-    for (std::size_t i = 0; i < one.pixels.size(); ++i) sum += std::abs(one.pixels[i] - other.pixels[i]);
-    pixels += static_cast<double>(one.pixels.size());
+    const auto one = scaled.read(sample, view);
+    const auto other = exact.read(sample, view);
+    for (std::size_t i = 0; i < one.size(); ++i) sum += std::abs(one[i] - other[i]);
+    pixels += static_cast<double>(one.size());
   }
   return sum / pixels;
 }
@@ -84,8 +84,8 @@ ImageRules rules_of(const Dataset& dataset, const Options& options) {
   if (manifest.store == SampleStore::images) {
     return {{manifest.shape.height, manifest.shape.width}, Augmentation::crop_and_flip};
   }
-  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
-  if (options.jitter > 0) rules.jitter = {options.jitter, options.jitter, options.jitter};
+  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, {}, options.decoding};
+  if (options.jitter > 0) rules.transforms.jitter = {options.jitter, options.jitter, options.jitter};
   return rules;
 }
 

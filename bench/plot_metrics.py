@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the accuracy of one or several runs as SVG: plot_metrics.py OUTPUT.svg RUN_FOLDER...
+"""Draws the accuracy of runs as SVG: plot_metrics.py OUTPUT.svg RUN_FOLDER...
 
-Reads each folder's metrics.jsonl (train_cifar --output). A thin line is the training accuracy between two reports, a thick
-line with dots the test accuracy after each epoch.
+Reads metrics.jsonl of each folder (train_cifar --output). A thin line shows the training accuracy between two reports.
+A thick line with dots shows the test accuracy after each epoch.
 """
 import json
 import pathlib
@@ -19,7 +19,7 @@ def read_run(folder):
     reports = [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
     tests = [report for report in reports if report["kind"] == "test"]
     if not tests:
-        sys.exit(f"'{folder}' holds no finished epoch yet.")
+        sys.exit(f"'{folder}' has no finished epoch. Wait until the first epoch ends.")
     steps_per_epoch = tests[0]["step"] / tests[0]["epoch"]
 
     def points(kind):

@@ -1,4 +1,4 @@
-"""Running the programs that are timed and compared, finding them, and what they run on."""
+"""Finds and runs the programs that are compared, and describes the processor."""
 
 import contextlib
 import glob
@@ -18,15 +18,15 @@ LEAST_RUN_S = 2  # no program that computes is done sooner
 
 
 class ProgramFailed(Exception):
-    """A program ended with an error, or not in time; the text says which and why."""
+    """A program failed or took too long. The text names it and the reason."""
 
 
 class TimeIsUp(ProgramFailed):
-    """No time is left to start a program: trying again would not help."""
+    """No time is left to start a program, so a repeat is useless."""
 
 
 class TimeLimit:
-    """How long all programs together may take, from now on; None: as long as they like."""
+    """Limit for all programs together, from now on. None: no limit."""
 
     def __init__(self, seconds=None):
         self.end = None if seconds is None else time.monotonic() + seconds
@@ -34,7 +34,7 @@ class TimeLimit:
     def of_next_run(self):
         left = RUN_LIMIT_S if self.end is None else self.end - time.monotonic()
         if left < LEAST_RUN_S:
-            raise TimeIsUp("no time was left (--time-limit).")
+            raise TimeIsUp("the time limit (--time-limit) has passed.")
         return min(left, RUN_LIMIT_S)
 
 
@@ -48,14 +48,14 @@ def give_up(text, code=1):
 
 
 def cpu_facts():
-    """Vendor, family and name of this CPU, as Linux tells them."""
+    """Vendor, family and name of this CPU, from Linux."""
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     fields = ("vendor_id", "cpu family", "model name")
     return [re.search(rf"^{field}\s*: (.*)$", text, re.MULTILINE).group(1) for field in fields]
 
 
 def output_of(command, environment, limit=RUN_LIMIT_S):
-    """What a program printed. Ends it with all its children when it takes more than `limit` seconds."""
+    """The output of a program. Kills it and all its children after `limit` seconds."""
     words = " ".join(map(str, command))
     with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
         command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
@@ -75,25 +75,29 @@ def output_of(command, environment, limit=RUN_LIMIT_S):
 
 
 def json_line(printed):
-    """The figures of a training's steps that a program printed."""
+    """The figures of training steps that a program printed."""
     # torch.distributed.run puts the rank's name in front.
     with contextlib.suppress(ValueError):
         line = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
         if "samples_per_second" in line:
             return line
-    raise ProgramFailed(f"a program printed no figures but '{printed[-200:].strip()}'.")
+    raise ProgramFailed(f"the program printed no figures. It ended with '{printed[-200:].strip()}'.")
 
 
 def step_bench(build):
-    """The words that start step_bench: in a build folder, or in a bundle that brings its libraries along."""
+    """The command that starts step_bench, in a build folder or in a bundle with its own libraries."""
     folder = pathlib.Path(build).resolve()
     program = folder / "bin" / "step_bench"
     if not program.is_file():
-        give_up(f"no step_bench in {pathlib.Path(build) / 'bin'} (--build). Build the preset ci: cmake --preset ci && cmake --build --preset ci.", CANNOT_COMPARE)
+        give_up(
+            f"'{pathlib.Path(build) / 'bin'}' (--build) has no step_bench. "
+            "Build the preset ci: cmake --preset ci && cmake --build --preset ci.",
+            CANNOT_COMPARE,
+        )
     return [folder / "run", "step_bench"] if (folder / "run").is_file() else [program]
 
 
-# Loading torch takes seconds: whether it loads is seen when the peer runs.
+# Does not import torch, which takes seconds. If the import fails, the peer reports it.
 HAS_TORCH = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
 
 
@@ -105,7 +109,6 @@ def python_with_torch(wanted):
                 return python
     where = wanted or "python3"
     return give_up(
-        f"{where} cannot import torch (the peer to compare with). "
-        "Debian: apt install python3-torch. Or name another: --python.",
+        f"'{where}' cannot import torch. Install it (Debian: python3-torch), or choose another interpreter (--python).",
         CANNOT_COMPARE,
     )

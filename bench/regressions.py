@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Whether one build is slower than another: each bench of both, in turn, judged with its noise.
+"""Tests whether one build is slower than another. Runs each bench of both builds in turn.
 
-    regressions.py build/base build/new                 all, ten minutes on two idle cores
-    regressions.py build/base build/new --only step     benches whose names hold a text
+    regressions.py build/base build/new                 all benches: ten minutes on two idle cores
+    regressions.py build/base build/new --only step     benches whose names contain "step"
 
-The builds run one after another, and every second time in the other order, so that what changes on the machine changes
-for both. A figure is slower, or faster, where the medians differ by more than --least and the two sets of times by more
-than chance: the Mann-Whitney U test (1947), exact where no times are equal, at 5 % over all figures together (Holm 1979).
-Otherwise it is the same where the 95 % bootstrap interval of the ratio lies within --least, and not known where it does
-not: repeat it then, on a quieter machine.
+The builds alternate, in the other order every second time, so that changes of the machine affect both. A figure is
+slower or faster if the medians differ by more than --least and the difference is significant: Mann-Whitney U test
+(1947), exact if no times are equal, at 5 % over all figures together (Holm 1979). Otherwise it is the same if the 95 %
+bootstrap interval of the ratio lies within --least. If not, it is not known: repeat on a quieter machine.
 
-Ends with 0 where nothing is slower, with 1 where something is, and with 2 where nothing could be compared.
+Exit code 0: nothing is slower. 1: something is. 2: nothing could be compared.
 """
 import argparse
 import functools
@@ -119,17 +118,19 @@ def summary(judged):
 
 def options(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("base", metavar="BASE", help="the build folder that counts as it should be")
-    parser.add_argument("new", metavar="NEW", help="the build folder to judge")
-    parser.add_argument("--only", default="", metavar="TEXT", help="benches whose names hold it")
-    parser.add_argument("--repeats", type=int, default=9, metavar="COUNT", help="runs of each bench of each build (9)")
-    parser.add_argument("--least", type=float, default=0.03, metavar="SHARE", help="what counts as a difference (0.03)")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where to write all figures")
+    parser.add_argument("base", metavar="BASE", help="build folder to compare with")
+    parser.add_argument("new", metavar="NEW", help="build folder to test")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only benches whose names contain TEXT")
+    parser.add_argument("--repeats", type=int, default=9, metavar="COUNT",
+                        help="runs of each bench of each build (%(default)s)")
+    parser.add_argument("--least", type=float, default=0.03, metavar="SHARE",
+                        help="smallest relative difference that counts (%(default)s)")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures to FILE")
     given = parser.parse_args(words)
     if given.repeats < 4:
-        parser.error("--repeats: of fewer than 4 runs nothing can be told")
+        parser.error("--repeats must be at least 4. With fewer runs, no difference is significant.")
     if not 0 < given.least < 1:
-        parser.error("--least: a share between 0 and 1")
+        parser.error("--least must be between 0 and 1.")
     return given
 
 
@@ -139,9 +140,9 @@ def main(words):
     benches = [bench for bench in named if all(suite.is_built(bench, build) for build in (given.base, given.new))]
     for bench in named:
         if bench not in benches:
-            say(f"{bench.name}: left out, {bench.program} is not built in both")
+            say(f"'{bench.name}' is left out, because {bench.program} is not in both builds.")
     if not benches:
-        give_up("nothing to compare: name two build folders with benches (-DLOCKSTEP_BENCH=ON).", CANNOT_COMPARE)
+        give_up("no bench (--only) is in both builds. Build both with -DLOCKSTEP_BENCH=ON.", CANNOT_COMPARE)
     try:
         times = measure(benches, given.base, given.new, given.repeats)
     except ProgramFailed as reason:

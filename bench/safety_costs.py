@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What safety and records of a training cost: trainings with them and without them, in turn.
+"""Measures what the safety features and records of a training cost: trainings with and without them, in turn.
 
-    safety_costs.py                      all, half an hour on two idle cores
+    safety_costs.py                      all cases: half an hour on two idle cores
     safety_costs.py --only checkpoints --pairs 3
 
-Each pair is two runs, one after the other; the cost is the median of the pairs' ratios of training time, with its 95 %
-bootstrap interval. Tests of the model do not count. Beside it stands the cost in processor time (user and system) of all that ran,
-from start to end: neighbours on the machine change it less. Prints a table for bench/results.
+The cost is the median over pairs of the ratio of training time, with its 95 % bootstrap interval. Evaluations do not
+count. The table also has the cost in processor time (user and system) of the whole programs, which depends less on
+other load. Prints a table for bench/results.
 """
 import argparse
 import dataclasses
@@ -36,8 +36,8 @@ class Case:
     safe: tuple
     plain: tuple
     launcher: tuple = TWO_RANKS
-    pairs: int = 1  # at least: what costs little shows only in the middle of many
-    checkpoints: int = 0  # in the safe run: the cost is then that of one a minute
+    pairs: int = 1  # at least; small costs need many
+    checkpoints: int = 0  # in the safe run; the cost is then scaled to one per minute
 
 
 CASES = {
@@ -53,7 +53,7 @@ CASES = {
                        ("--threads", 2), ("--global-batch", 96, "--virtual-ranks", 12),
                        ("--batch-per-rank", 8, "--accumulate", 12), launcher=()),
 }
-# The second model's steps are short, so what is written down of each counts most.
+# LeNet has short steps, so records of each step cost most.
 RECORDED = {"resnet20": ("ResNet-20, 32 samples a rank, 2 ranks", 64 * 24),
             "lenet": ("LeNet, 32 samples a rank, 2 ranks", 64 * 900)}
 for option in ("trace", "tensorboard"):
@@ -105,20 +105,20 @@ def measured(options, case, folder):
     costs = {"safe": [], "plain": []}
     for pair in range(max(options.pairs, case.pairs)):
         turn = [("safe", case.safe), ("plain", case.plain)]
-        for name, more in turn if pair % 2 == 0 else reversed(turn):  # whoever comes second gains nothing by it
+        for name, more in turn if pair % 2 == 0 else reversed(turn):  # so that neither side is always second
             costs[name].append(cost_of_training(options, case, more, data, folder / f"{name}-{pair}"))
         print(f"{case.name}: {costs['safe'][-1]}, without {costs['plain'][-1]}", file=sys.stderr, flush=True)
     safe, plain = ([cost.training for cost in costs[name]] for name in ("safe", "plain"))
     processor = interval_words(*([cost.processor for cost in costs[name]] for name in ("safe", "plain")))
-    if case.checkpoints:  # so many in a short run: what they cost, spread over as many minutes
+    if case.checkpoints:  # many in a short run: scale the cost to one per minute
         safe = [MINUTE + (with_them - without) / case.checkpoints for with_them, without in zip(safe, plain)]
         plain = [MINUTE] * len(safe)
-        processor = ""  # of six checkpoints, and not of one a minute
+        processor = ""  # is that of six checkpoints, not of one per minute
     return f"| {case.name} | {interval_words(safe, plain)} | {processor} | {case.target} |"
 
 
 def integrity(options, folder):
-    """Every rank hashes each block it touches once an epoch: at most all of them."""
+    """Each rank hashes each block that it reads once per epoch: at most all blocks."""
     make_data(options, 50_000, folder / "data")
     verify = [options.build / "bin" / "make_shards", "verify", folder / "data" / "train"]
     empty = [options.build / "bin" / "make_shards", "--version"]
@@ -138,9 +138,10 @@ def integrity(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"), help="%(default)s")
-    parser.add_argument("--pairs", type=int, default=5, help="%(default)s")
-    parser.add_argument("--only", choices=[*CASES, "integrity"], help="one of the costs")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"),
+                        help="build folder (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs of each case (%(default)s)")
+    parser.add_argument("--only", choices=[*CASES, "integrity"], help="run only this case")
     options = parser.parse_args()
     print("| what | cost in training time (95 %) | in processor time | to reach |\n|---|---|---|---|")
     for name in [options.only] if options.only else [*CASES, "integrity"]:

@@ -86,7 +86,7 @@ constexpr double learning_rate = 1e-3;  // small: noise cannot be learned, and t
 struct Timing {
   std::vector<double> step_ms;  // one per window
   double seconds = 0;
-  ExchangeCost sync;  // of the timed steps
+  SyncCost sync;  // of the timed steps
 };
 
 void require_finite(const StepResult& result) {
@@ -100,15 +100,15 @@ Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, st
   constexpr std::int64_t untimed = 3;
   for (std::int64_t index = 0; index < untimed; ++index) require_finite(step.run(loader, index, learning_rate));
   Timing timing;
-  const ExchangeCost before = step.exchange().cost();
+  const SyncCost before = step.sync().cost();
   session.world.barrier();
   const Stopwatch whole;
   timing.step_ms = time_windows(
       steps, session.device().steps_ahead(), [&](std::int64_t index) { step.start(loader, index, learning_rate); },
       [&] { require_finite(step.finish()); }, [&] { return whole.milliseconds(); });
   timing.seconds = whole.seconds();
-  timing.sync.within_backward_ms = step.exchange().cost().within_backward_ms - before.within_backward_ms;
-  timing.sync.after_backward_ms = step.exchange().cost().after_backward_ms - before.after_backward_ms;
+  timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
+  timing.sync.after_backward_ms = step.sync().cost().after_backward_ms - before.after_backward_ms;
   return timing;
 }
 
@@ -117,11 +117,13 @@ void bench(Session& session, const StepBenchOptions& options) {
   const LoaderShare share{options.batch * world.size(), world.size(), world.rank(), 1};
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
   Model own(session.device(), model);
-  const std::unique_ptr<Exchange> exchange = make_all_reduce(
-      session, own.store, all_reduce_options(options.settings.recipe, options.settings.run), share.total_micro_batches);
-  const std::unique_ptr<Optimizer> sgd = make_optimizer(own.store, SgdOptions{.kind = Momentum::nesterov});
+  const WeightSyncOptions how{all_reduce_options(options.settings.recipe, options.settings.run),
+                              SgdOptions{.kind = Momentum::nesterov},
+                              {},
+                              {}};
+  const std::unique_ptr<WeightSync> sync = make_weight_sync(session, own.store, how, share.total_micro_batches);
   initialize(own.store, 0);
-  TrainingStep step(session, own, *exchange, *sgd, share, 0.0F);
+  TrainingStep step(session, own, *sync, share, 0.0F);
   step.choose_kernels({options.batch});
   NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
@@ -141,8 +143,8 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"device_memory_bytes", session.device().peak_bytes()},
       {"sync_ms_within_backward", world.max(timing.sync.within_backward_ms) / steps},
       {"sync_ms_after_backward", world.max(timing.sync.after_backward_ms) / steps},
-      {"buckets", step.exchange().bucket_count()},
-      {"reducer", step.exchange().description()},
+      {"buckets", step.sync().bucket_count()},
+      {"reducer", step.sync().description()},
       {"model", options.model},
       {"image_size", options.image_size},
       {"batch_per_rank", options.batch},

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The benches of a build, one after another: prints a table, and writes every figure with its unit and repeats as JSON.
+"""Runs the benches of a build. Prints a table, and writes each figure with its unit and all repeats as JSON.
 
-    suite.py build/release --json figures.json      all of them
-    suite.py build/release --only layers            benches whose names hold a text
-    suite.py build/release --quick                  whether all of them run: the least of each, once; no figures to quote
+    suite.py build/release --json figures.json      all benches
+    suite.py build/release --only layers            benches whose names contain "layers"
+    suite.py build/release --quick                  tests that all benches run; the figures mean nothing
 
-Each bench runs --repeats times, in turn with the others, so that what changes on the machine changes for all. A bench
-that fails is told, and costs its own figures alone. Ends with 0 where every bench gave figures, else with 1.
+Each bench runs --repeats times, in turn with the others, so that changes of the machine affect all. A bench that fails
+is reported, and loses only its own figures. Exit code 0: every bench gave figures. Otherwise 1.
 """
 import argparse
 import dataclasses
@@ -31,7 +31,7 @@ class Bench:
     name: str
     program: str
     words: tuple
-    quick: tuple  # instead of the words
+    quick: tuple  # arguments with --quick, instead of `words`
     launcher: tuple = ()
 
 
@@ -62,17 +62,17 @@ SUITE = (
 class Figure:
     value: float
     unit: str
-    counter: str = ""  # what a bench tells beside its time; empty: the time
+    counter: str = ""  # name of a figure that is not a time; empty: the time
 
 
 HOW_TIMED = re.compile(r"/(iterations:\d+|manual_time|real_time)")  # in names
-# Counters by the ends of their names: unit, and how many of it one is.
+# Counters by the end of their names: unit and factor.
 UNITS = (
     ("bytes_per_second", "GB/s", 1e-9), ("items_per_second", "samples/s", 1), ("GB_per_second", "GB/s", 1),
     ("GFLOP_per_second", "GFLOP/s", 1), ("_GB/s", "GB/s", 1), ("_ms", "ms", 1), ("of_peak", "", 1), ("of_copy", "", 1),
     ("last_share", "", 1), ("last_rank", "", 1), ("shared_over_mpi", "", 1), ("low", "", 1), ("high", "", 1),
 )
-# Of step_bench: name of the figure, unit, how many of it one is.
+# Fields of step_bench: name of the figure, unit and factor.
 OF_STEPS = {
     "step_ms_median": ("step", "ms", 1), "first_step_seconds": ("first step", "ms", 1e3),
     "first_step_seconds_cold": ("first step", "ms", 1e3),
@@ -87,7 +87,7 @@ def of_google_benchmark(found):
         if one.get("run_type") == "aggregate":
             continue
         if one.get("error_occurred"):
-            raise ProgramFailed(f"{one['name']} failed: {one.get('error_message', 'it did not say why')}")
+            raise ProgramFailed(f"{one['name']} failed: {one.get('error_message', 'no reason given')}")
         name = HOW_TIMED.sub("", one["name"])
         figures[name] = Figure(one["real_time"] * MILLISECONDS[one["time_unit"]], "ms")
         for field, value in one.items():
@@ -115,10 +115,10 @@ def figures_of(printed):
     try:
         told = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
     except ValueError as reason:
-        raise ProgramFailed(f"a bench printed no JSON but '{printed[-200:].strip()}'.") from reason
+        raise ProgramFailed(f"the bench printed no JSON. It ended with '{printed[-200:].strip()}'.") from reason
     figures = of_google_benchmark(told["benchmarks"]) if "benchmarks" in told else of_step_bench(told)
     if not figures:
-        raise ProgramFailed(f"a bench printed no figures but '{printed[-200:].strip()}'.")
+        raise ProgramFailed(f"the bench printed no figures. It ended with '{printed[-200:].strip()}'.")
     return figures
 
 
@@ -131,8 +131,8 @@ def run(bench, build, quick=False):
     words = [pathlib.Path(build).resolve() / "bin" / bench.program, *map(str, bench.quick if quick else bench.words)]
     if bench.program != "step_bench":
         words.append("--benchmark_format=json")
-        # The sums count their rounds themselves. Google Benchmark 1.9 finds fault with a time that has no unit, 1.7 with
-        # one that has, and of two ranks the second would say so in the midst of the first one's JSON.
+        # allreduce_bench counts its rounds itself. Google Benchmark 1.9 warns about a time without a unit, 1.7 about a
+        # time with one. With two ranks, the warning of the second would end up within the JSON of the first.
         if bench.program != "allreduce_bench":
             words.append(f"--benchmark_min_time={0.001 if quick else 0.2}")
     figures = figures_of(output_of([*bench.launcher, *words], ENVIRONMENT))
@@ -144,7 +144,7 @@ def times(figures):
 
 
 def versions(build):
-    """{"lockstep": "0.1.0", "commit": ...}, as step_bench tells them, and of this machine's other programs."""
+    """{"lockstep": "0.1.0", "commit": ...} from step_bench, and the versions of Linux and Python."""
     told = {}
     program = pathlib.Path(build).resolve() / "bin" / "step_bench"
     if program.is_file():
@@ -154,7 +154,7 @@ def versions(build):
 
 
 def facts(build):
-    """Of machine and versions, and when."""
+    """The machine, the versions and the time."""
     vendor, family, name = cpu_facts()
     told = versions(build)
     return {
@@ -183,7 +183,7 @@ def header(told, given):
 
 
 class Measured:
-    """Figures by name with the values of all repeats, and benches that failed with their words."""
+    """Figures by name with the values of all repeats, and the reasons of benches that failed."""
 
     def __init__(self):
         self.figures = {}
@@ -218,13 +218,13 @@ def four_digits(value):
 
 
 def in_words(one):
-    """Of what a bench tells beside a time: mpi p99 3.1 ms."""
+    """A figure that a bench reports beside a time: "mpi p99 3.1 ms"."""
     label = "" if one["counter"].endswith("_per_second") else one["counter"].replace("_", " ")
     return f"{label} {four_digits(one['median'])} {one['unit']}".strip()
 
 
 def table(figures):
-    """A row for each time, with what its bench tells beside it."""
+    """A row for each time, with the other figures of its bench."""
     lines = ["| figure | median, ms | least–most | beside it |", "|---|---|---|---|"]
     for name, one in figures.items():
         if one["counter"]:
@@ -237,15 +237,15 @@ def table(figures):
 
 def options(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", metavar="BUILD", help="a build folder with benches")
-    parser.add_argument("--only", default="", metavar="TEXT", help="benches whose names hold it")
-    parser.add_argument("--repeats", type=int, metavar="COUNT", help="runs of each bench (5; with --quick 1)")
-    parser.add_argument("--quick", action="store_true", help="only see whether all of them run")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where to write all figures")
+    parser.add_argument("build", metavar="BUILD", help="build folder with benches")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only benches whose names contain TEXT")
+    parser.add_argument("--repeats", type=int, metavar="COUNT", help="runs of each bench (default: 5, with --quick 1)")
+    parser.add_argument("--quick", action="store_true", help="run the smallest case of each bench once")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures to FILE")
     given = parser.parse_args(words)
     given.repeats = given.repeats or (1 if given.quick else 5)
     if given.repeats < 1:
-        parser.error("--repeats: at least 1")
+        parser.error("--repeats must be at least 1.")
     return given
 
 
@@ -254,17 +254,17 @@ def main(words):
     named = [bench for bench in SUITE if given.only in bench.name]
     benches = [bench for bench in named if is_built(bench, given.build)]
     left_out = {bench.name: f"{bench.program} is not built" for bench in named if bench not in benches}
-    for name, words_of_it in left_out.items():
-        say(f"{name}: left out, {words_of_it}")
+    for name, reason in left_out.items():
+        say(f"'{name}' is left out, because {reason}.")
     if not benches:
-        give_up("nothing to run: name a build folder with benches (-DLOCKSTEP_BENCH=ON).", CANNOT_COMPARE)
+        give_up(f"'{given.build}' has no such bench (--only). Build it with -DLOCKSTEP_BENCH=ON.", CANNOT_COMPARE)
     told = facts(given.build)
     measured = measure(benches, given)
     figures = measured.result()
     print(header(told, given))
     print(table(figures))
-    for name, words_of_it in measured.failed.items():
-        print(f"\n{name}: failed: {words_of_it.strip()}")
+    for name, reason in measured.failed.items():
+        print(f"\n{name}: failed: {reason.strip()}")
     if given.json:
         result = told | {"repeats": given.repeats, "quick": given.quick, "figures": figures, "failed": measured.failed,
                          "left_out": left_out}

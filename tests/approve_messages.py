@@ -30,7 +30,8 @@ def main():
     parser.add_argument("rooms", nargs="*", metavar="ROOM")
     options = parser.parse_args()
     found = messages.rooms(ROOT)
-    rooms = options.rooms or sorted(room for room in found if (options.build / "tests" / room).is_dir())
+    rooms = options.rooms or sorted(room for room in found
+                                    if (options.build / "tests" / room).is_dir() and (ROOT / "lib" / room).is_dir())
     with tempfile.TemporaryDirectory() as folder:
         for room in rooms:
             tests = options.build / "tests" / room

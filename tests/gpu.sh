@@ -26,7 +26,7 @@ bundle=$root/build/gpu_bundle
 tests=(ops_test norm_test deferred_norm_test flat_passes_test sgd_rule_test adaptive_rule_test step_record_test layer_test
   layer_agreement_test golden_loss_test golden_test golden_optimizer_test ema_test whole_step_test recorded_step_test)
 programs=(step_bench write_pictures make_shards train_cifar train_imagenet evaluate)
-max_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # of the archive, which has to be carried to the other machine
+max_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # limit of the archive, which is copied to the other machine
 declare -A seconds_of=([tests]=360 [benches]=270 [peers]=420)
 
 give_up() { # TEXT [CODE]
@@ -36,9 +36,9 @@ give_up() { # TEXT [CODE]
 
 pack() { # BUILD
   local paths=() name bytes
-  [[ $max_mib =~ ^[1-9][0-9]{0,4}$ ]] || give_up "'$max_mib' is no number of MiB (LOCKSTEP_BUNDLE_MIB)." 2
+  [[ $max_mib =~ ^[1-9][0-9]{0,4}$ ]] || give_up "'$max_mib' is not a number of MiB (LOCKSTEP_BUNDLE_MIB)." 2
   for name in "${tests[@]}" "${programs[@]}"; do
-    [ -x "$1/bin/$name" ] || give_up "no $1/bin/$name. Build first."
+    [ -x "$1/bin/$name" ] || give_up "'$1/bin/$name' does not exist. Build it first."
     paths+=("$1/bin/$name")
   done
   rm -rf "$bundle" "$bundle.tar.xz"
@@ -47,9 +47,9 @@ pack() { # BUILD
   bytes=$(stat --format=%s "$bundle.tar.xz")
   echo "$bundle.tar.xz: $((bytes >> 20)) MiB of $max_mib"
   ((bytes <= max_mib << 20)) && return
-  echo "Largest before they were compressed, in bytes:" >&2
+  echo "Largest files, in bytes before compression:" >&2
   find "$bundle" -type f -printf '%s %P\n' | sort -rn | sed -n 1,5p >&2
-  give_up "the archive has more than $max_mib MiB (it has to be carried to the other machine). Pack less?"
+  give_up "the archive has more than $max_mib MiB, the limit for the other machine. Pack fewer programs."
 }
 
 # The archive is what was carried here: a folder of another one is old.

@@ -5,7 +5,7 @@
 #   tests/run.sh --long            the long tests, a day: sanitizers, clang-tidy, accuracy, Debian 13, other processors
 #   tests/run.sh --long 3/10       one slice of them (tests/long/slices.txt); prints when each slice last passed
 #   tests/run.sh --long 3/10 --record    also records in tests/long/passed.json that it passed, if no test was skipped
-#   tests/run.sh ... -R shard      further options go to ctest
+#   tests/run.sh ... -R shard      passes further options to ctest (not with --record)
 #
 # Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/, mnist/ and caltech101_31/.
 set -euo pipefail
@@ -31,8 +31,9 @@ if [ "${1:-}" = --long ]; then
     if [ "${1:-}" = --record ]; then is_recorded=yes; shift; fi
   fi
 fi
-if [[ " $* " == *" --record "* ]]; then
-  echo "--record must follow a slice (it notes that the slice passed). Write: tests/run.sh --long 3/10 --record" >&2
+if [[ " $* " == *" --record "* ]] || { [ -n "$is_recorded" ] && (($# > 0)); }; then
+  echo "--record needs a whole slice: it must follow one, and no option may follow it." \
+    "Write: tests/run.sh --long 3/10 --record" >&2
   exit 2
 fi
 install_missing "${packages[@]}"

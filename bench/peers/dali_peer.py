@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What picture_bench times, in NVIDIA DALI on the CPU: a folder of class folders. Prints one JSON line.
+"""Times what picture_bench times, in NVIDIA DALI on the CPU: a folder of class folders. Prints one JSON line.
 
     python3 dali_peer.py --pictures FOLDER --size 224 --samples 2000
 
-A random part of each picture is decoded, resized with antialiasing, mirrored half of the time and normalised. All of its
-threads' processor time counts.
+A random crop of each picture is decoded, resized with antialiasing, mirrored with probability 0.5 and normalized. The
+processor time of all threads counts.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What picture_bench times, in FFCV on the CPU: a folder of class folders. Prints one JSON line.
+"""Times what picture_bench times, in FFCV on the CPU: a folder of class folders. Prints one JSON line.
 
     python3 ffcv_peer.py --pictures FOLDER --size 224
 
-Pictures are first written into a file of FFCV's as JPEG (written anew, quality 90). Then a random part of each is
-decoded, resized, mirrored half of the time and normalised. One epoch compiles the steps, the next one counts, with the
-time of all its threads.
+Pictures are first written into an FFCV file as JPEG (encoded again, quality 90). Then a random crop of each is decoded,
+resized, mirrored with probability 0.5 and normalized. The first epoch compiles the steps. The second one counts, with
+the processor time of all threads.
 """
 
 import argparse

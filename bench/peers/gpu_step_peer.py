@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What step_bench --device cuda times, in PyTorch on one GPU: whole training steps on one batch that lies there.
+"""Times what step_bench --device cuda times, in PyTorch on one GPU: whole training steps on a batch in its memory.
 
     python3 gpu_step_peer.py --model resnet50 --image-size 224 --classes 1000 --batch 256 --precision bf16 --mode compile
-    python3 gpu_step_peer.py --device cpu --model resnet20 --batch 8 --steps 2      only to see that it runs
+    python3 gpu_step_peer.py --device cpu --model resnet20 --batch 8 --steps 2      for tests
 
 Prints one JSON line with step_bench's fields. PyTorch is at its best: channels_last, automatic mixed precision, cuDNN's
 engines measured, fused SGD, gradients set to none; `compile` adds torch.compile. In fp32 TF32 is off, as in step_bench.
@@ -85,11 +85,11 @@ class Cpu:
 def make_device(options):
     if options.device == "cpu":
         if options.precision == "fp16":
-            refuse("fp16 wants a GPU (--precision). Use bf16 or fp32?")
+            refuse("--precision fp16 needs a GPU. Use bf16 or fp32.")
         return Cpu()
     if not torch.cuda.is_available():
         version = torch.__version__
-        refuse(f"this PyTorch ({version}) sees no GPU (--device cuda). Use one built for CUDA, with a driver.")
+        refuse(f"PyTorch {version} finds no GPU (--device cuda). Install a driver, and PyTorch for CUDA.")
     return Gpu()
 
 
@@ -107,7 +107,7 @@ def compiled(model, options):
     if options.mode == "eager":
         return model
     if not hasattr(torch, "compile"):
-        refuse(f"this PyTorch ({torch.__version__}) has no torch.compile (--mode compile). Use 2.0 or newer.")
+        refuse(f"PyTorch {torch.__version__} has no torch.compile (--mode compile). Install PyTorch 2.0 or newer.")
     return torch.compile(model, mode=options.compile_mode)
 
 
@@ -162,17 +162,18 @@ def measure(options, device):
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Times whole training steps in PyTorch; prints one JSON line.")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--mode", default="eager", choices=["eager", "compile"])
-    parser.add_argument("--compile-mode", default="max-autotune", help="of torch.compile")
+    parser.add_argument("--compile-mode", default="max-autotune", help="mode of torch.compile (%(default)s)")
     parser.add_argument("--model", default="resnet18", choices=PLANS)
     parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--precision", default="fp32", choices=["fp32", *HALF])
-    parser.add_argument("--steps", type=int, default=20, help="timed steps")
-    parser.add_argument("--untimed", type=int, default=10, help="steps between the first and the timed ones")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps (%(default)s)")
+    parser.add_argument("--untimed", type=int, default=10,
+                        help="steps between the first and the timed ones (%(default)s)")
     return parser.parse_args()
 
 

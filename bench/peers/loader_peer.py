@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What picture_bench times, in PyTorch: a DataLoader over a folder of class folders. Prints one JSON line.
+"""Times what picture_bench times, in PyTorch: a DataLoader over a folder of class folders. Prints one JSON line.
 
     python3 loader_peer.py --pictures FOLDER --size 224 --samples 2000
 
-RandomResizedCrop, mirror image, tensor, normalised: torchvision's usual transforms. --decoder torchvision reads files by
-torchvision.io and transforms tensors. Without --workers pictures are made in the process itself, which costs least of
-the processor; its time is what counts, the workers' too.
+torchvision's usual transforms: RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize. --decoder torchvision
+reads files with torchvision.io and transforms tensors. Without --workers, the process itself loads the pictures, which
+costs the least processor time. The processor time of the process and its workers counts.
 """
 
 import argparse

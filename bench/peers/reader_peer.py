@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What picture_bench --threads times, in PyTorch's DataLoader with h5py or webdataset. Prints one JSON line.
+"""Times what picture_bench --threads times, in PyTorch's DataLoader with h5py or webdataset. Prints one JSON line.
 
     python3 reader_peer.py --reader h5py --data SPLIT --workers 2 --samples 20000 --batch 128
     python3 reader_peer.py --reader webdataset --data SPLIT --tars FOLDER ...      FOLDER is written by --write-tars
 
-SPLIT is a folder of shards that make_shards wrote. h5py reads the samples of a batch, which lie one after another, in
-one go, and shuffles batches only; webdataset reads tar files in a random order through a buffer of 1000 samples. Images
-of one size are cropped and mirrored a whole batch at a time; pictures are decoded by Pillow and resized from a random
-part. Timed by the clock, from the first batches on.
+SPLIT is a folder of shards that make_shards wrote. h5py reads the consecutive samples of a batch at once, and shuffles
+batches only. webdataset shuffles tar files, and samples through a buffer of 1000. Images of one size are cropped and
+mirrored a whole batch at a time. Pictures are decoded by Pillow, and a random crop is resized. Measures wall-clock time
+after the first batches.
 """
 
 import argparse
@@ -30,7 +30,7 @@ AREAS, SHAPES = (0.08, 1.0), (3 / 4, 4 / 3)
 
 
 class Split:
-    """Shards of one split, opened by whoever reads first: workers do so after they are started."""
+    """Shards of one split, opened at the first read, because workers must open them after they are started."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -51,7 +51,7 @@ class Split:
                 self.pictures = [file["sizes"][:] for file in self.files]
 
     def samples(self, shard, first, count):
-        """That many samples, which lie one after another, and their labels: as they are stored."""
+        """`count` consecutive samples as stored, and their labels."""
         self.open()
         file, labels = self.files[shard], self.labels[shard][first : first + count]
         if self.store == "images":
@@ -66,9 +66,9 @@ class Split:
 
 
 class Augment:
-    """From samples as they are stored to planes of bytes [n, 3, side, side], and on to floats.
+    """Converts samples as stored to planes of bytes [n, 3, side, side], and those to floats.
 
-    The second step is the main process's: a worker that takes it hands over four times as many bytes, which costs more.
+    The main process does the second step: a worker would have to pass on four times as many bytes.
     """
 
     def __init__(self, split, side):
@@ -77,7 +77,7 @@ class Augment:
         self.shift = split.mean / split.deviation
 
     def cropped(self, images):
-        """Planes lie one after another first: rows are then copied whole."""
+        """Separates the planes first, so that whole rows are copied."""
         images = numpy.asarray(images)
         count, height, width, channels = images.shape
         padded = numpy.zeros((count, channels, height + 2 * PADDING, width + 2 * PADDING), numpy.uint8)
@@ -114,7 +114,7 @@ class Augment:
 
 
 class Blocks(torch.utils.data.Dataset):
-    """Batches of samples that lie one after another."""
+    """Batches of consecutive samples."""
 
     def __init__(self, split, augment, batch):
         self.split, self.augment, self.batch = split, augment, batch
@@ -191,10 +191,10 @@ def from_tars(options, split, augment):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reader", choices=("h5py", "webdataset"), required=True)
-    parser.add_argument("--data", required=True, help="a split as make_shards writes it")
-    parser.add_argument("--tars", help="a folder of tar files of the same samples")
-    parser.add_argument("--write-tars", action="store_true", help="make them, and nothing else")
-    parser.add_argument("--side", type=int, default=224, help="of images made of pictures")
+    parser.add_argument("--data", required=True, help="folder of a split that make_shards wrote")
+    parser.add_argument("--tars", help="folder of tar files with the same samples")
+    parser.add_argument("--write-tars", action="store_true", help="only write the tar files")
+    parser.add_argument("--side", type=int, default=224, help="side of images made from pictures (%(default)s)")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What step_bench times, in PyTorch: whole training steps on noise. Prints one JSON line with the same fields.
+"""Times what step_bench times, in PyTorch: whole training steps on noise. Prints one JSON line with the same fields.
 
     python3 step_peer.py --model resnet18 --batch 64 --threads 2
     python3 -m torch.distributed.run --nproc_per_node=2 step_peer.py --model resnet18 --batch 32 --threads 1
 
-The second form sums gradients with DistributedDataParallel over gloo. How the process is started decides much of its
-speed (allocator, OpenMP's threads): bench/compare.py does it well.
+The second form all-reduces gradients with DistributedDataParallel over gloo. Allocator and OpenMP threads decide much
+of the speed: bench/compare.py sets them.
 """
 
 import argparse
@@ -124,15 +124,16 @@ def measure(options, world):
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Times whole training steps in PyTorch; prints one JSON line.")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="resnet18", choices=PLANS)
     parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=64, help="samples of each rank in a step")
+    parser.add_argument("--batch", type=int, default=64, help="samples per rank and step (%(default)s)")
     parser.add_argument("--precision", default="fp32", choices=["fp32", "bf16"])
-    parser.add_argument("--threads", type=int, default=1, help="of each rank")
-    parser.add_argument("--steps", type=int, default=20, help="timed steps")
-    parser.add_argument("--untimed", type=int, default=3, help="steps between the first and the timed ones")
+    parser.add_argument("--threads", type=int, default=1, help="threads per rank (%(default)s)")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps (%(default)s)")
+    parser.add_argument("--untimed", type=int, default=3,
+                        help="steps between the first and the timed ones (%(default)s)")
     return parser.parse_args()
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What allreduce_bench times, in PyTorch's gloo: sums of float32 over the ranks of one machine. Prints one JSON line.
+"""Times what allreduce_bench times, in PyTorch's gloo: float32 sums over the ranks of one machine. Prints one JSON line.
 
     mpirun -n 2 python3 sum_peer.py --kilobytes 1 4 16 --store FILE
 
-FILE is where ranks find each other: a new name for each run. Times are of the slowest rank, medians over the rounds.
+FILE is a new file for each run, through which ranks connect. Times are those of the slowest rank, medians over rounds.
 """
 
 import argparse

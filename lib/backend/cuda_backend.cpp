@@ -46,12 +46,12 @@ std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, c
     if (shared.empty()) return make_nccl_all_reducer(device_, device_.stream(), world, wire);
   }
   require_full_wire(wire);
-  return make_cuda_staged_all_reducer(device_, device_.stream(), make_cpu_all_reducer(name, world, bytes));
+  return make_cuda_staged_all_reducer(device_, device_.stream(), world.rank(),
+                                      make_cpu_all_reducer(name, world, bytes));
 }
 
 std::unique_ptr<Loader> CudaBackend::load_onto(const LoaderSource& source, DataPlace place) {
-  const bool can_stay =
-      source.dataset->manifest().store == SampleStore::images && !source.rules.resamples() && !source.rules.jitter;
+  const bool can_stay = can_be_resident(source);
   require(can_stay || place != DataPlace::device, Failure::usage,
           "--data-on device does not support images of various sizes, resizing, or color augmentation. Use --data-on "
           "host.");

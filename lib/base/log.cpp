@@ -36,7 +36,7 @@ struct State {
   std::mutex mutex;
   int rank = 0;
   std::string host = this_host();
-  std::optional<int> voice_rank;  // the rank within a training
+  std::optional<int> training_rank;  // the rank within a training
   std::string label;
   std::string live;    // the newest progress text
   bool drawn = false;  // a progress line is on the terminal
@@ -45,7 +45,7 @@ struct State {
   NonblockingOutput out{STDOUT_FILENO};
   NonblockingOutput err{STDERR_FILENO};
 
-  bool speaks() const { return voice_rank.value_or(rank) == 0; }
+  bool prints() const { return training_rank.value_or(rank) == 0; }
 };
 
 State& state() {
@@ -67,19 +67,19 @@ std::string prefix_of(const State& now) {
   return fmt::format("[rank {}, {}{}{}]", now.rank, now.host, now.label.empty() ? "" : ", ", now.label);
 }
 
-enum class Speaker { rank_0, any_rank };
+enum class PrintedBy { rank_0, any_rank };
 
 // Prints `text` as it is. The caller has made it safe for a terminal.
-void print(NonblockingOutput State::*outlet, const std::string& text, Speaker speaker) {
+void print(NonblockingOutput State::*outlet, const std::string& text, PrintedBy by) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return;
+  if (now.ended || (by == PrintedBy::rank_0 && !now.prints())) return;
   if (std::exchange(now.drawn, false)) now.out.write(clear_line);
   (now.*outlet).write(text + '\n');
 }
 
-void print_line(NonblockingOutput State::*outlet, std::string_view text, Speaker speaker) {
-  print(outlet, fmt::format("{}  {}", prefix(), printable(text)), speaker);
+void print_line(NonblockingOutput State::*outlet, std::string_view text, PrintedBy by) {
+  print(outlet, fmt::format("{}  {}", prefix(), printable(text)), by);
 }
 
 // The user's terminal, or -1. mpirun gives each rank its own terminal, even if mpirun's output is a file. In that case
@@ -154,14 +154,14 @@ std::string host() {
 LogScope::LogScope(int rank, const std::string& label) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  now.voice_rank = rank;
+  now.training_rank = rank;
   now.label = printable(label);
 }
 
 LogScope::~LogScope() {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  now.voice_rank.reset();
+  now.training_rank.reset();
   now.label.clear();
 }
 
@@ -171,25 +171,25 @@ int job_rank() {
   return now.rank;
 }
 
-void info(std::string_view text) { print_line(&State::out, text, Speaker::rank_0); }
+void info(std::string_view text) { print_line(&State::out, text, PrintedBy::rank_0); }
 void info_to_terminal(std::string_view text) {
   const int people = terminal();
   if (people < 0 || people == STDOUT_FILENO) return info(text);
   const std::string line = fmt::format("{}{}  {}\n", clear_line, prefix(), printable(text));
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || !now.speaks()) return;
+  if (now.ended || !now.prints()) return;
   pollfd ready{people, POLLOUT, 0};
   if (::poll(&ready, 1, 0) <= 0) return;  // not writable now, as after Ctrl-S
   [[maybe_unused]] const ssize_t written = ::write(people, line.data(), line.size());
 }
-void warning(std::string_view text) { print_line(&State::err, text, Speaker::any_rank); }
-void forwarded(std::string_view text) { print(&State::out, printable_lines(text), Speaker::rank_0); }
+void warning(std::string_view text) { print_line(&State::err, text, PrintedBy::any_rank); }
+void forwarded(std::string_view text) { print(&State::out, printable_lines(text), PrintedBy::rank_0); }
 
 void plain(std::string_view text) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || !now.speaks()) return;
+  if (now.ended || !now.prints()) return;
   now.out.drain(endless_patience);
   if (std::exchange(now.drawn, false)) now.out.write(clear_line);
   int error_number = now.out.write(printable_lines(text) + '\n');
@@ -199,7 +199,7 @@ void plain(std::string_view text) {
 }
 
 void error(std::string_view text) {
-  print_line(&State::err, text, Speaker::any_rank);
+  print_line(&State::err, text, PrintedBy::any_rank);
   State& now = state();
   const std::lock_guard lock(now.mutex);
   let_out_both(now);
@@ -224,7 +224,7 @@ void progress(std::string_view text) {
   if (!is_terminal()) return;
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || !now.speaks()) return;
+  if (now.ended || !now.prints()) return;
   now.live = printable(text);
   if (!now.drawn || Clock::now() - now.drawn_at >= redraw_interval) draw(now);
 }

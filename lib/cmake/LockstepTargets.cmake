@@ -144,11 +144,19 @@ function(lockstep_test name)
 endfunction()
 
 # One CTest entry with this project's conventions: 77 is skipped, a timeout, labels, mpirun as root allowed, no kernel
-# plans in the user's folders. PROCESSORS: of the four that tests/run.sh has CTest count with; 1 unless stated.
+# plans in the user's folders. PROCESSORS: of the four that tests/run.sh has CTest count with; 1 unless stated. Instead
+# of COMMAND, SCRIPT names a .py or .sh file of this folder, and its arguments.
 function(lockstep_ctest name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;SCRIPT;LABELS;ENVIRONMENT")
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
+  endif()
+  if(arg_SCRIPT)
+    list(TRANSFORM arg_SCRIPT PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ AT 0)
+    set(arg_COMMAND ${arg_SCRIPT})
+    if(arg_SCRIPT MATCHES "^[^;]*\\.py(;|$)")
+      list(PREPEND arg_COMMAND ${Python3_EXECUTABLE})
+    endif()
   endif()
   if(LOCKSTEP_SANITIZE AND arg_TIMEOUT)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")

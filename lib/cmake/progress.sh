@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# How far long work is: on a terminal one line that is redrawn, in a log a line every half minute. Read by
+# Progress of long commands: on a terminal, one line that is redrawn; in a log, a line every 30 seconds. Sourced by
 # data/quick_start.sh and tests/run.sh, which set pipefail.
 
 # "40 s", "3 min 5 s"
@@ -7,8 +7,8 @@ duration() {
   if (($1 < 60)); then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
 }
 
-# Reads lines. Those that match PATTERN, with the number of steps that are done and of all, become the progress; those
-# that match HIDDEN are left out; the others are printed.
+# Reads lines. PATTERN captures the numbers of completed and of all steps: its lines become the progress. Lines that
+# match HIDDEN are left out. Other lines are printed.
 show_steps() { # NAME PATTERN HIDDEN
   local line done=0 all=0 start=$SECONDS shown_at=$SECONDS columns=80 is_terminal='' text
   if [ -t 1 ]; then
@@ -38,7 +38,7 @@ show_steps() { # NAME PATTERN HIDDEN
   ((all == 0)) || echo "$1: $done of $all, $(duration $((SECONDS - start)))"
 }
 
-# with_progress NAME LOG PATTERN HIDDEN COMMAND...: returns the command's code. LOG has all that it prints.
+# with_progress NAME LOG PATTERN HIDDEN COMMAND...: returns the command's exit code. LOG gets its whole output.
 with_progress() {
   local name=$1 log=$2 pattern=$3 hidden=$4 code=0
   shift 4
@@ -46,7 +46,7 @@ with_progress() {
   return "$code"
 }
 
-# configure_and_build PRESET OPTIONS...: into build/release.
+# configure_and_build PRESET OPTIONS...: builds in build/release.
 configure_and_build() {
   local preset=$1 log=build/release.log
   shift

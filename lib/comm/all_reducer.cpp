@@ -1,5 +1,6 @@
 #include "comm/all_reducer.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,13 @@
 #include "device/precision.hpp"
 
 namespace lockstep {
+
+SlicePart equal_part(std::int64_t count, int parts, int index) {
+  const std::int64_t lines = (count + part_alignment - 1) / part_alignment;
+  const std::int64_t share = (lines + parts - 1) / parts * part_alignment;
+  const std::int64_t first = std::min(index * share, count);
+  return {first, std::min(share, count - first)};
+}
 
 std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world,
                                                  std::int64_t bytes) {

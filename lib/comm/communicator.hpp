@@ -12,7 +12,8 @@
 
 namespace lockstep {
 
-// A group of ranks. Without a launcher it has one rank. Copies share the MPI communicator.
+// A group of ranks. Without a launcher it has one rank. Copies share the MPI communicator. Messages between two of its
+// ranks: point_to_point.hpp.
 class Communicator {
  public:
   // Collective. Wraps `handle`, which the caller still owns.

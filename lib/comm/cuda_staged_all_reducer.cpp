@@ -1,6 +1,7 @@
 #include "comm/cuda_staged_all_reducer.hpp"
 
-#include <cassert>
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ class PinnedRange {
  public:
   explicit PinnedRange(const Tensor& range) : address_(range.data()) {
     check_cuda(cudaHostRegister(address_, static_cast<std::size_t>(range.bytes()), cudaHostRegisterPortable),
-               "pin the memory that ranks sum in");
+               "pin the memory that ranks exchange");
   }
   PinnedRange(const PinnedRange&) = delete;
   PinnedRange& operator=(const PinnedRange&) = delete;
@@ -30,46 +31,42 @@ class PinnedRange {
 
 class CudaStagedAllReducer final : public AllReducer {
  public:
-  CudaStagedAllReducer(Device& device, cudaStream_t stream, std::unique_ptr<AllReducer> host)
-      : device_(device), host_(std::move(host)), side_(stream), marker_(device, side_.handle()) {}
+  CudaStagedAllReducer(Device& device, cudaStream_t stream, int rank, std::unique_ptr<AllReducer> host)
+      : device_(device), rank_(rank), host_(std::move(host)), side_(stream), marker_(device, side_.handle()) {}
 
   // Copies may be in flight.
   ~CudaStagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
-    assert(!on_device_);
-    on_host_ = host_->allocate(count, dtype);
-    pinned_ = std::make_unique<PinnedRange>(on_host_);
-    on_device_ = device_.make_persistent(count, dtype);
-    return on_device_;
+    const Tensor host = host_->allocate(count, dtype);
+    areas_.push_back({host, std::make_unique<PinnedRange>(host), device_.make_persistent(count, dtype)});
+    return areas_.back().device;
   }
 
-  // Copies to the host. The same stream may still copy the previous step's sum of a slice back from there.
   void start_sum(const Tensor& values) override {
-    const Slice slice{
-        values, on_host_.slice((values.data() - on_device_.data()) / size_of(values.dtype()), values.shape().count())};
-    if (in_flight_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
-    side_.wait_for_main();
-    marker_.begin();
-    check_cuda(cudaMemcpyAsync(slice.host.data(), values.data(), static_cast<std::size_t>(values.bytes()),
-                               cudaMemcpyDeviceToHost, side_.handle()),
-               "copy gradients to the host");
-    marker_.end();  // the device's part is done; the host tracks its own part
-    check_cuda(cudaEventRecord(arrived_[in_flight_.size()].get(), side_.handle()), "record an event");
-    in_flight_.push_back(slice);
+    const SlicePart all{0, values.shape().count()};
+    start(&AllReducer::start_sum, values, all, {all});
+  }
+
+  SlicePart part_of(const Tensor& values, int rank) const override { return host_->part_of(values, rank); }
+  void start_reduce_scatter(const Tensor& values) override {
+    start(&AllReducer::start_reduce_scatter, values, {0, values.shape().count()}, {part_of(values, rank_)});
+  }
+  void start_all_gather(const Tensor& values) override {
+    const SlicePart own = part_of(values, rank_);
+    const std::int64_t end = own.first + own.count;
+    start(&AllReducer::start_all_gather, values, own, {{{0, own.first}, {end, values.shape().count() - end}}});
   }
 
   // The host waits, because it computes the sums.
   void wait() override {
     for (std::size_t i = 0; i < in_flight_.size(); ++i) {
-      check_cuda(cudaEventSynchronize(arrived_[i].get()), "wait for gradients on the host");
-      host_->start_sum(in_flight_[i].host);
+      check_cuda(cudaEventSynchronize(arrived_[i].get()), "wait for the copies on the host");
+      (host_.get()->*in_flight_[i].start)(in_flight_[i].host);
     }
     host_->wait();
     for (const Slice& slice : in_flight_) {
-      check_cuda(cudaMemcpyAsync(slice.device.data(), slice.host.data(), static_cast<std::size_t>(slice.host.bytes()),
-                                 cudaMemcpyHostToDevice, side_.handle()),
-                 "copy sums to the device");
+      for (const SlicePart& result : slice.results) copy(slice.host, slice.device, result, cudaMemcpyHostToDevice);
     }
     in_flight_.clear();
     marker_.end_step();
@@ -83,16 +80,55 @@ class CudaStagedAllReducer final : public AllReducer {
   std::string description() const override { return host_->description() + ", through the host"; }
 
  private:
-  struct Slice {
-    Tensor device;
+  struct Area {
     Tensor host;
+    std::unique_ptr<PinnedRange> pinned;
+    Tensor device;
   };
 
+  using Start = void (AllReducer::*)(const Tensor& values);
+  using Results = std::array<SlicePart, 2>;  // of a slice; may be empty
+
+  struct Slice {
+    Start start;  // of the host's exchange
+    Tensor device;
+    Tensor host;
+    Results results;  // what the exchange changes
+  };
+
+  // Copies `sent` of the slice to the host. The same stream may still copy the previous step's results of a slice back
+  // from there.
+  void start(Start host_start, const Tensor& values, const SlicePart& sent, const Results& results) {
+    const Slice slice{host_start, values, host_copy_of(values), results};
+    if (in_flight_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
+    side_.wait_for_main();
+    marker_.begin();
+    copy(values, slice.host, sent, cudaMemcpyDeviceToHost);
+    marker_.end();  // the device's part is done; the host tracks its own part
+    check_cuda(cudaEventRecord(arrived_[in_flight_.size()].get(), side_.handle()), "record an event");
+    in_flight_.push_back(slice);
+  }
+
+  Tensor host_copy_of(const Tensor& values) const {
+    const auto area = std::ranges::find_if(areas_, [&](const Area& one) {
+      return values.data() >= one.device.data() &&
+             values.data() + values.bytes() <= one.device.data() + one.device.bytes();
+    });
+    return area->host.slice((values.data() - area->device.data()) / size_of(values.dtype()), values.shape().count());
+  }
+
+  void copy(const Tensor& from, const Tensor& to, const SlicePart& part, cudaMemcpyKind direction) const {
+    if (part.count == 0) return;
+    const Tensor source = from.slice(part.first, part.count);
+    check_cuda(cudaMemcpyAsync(to.slice(part.first, part.count).data(), source.data(),
+                               static_cast<std::size_t>(source.bytes()), direction, side_.handle()),
+               "copy gradients or weights between the host and the device");
+  }
+
   Device& device_;
+  int rank_;
   std::unique_ptr<AllReducer> host_;
-  Tensor on_host_;
-  std::unique_ptr<PinnedRange> pinned_;
-  Tensor on_device_;
+  std::vector<Area> areas_;
   cuda::SideStream side_;
   cuda::SumMarker marker_;
   std::vector<Slice> in_flight_;      // started, in order
@@ -101,9 +137,9 @@ class CudaStagedAllReducer final : public AllReducer {
 
 }  // namespace
 
-std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream,
+std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream, int rank,
                                                          std::unique_ptr<AllReducer> host) {
-  return std::make_unique<CudaStagedAllReducer>(device, stream, std::move(host));
+  return std::make_unique<CudaStagedAllReducer>(device, stream, rank, std::move(host));
 }
 
 }  // namespace lockstep

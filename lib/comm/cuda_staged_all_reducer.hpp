@@ -1,4 +1,4 @@
-// Sums of GPU memory through the host, for ranks that share a GPU or that NCCL cannot connect.
+// Exchange of GPU memory through the host, for ranks that share a GPU or that NCCL cannot connect.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-// `host` computes the sums; `stream` is the compute stream of `device`.
-std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream,
+// `host` exchanges the copies in host memory; `stream` is the compute stream of `device`. `rank`: of this process,
+// among those of `host`.
+std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream, int rank,
                                                          std::unique_ptr<AllReducer> host);
 
 }  // namespace lockstep

@@ -2,23 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cassert>
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
-#include "comm/check_mpi.hpp"
-#include "comm/mpi_type.hpp"
+#include "comm/mpi_slices.hpp"
 
 namespace lockstep {
 namespace {
 
-// MPI counts are of type int. A larger slice is sent in several messages.
-constexpr std::int64_t largest_count = std::int64_t{1} << 30;
+constexpr std::align_val_t page_alignment{4096};
 
 struct FreeAligned {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{Arena::alignment}); }
+  void operator()(std::byte* memory) const { ::operator delete[](memory, page_alignment); }
 };
 
 class MpiAllReducer final : public AllReducer {
@@ -26,18 +23,23 @@ class MpiAllReducer final : public AllReducer {
   explicit MpiAllReducer(Communicator world) : world_(std::move(world)) {}
 
   Tensor allocate(std::int64_t count, DType dtype) override {
-    assert(memory_ == nullptr);
     const std::int64_t bytes = count * size_of(dtype);
-    memory_.reset(new (std::align_val_t{Arena::alignment}) std::byte[static_cast<std::size_t>(bytes)]());
-    return {memory_.get(), bytes, Shape{count}, dtype, Layout::plain};
+    memory_.emplace_back(new (page_alignment) std::byte[static_cast<std::size_t>(bytes)]());
+    return {memory_.back().get(), bytes, Shape{count}, dtype, Layout::plain};
   }
 
-  void start_sum(const Tensor& values) override { in_flight_.push_back(values); }
+  void start_sum(const Tensor& values) override { in_flight_.push_back({mpi_sum, values}); }
+
+  SlicePart part_of(const Tensor& values, int rank) const override {
+    return equal_part(values.shape().count(), world_.size(), rank);
+  }
+  void start_reduce_scatter(const Tensor& values) override { in_flight_.push_back({mpi_reduce_scatter, values}); }
+  void start_all_gather(const Tensor& values) override { in_flight_.push_back({mpi_all_gather, values}); }
 
   // Sends nothing before this call. MPI's nonblocking reductions progress only inside MPI calls, so they would not
   // overlap with backward. Open MPI's took twice as long as its blocking ones (11 to 100 MB, two ranks of one node).
   void wait() override {
-    for (const Tensor& values : in_flight_) sum(values);
+    for (const Slice& slice : in_flight_) slice.exchange(slice.values, world_, largest_mpi_count);
     in_flight_.clear();
   }
 
@@ -46,19 +48,14 @@ class MpiAllReducer final : public AllReducer {
   }
 
  private:
-  void sum(const Tensor& values) const {
-    const std::int64_t count = values.shape().count();
-    for (std::int64_t first = 0; first < count; first += largest_count) {
-      const auto length = static_cast<int>(std::min(largest_count, count - first));
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + first * size_of(values.dtype()), length,
-                              mpi_type(values.dtype()), MPI_SUM, world_.handle()),
-                "sum gradients");
-    }
-  }
+  struct Slice {
+    void (*exchange)(const Tensor& values, const Communicator& ranks, std::int64_t largest);
+    Tensor values;
+  };
 
   Communicator world_;
-  std::unique_ptr<std::byte[], FreeAligned> memory_;
-  std::vector<Tensor> in_flight_;
+  std::vector<std::unique_ptr<std::byte[], FreeAligned>> memory_;
+  std::vector<Slice> in_flight_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sums through MPI_Allreduce: any number of nodes, no requirements on memory.
+// Exchange through MPI collectives: any number of nodes, no requirements on memory.
 #pragma once
 
 #include <memory>

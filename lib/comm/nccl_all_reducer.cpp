@@ -65,13 +65,18 @@ class NcclCommunicator {
     check_nccl(result, task);
   }
 
+  // Between ncclGroupStart and complete(ncclGroupEnd()), which waits.
+  void enqueue(ncclResult_t code, std::string_view task) {
+    if (code != ncclInProgress) check_nccl(code, task);
+  }
+
   // Throws if an earlier operation has failed since.
   void check_asynchronous() {
     ncclResult_t state = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(comm_, &state), "tell the state of its communicator");
     if (state == ncclSuccess || state == ncclInProgress) return;
     abort();
-    check_nccl(state, "sum gradients");
+    check_nccl(state, "exchange gradients or weights");
   }
 
  private:
@@ -102,6 +107,7 @@ class NcclAllReducer final : public AllReducer {
   NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, DType wire,
                  std::chrono::seconds patience)
       : device_(device),
+        rank_(world.rank()),
         ranks_(world.size()),
         wire_(wire),
         side_(stream),
@@ -111,15 +117,18 @@ class NcclAllReducer final : public AllReducer {
   }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
-    assert(!values_ && (dtype == DType::f32 || wire_ == DType::f32));
-    values_ = device_.make_persistent(count, dtype);
-    if (wire_ == DType::bf16) rounded_ = device_.make_persistent(count, wire_);
-    return values_;
+    assert(dtype == DType::f32 || wire_ == DType::f32);
+    Tensor made = device_.make_persistent(count, dtype);
+    if (!gradients_) {
+      gradients_ = made;
+      if (wire_ == DType::bf16) rounded_ = device_.make_persistent(count, wire_);
+    }
+    return made;
   }
 
   void start_sum(const Tensor& values) override {
     side_.wait_for_main();
-    sum(values, values.dtype() == DType::i64 ? ncclInt64 : ncclFloat32);
+    sum(values);
   }
 
   void start_rounded_sum(const Tensor& values) override {
@@ -127,12 +136,41 @@ class NcclAllReducer final : public AllReducer {
       start_sum(values);
       return;
     }
-    const Tensor rounded = rounded_.slice(values.as<float>() - values_.as<float>(), values.shape().count());
     const cuda::CudaLaunch launch(side_.handle());
-    side_.wait_for_main();
-    cuda::narrow_into(launch, values, rounded);
-    sum(rounded, ncclBfloat16);
+    const Tensor rounded = start_rounding(launch, values);
+    sum(rounded);
     cuda::widen_into(launch, rounded, values, Accumulate::overwrite);
+  }
+
+  // NCCL requires equal parts. The last rank therefore has the rest, too.
+  SlicePart part_of(const Tensor& values, int rank) const override {
+    const std::int64_t share = share_of(values);
+    const std::int64_t first = rank * share;
+    return {first, rank + 1 == ranks_ ? values.shape().count() - first : share};
+  }
+
+  void start_reduce_scatter(const Tensor& values) override {
+    side_.wait_for_main();
+    reduce_scatter(values);
+  }
+
+  void start_rounded_reduce_scatter(const Tensor& values) override {
+    if (wire_ == DType::f32) {
+      start_reduce_scatter(values);
+      return;
+    }
+    const cuda::CudaLaunch launch(side_.handle());
+    const Tensor rounded = start_rounding(launch, values);
+    reduce_scatter(rounded);
+    const SlicePart own = part_of(values, rank_);
+    if (own.count == 0) return;
+    cuda::widen_into(launch, rounded.slice(own.first, own.count), values.slice(own.first, own.count),
+                     Accumulate::overwrite);
+  }
+
+  void start_all_gather(const Tensor& values) override {
+    side_.wait_for_main();
+    all_gather(values);
   }
 
   void wait() override {
@@ -152,19 +190,82 @@ class NcclAllReducer final : public AllReducer {
   }
 
  private:
-  void sum(const Tensor& values, ncclDataType_t type) {
+  static ncclDataType_t type_of(const Tensor& values) {
+    if (values.dtype() == DType::bf16) return ncclBfloat16;
+    return values.dtype() == DType::i64 ? ncclInt64 : ncclFloat32;
+  }
+
+  static std::size_t count_of(const Tensor& values) { return static_cast<std::size_t>(values.shape().count()); }
+
+  // What each rank owns of a slice. A multiple of part_alignment.
+  std::int64_t share_of(const Tensor& values) const {
+    return values.shape().count() / ranks_ / part_alignment * part_alignment;
+  }
+  int last_rank() const { return ranks_ - 1; }
+
+  // Rounds `values` on the side stream. Returns the result.
+  Tensor start_rounding(const cuda::CudaLaunch& launch, const Tensor& values) {
+    const Tensor rounded = rounded_.slice(values.as<float>() - gradients_.as<float>(), values.shape().count());
+    side_.wait_for_main();
+    cuda::narrow_into(launch, values, rounded);
+    return rounded;
+  }
+
+  void sum(const Tensor& values) {
     marker_.begin();
-    comm_.complete(ncclAllReduce(values.data(), values.data(), static_cast<std::size_t>(values.shape().count()), type,
-                                 ncclSum, comm_.handle(), side_.handle()),
+    comm_.complete(ncclAllReduce(values.data(), values.data(), count_of(values), type_of(values), ncclSum,
+                                 comm_.handle(), side_.handle()),
                    "sum gradients");
     marker_.end();
   }
 
+  // In place: a rank's result is where its share was.
+  void reduce_scatter(const Tensor& values) {
+    exchange(
+        values, "reduce-scatter gradients",
+        [&](const Tensor& own) {
+          return ncclReduceScatter(values.data(), own.data(), count_of(own), type_of(values), ncclSum, comm_.handle(),
+                                   side_.handle());
+        },
+        [&](const Tensor& rest) {
+          return ncclReduce(rest.data(), rest.data(), count_of(rest), type_of(values), ncclSum, last_rank(),
+                            comm_.handle(), side_.handle());
+        });
+  }
+
+  void all_gather(const Tensor& values) {
+    exchange(
+        values, "all-gather weights",
+        [&](const Tensor& own) {
+          return ncclAllGather(own.data(), values.data(), count_of(own), type_of(values), comm_.handle(),
+                               side_.handle());
+        },
+        [&](const Tensor& rest) {
+          return ncclBroadcast(rest.data(), rest.data(), count_of(rest), type_of(values), last_rank(), comm_.handle(),
+                               side_.handle());
+        });
+  }
+
+  // One group of calls: for this rank's share of `values`, and for the rest, which belongs to the last rank.
+  template <typename OnShare, typename OnRest>
+  void exchange(const Tensor& values, std::string_view task, const OnShare& on_share, const OnRest& on_rest) {
+    const std::int64_t share = share_of(values);
+    const std::int64_t end = ranks_ * share;
+    const std::int64_t count = values.shape().count();
+    marker_.begin();
+    check_nccl(ncclGroupStart(), task);
+    if (share > 0) comm_.enqueue(on_share(values.slice(rank_ * share, share)), task);
+    if (end < count) comm_.enqueue(on_rest(values.slice(end, count - end)), task);
+    comm_.complete(ncclGroupEnd(), task);
+    marker_.end();
+  }
+
   Device& device_;
+  int rank_;
   int ranks_;
   DType wire_;
-  Tensor values_;
-  Tensor rounded_;         // copy of values_ in the wire type, element for element; empty if f32 is sent
+  Tensor gradients_;       // from the first allocation
+  Tensor rounded_;         // copy of gradients_ in the wire type, element for element; empty if f32 is sent
   cuda::SideStream side_;  // must outlive the communicator that uses it, like marker_
   cuda::SumMarker marker_;
   NcclCommunicator comm_;

@@ -3,14 +3,33 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <thread>
 
 namespace lockstep {
 
-// Waits for a nonblocking MPI operation. Tests it for a few microseconds without a pause. Then it sleeps between tests,
-// up to a millisecond, so that waiting ranks leave the cores to working ones. `task` as in check_mpi.
+// Polls `condition` until it is true. For a few microseconds it does so without a pause. Then it sleeps between polls,
+// up to a millisecond, so that waiting ranks leave the cores to working ones. False if the deadline passed first.
+template <typename Condition>
+bool poll_with_backoff(const Condition& condition,
+                       std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) {
+  using namespace std::chrono_literals;
+  using Clock = std::chrono::steady_clock;
+  const auto spin_until = Clock::now() + 30us;
+  std::chrono::microseconds nap = 20us;
+  while (!condition()) {
+    const auto now = Clock::now();
+    if (now >= deadline) return false;
+    if (now < spin_until) continue;
+    std::this_thread::sleep_for(nap);
+    nap = std::min<std::chrono::microseconds>(2 * nap, 1ms);
+  }
+  return true;
+}
+
+// Waits for a nonblocking MPI operation with poll_with_backoff(). `task` as in check_mpi.
 void wait_with_backoff(MPI_Request& request, std::string_view task);
 
 // Waits for memory that another rank writes. Polls without a pause while ranks in step usually arrive. Then it yields

@@ -13,8 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/check_mpi.hpp"
-#include "comm/mpi_type.hpp"
+#include "comm/mpi_slices.hpp"
 #include "comm/patience.hpp"
 #include "comm/shared_segment.hpp"
 
@@ -24,16 +23,19 @@ namespace {
 // Progress of one rank, in slices since the beginning. Every rank starts the same slices in the same order, so two
 // numbers describe it. Each rank's record has its own cache lines, which only that rank writes.
 struct alignas(128) SliceProgress {
-  std::atomic<std::uint64_t> arrived;   // slices whose values this rank has made available
-  std::atomic<std::uint64_t> finished;  // slices of which this rank has written its part of the sum to all ranks
+  std::atomic<std::uint64_t> arrived;   // slices that other ranks may read and write in this rank's array
+  std::atomic<std::uint64_t> finished;  // slices of which this rank's share is done
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+constexpr std::int64_t page_bytes = 4096;  // between two tensors, so that each can be pinned
 
 std::int64_t whole_lines(std::int64_t bytes) {
   return (bytes + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
 }
 
-// The arrays to sum, and the arrays for the sum, at the same offsets. `results` may include `arrays`.
+// The arrays to sum, and the arrays for the sum, at the same offsets. `results` may include `arrays`. All offsets and
+// sizes are in bytes.
 struct Sum {
   std::span<std::byte* const> arrays;
   std::span<std::byte* const> results;
@@ -79,14 +81,14 @@ using Longs = std::int64_t __attribute__((vector_size(32)));
   sum_lines<Longs, std::int64_t>(first, count, of);
 }
 
-// All offsets and sizes are in bytes.
 class SharedAllReducer final : public AllReducer {
  public:
   SharedAllReducer(int ranks, SharingGroups groups, std::unique_ptr<SharedSegment> segment, std::int64_t capacity)
       : ranks_(ranks), groups_(std::move(groups)), segment_(std::move(segment)), capacity_(capacity) {
-    std::byte* const gradients = segment_->data() + groups_.node.size() * std::int64_t{sizeof(SliceProgress)};
+    std::byte* const first_array = segment_->data() + groups_.node.size() * std::int64_t{sizeof(SliceProgress)};
     for (int rank = 0; rank < groups_.node.size(); ++rank) {
-      arrays_.push_back(gradients + rank * capacity_);
+      arrays_.push_back(first_array + rank * capacity_);
+      if (rank != groups_.node.rank()) others_.push_back(arrays_.back());
     }
   }
 
@@ -94,25 +96,34 @@ class SharedAllReducer final : public AllReducer {
     return ranks * (std::int64_t{sizeof(SliceProgress)} + capacity);
   }
 
+  // Of a rank's array, for two tensors of `bytes` together.
+  static std::int64_t capacity_for(std::int64_t bytes) { return whole_lines(bytes) + Arena::alignment + page_bytes; }
+
   Tensor allocate(std::int64_t count, DType dtype) override {
-    assert(count * size_of(dtype) <= capacity_ && (dtype == DType::f32 || dtype == DType::i64));
-    dtype_ = dtype;
-    return {mine(), count * size_of(dtype), Shape{count}, dtype, Layout::plain};
+    const std::int64_t bytes = count * size_of(dtype);
+    assert(allocated_ + bytes <= capacity_ && (dtype == DType::f32 || dtype == DType::i64));
+    std::byte* const data = mine() + allocated_;
+    allocated_ += whole_lines(bytes) + page_bytes;
+    return {data, bytes, Shape{count}, dtype, Layout::plain};
   }
 
-  void start_sum(const Tensor& values) override {
-    const std::int64_t first = values.data() - mine();
-    assert(first >= 0 && first + values.bytes() <= capacity_ && values.dtype() == dtype_);
-    in_flight_.push_back({++started_, first, values.bytes()});
-    progress_of(groups_.node.rank()).arrived.store(started_, std::memory_order_release);
-    // Between nodes, a sum waits for messages of other nodes, which would delay backward.
-    if (groups_.groups == 1) work_without_waiting();
+  void start_sum(const Tensor& values) override { start(&SharedAllReducer::sum, values); }
+
+  SlicePart part_of(const Tensor& values, int rank) const override {
+    const std::int64_t count = values.shape().count();
+    const SharingGroups::Seat seat = groups_.seats[static_cast<std::size_t>(rank)];
+    if (seat.position >= groups_.shares) return {count, 0};
+    const SlicePart share = equal_part(count, groups_.shares, seat.position);
+    const SlicePart part = equal_part(share.count, groups_.groups, seat.peer);
+    return {share.first + part.first, part.count};
   }
+  void start_reduce_scatter(const Tensor& values) override { start(&SharedAllReducer::reduce_scatter, values); }
+  void start_all_gather(const Tensor& values) override { start(&SharedAllReducer::all_gather, values); }
 
   void wait() override {
     for (const Slice& slice : in_flight_) {
       wait_until([&] { return all_reached(&SliceProgress::arrived, slice.number); });
-      add_up(slice);
+      work_on(slice);
     }
     in_flight_.clear();
     wait_until([&] { return all_reached(&SliceProgress::finished, started_); });
@@ -125,11 +136,22 @@ class SharedAllReducer final : public AllReducer {
   }
 
  private:
+  // Does what this rank has to do with its share of a slice.
+  using Work = void (SharedAllReducer::*)(const Tensor& share) const;
+
   struct Slice {
     std::uint64_t number;
-    std::int64_t first;
-    std::int64_t bytes;
+    Work work;
+    Tensor values;
   };
+
+  void start(Work work, const Tensor& values) {
+    assert(values.data() >= mine() && values.data() + values.bytes() <= mine() + capacity_);
+    in_flight_.push_back({++started_, work, values});
+    progress_of(groups_.node.rank()).arrived.store(started_, std::memory_order_release);
+    // Between nodes, the work waits for messages of other nodes, which would delay backward.
+    if (groups_.groups == 1) work_without_waiting();
+  }
 
   SliceProgress& progress_of(int rank) const {
     return *std::launder(reinterpret_cast<SliceProgress*>(segment_->data()) + rank);
@@ -147,68 +169,85 @@ class SharedAllReducer final : public AllReducer {
   void work_without_waiting() {
     std::size_t done = 0;
     while (done < in_flight_.size() && all_reached(&SliceProgress::arrived, in_flight_[done].number)) {
-      add_up(in_flight_[done++]);
+      work_on(in_flight_[done++]);
     }
     in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(done));
   }
 
-  // Sums this rank's part of a slice, in whole cache lines.
-  void add_up(const Slice& slice) {
-    const int place = groups_.node.rank();
-    if (place < groups_.slices) {
-      const std::int64_t share = whole_lines((slice.bytes + groups_.slices - 1) / groups_.slices);
-      const std::int64_t begin = std::min(place * share, slice.bytes);
-      const std::int64_t end = std::min(begin + share, slice.bytes);
-      if (groups_.groups == 1) {
-        sum_into(arrays_, slice.first + begin, end - begin);
-      } else {
-        sum_everywhere(slice.first + begin, end - begin);
-      }
+  void work_on(const Slice& slice) const {
+    const int position = groups_.node.rank();
+    if (position < groups_.shares) {
+      const SlicePart share = equal_part(slice.values.shape().count(), groups_.shares, position);
+      (this->*slice.work)(slice.values.slice(share.first, share.count));
     }
-    progress_of(place).finished.store(slice.number, std::memory_order_release);
+    progress_of(position).finished.store(slice.number, std::memory_order_release);
   }
 
-  void sum_into(std::span<std::byte* const> results, std::int64_t first, std::int64_t count) const {
-    (dtype_ == DType::i64 ? sum_longs : sum_floats)(first, count, {arrays_, results});
+  void sum(const Tensor& share) const {
+    if (groups_.groups == 1) {
+      add(share, arrays_, arrays_);
+      return;
+    }
+    sum_into_own(share);
+    mpi_sum(share, groups_.peers);
+    copy_to_others(share);
   }
 
-  // Sums the group into this rank's own array, reduces it there over the groups, and copies the result to the other
-  // ranks.
-  void sum_everywhere(std::int64_t first, std::int64_t count) {
+  void reduce_scatter(const Tensor& share) const {
+    sum_into_own(share);
+    if (groups_.groups > 1) mpi_reduce_scatter(share, groups_.peers);
+  }
+
+  void all_gather(const Tensor& share) const {
+    if (groups_.groups > 1) mpi_all_gather(share, groups_.peers);
+    copy_to_others(share);
+  }
+
+  void sum_into_own(const Tensor& share) const {
     std::byte* const own = mine();
-    sum_into({&own, 1}, first, count);
-    constexpr std::int64_t largest_bytes = std::int64_t{1} << 32;  // MPI counts are int
-    for (std::int64_t at = first; at < first + count; at += largest_bytes) {
-      const auto length = static_cast<int>(std::min(largest_bytes, first + count - at) / size_of(dtype_));
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, mine() + at, length, mpi_type(dtype_), MPI_SUM, groups_.peers.handle()),
-                "sum gradients between nodes");
-    }
-    for (std::byte* array : arrays_) {
-      if (array != mine()) std::copy_n(mine() + first, count, array + first);
-    }
+    add(share, arrays_, {&own, 1});
+  }
+
+  // The sum of one array.
+  void copy_to_others(const Tensor& share) const {
+    std::byte* const own = mine();
+    add(share, {&own, 1}, others_);
+  }
+
+  void add(const Tensor& share, std::span<std::byte* const> arrays, std::span<std::byte* const> results) const {
+    (share.dtype() == DType::i64 ? sum_longs : sum_floats)(share.data() - mine(), share.bytes(), {arrays, results});
   }
 
   int ranks_;
   SharingGroups groups_;
   std::unique_ptr<SharedSegment> segment_;
-  std::int64_t capacity_;           // per rank
+  std::int64_t capacity_;           // bytes per rank
   std::vector<std::byte*> arrays_;  // by rank on the node
-  DType dtype_ = DType::f32;
-  std::vector<Slice> in_flight_;  // started, but this rank has not yet added its part
+  std::vector<std::byte*> others_;  // without this rank's
+  std::int64_t allocated_ = 0;      // bytes of each array
+  std::vector<Slice> in_flight_;    // started, but this rank has not yet done its share
   std::uint64_t started_ = 0;
 };
 
 }  // namespace
 
 SharingGroups sharing_groups(const Communicator& world, const Communicator& node) {
-  const int slices = -static_cast<int>(world.max(-node.size()));
+  const int shares = -static_cast<int>(world.max(-node.size()));
   const int groups = static_cast<int>(world.sum(node.rank() == 0 ? 1 : 0));
-  return {node, world.split(std::min(node.rank(), slices), world.rank()), slices, groups};
+  const Communicator peers = world.split(std::min(node.rank(), shares), world.rank());
+  const std::array<double, 2> own = {static_cast<double>(node.rank()), static_cast<double>(peers.rank())};
+  std::vector<double> all(own.size() * static_cast<std::size_t>(world.size()));
+  world.all_gather(own, all);
+  std::vector<SharingGroups::Seat> seats;
+  for (std::size_t at = 0; at < all.size(); at += own.size()) {
+    seats.push_back({static_cast<int>(all[at]), static_cast<int>(all[at + 1])});
+  }
+  return {node, peers, shares, groups, std::move(seats)};
 }
 
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
                                                     SharedMemoryError& reason) {
-  const std::int64_t capacity = whole_lines(bytes);
+  const std::int64_t capacity = SharedAllReducer::capacity_for(bytes);
   const std::int64_t needed = SharedAllReducer::bytes_needed(groups.node.size(), capacity);
   std::unique_ptr<SharedSegment> segment = SharedSegment::create(groups.node, needed, reason);
   // If any node lacks the memory, all ranks give up. A node's own error message is kept on its ranks.

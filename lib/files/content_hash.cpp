@@ -8,12 +8,16 @@ namespace lockstep {
 
 ContentHash::ContentHash() : state_(XXH3_createState(), &XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
 
-void ContentHash::add_tensors(const char* field, std::span<const ParameterStore::Entry> tensors) {
-  nlohmann::json& list = tensors_[field] = nlohmann::json::array();
-  for (const ParameterStore::Entry& entry : tensors) {
-    list.push_back(nlohmann::json::array({entry.name, entry.dims}));
-    XXH3_128bits_update(state_.get(), entry.values.data(), entry.values.size() * sizeof(float));
-  }
+void ContentHash::begin_tensors(const std::string& field) { tensors_[field] = nlohmann::json::array(); }
+
+void ContentHash::add_tensor(const std::string& field, const ParameterStore::Entry& tensor) {
+  tensors_[field].push_back(nlohmann::json::array({tensor.name, tensor.dims}));
+  XXH3_128bits_update(state_.get(), tensor.values.data(), tensor.values.size() * sizeof(float));
+}
+
+void ContentHash::add_tensors(const std::string& field, std::span<const ParameterStore::Entry> tensors) {
+  begin_tensors(field);
+  for (const ParameterStore::Entry& tensor : tensors) add_tensor(field, tensor);
 }
 
 std::string ContentHash::digest(nlohmann::json fields) {

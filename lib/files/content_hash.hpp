@@ -17,8 +17,10 @@ namespace lockstep {
 class ContentHash {
  public:
   ContentHash();
-  // `field` is the key of the list of tensors in the JSON.
-  void add_tensors(const char* field, std::span<const ParameterStore::Entry> tensors);
+  // `field` is the key of the list of tensors in the JSON. Tensors are added one by one, or all at once.
+  void begin_tensors(const std::string& field);
+  void add_tensor(const std::string& field, const ParameterStore::Entry& tensor);
+  void add_tensors(const std::string& field, std::span<const ParameterStore::Entry> tensors);
   // 32 hex digits.
   std::string digest(nlohmann::json fields);
 

@@ -48,7 +48,11 @@ std::int32_t format_of(const ModelFile& model) {
 
 std::string model_hash(const ModelFile& model) {
   ContentHash hash;
-  hash.add_tensors("entries", model.entries);
+  hash.add_tensors(model_hash_field, model.entries);
+  return model_hash(model, std::move(hash));
+}
+
+std::string model_hash(const ModelFile& model, ContentHash hash) {
   nlohmann::json fields = {
       {"format", format_of(model)}, {"model", model.model},
       {"classes", model.classes},   {"sample_shape", {model.shape.height, model.shape.width, model.shape.channels}},

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "files/content_hash.hpp"
 #include "files/tensor_file.hpp"
 #include "nn/parameter_store.hpp"
 #include "nn/sample_shape.hpp"
@@ -49,6 +50,9 @@ std::int32_t format_of(const ModelFile& model);
 
 // xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.
 std::string model_hash(const ModelFile& model);
+// The same without model.entries: `hash` has them as the field model_hash_field.
+inline constexpr const char* model_hash_field = "entries";
+std::string model_hash(const ModelFile& model, ContentHash hash);
 
 // Why readers would reject a model's fields; empty if they would not.
 std::string fault_of(const ModelFile& model);

@@ -1,7 +1,7 @@
 // HDF5 files of named fp32 tensors with attributes: the common format of model files and checkpoints.
 //
-// Both are built and read in memory as a whole. Attributes are on the root group. Tensors are in the root group, or in
-// a group of their own.
+// Both are read in memory as a whole, and written in memory or tensor by tensor to disk. Attributes are on the root
+// group. Tensors are in the root group, or in a group of their own.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/io/file.hpp"
 #include "base/io/hdf5.hpp"
 #include "dataset/shards/hash.hpp"
 #include "nn/parameter_store.hpp"
@@ -30,10 +31,16 @@ inline constexpr std::size_t dimensions = 4;
 inline constexpr std::size_t root_objects = 64;  // in addition to tensors of the root
 }  // namespace tensor_file_limits
 
-// Throws Error(usage) if a reader would call the file damaged.
+// Throws Error(usage) if a reader would call the file damaged, and Error(other) if its bytes cannot be written.
 class TensorFileWriter {
  public:
+  // In memory.
   TensorFileWriter();
+  // On disk: memory holds HDF5's structures, but no tensors. `file` is empty and outlives this.
+  explicit TensorFileWriter(UnpublishedFile& file);
+  TensorFileWriter(const TensorFileWriter&) = delete;
+  TensorFileWriter& operator=(const TensorFileWriter&) = delete;
+  ~TensorFileWriter();
 
   void write_number(const char* name, std::int32_t value);
   void write_numbers(const char* name, const std::vector<std::int64_t>& values);
@@ -44,11 +51,17 @@ class TensorFileWriter {
   void write_long_text(const char* name, const std::string& text);
   // Creates the group, unless it is the root.
   void write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors);
+  // The same one by one: after begin_tensors(), in its group.
+  void begin_tensors(const char* group);
+  void write_tensor(const ParameterStore::Entry& tensor);
 
-  std::vector<std::byte> image() const;  // the file's bytes
+  std::vector<std::byte> image() const;  // the file's bytes, in memory
+  void finish();                         // completes the file on disk; then it can be published
 
  private:
   Hid<H5Fclose> file_;
+  Hid<H5Gclose> group_;
+  UnpublishedFile* on_disk_ = nullptr;
 };
 
 // How messages of a reader name the file ("checkpoint"), and their advice for a damaged one.

@@ -1,6 +1,10 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "base/io/hdf5_memory.hpp"
+#include "base/system_failure.hpp"
 #include "files/tensor_file.hpp"
 
 namespace lockstep {
@@ -52,8 +56,7 @@ void write_values(hid_t root, const char* name, hid_t type, std::size_t size, co
   check_h5(H5Awrite(attribute, type, values), "write an attribute");
 }
 
-void write_tensor(hid_t group, const ParameterStore::Entry& entry) {
-  require_readable_tensor(entry);
+void write_dataset(hid_t group, const ParameterStore::Entry& entry) {
   const std::vector<hsize_t> dims(entry.dims.begin(), entry.dims.end());
   const Hid<H5Sclose> space(
       check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe a tensor's shape"));
@@ -72,6 +75,38 @@ TensorFileWriter::TensorFileWriter() {
   // HDF5 requires a name, although nothing is written to disk.
   file_ = Hid<H5Fclose>(
       check_h5(H5Fcreate("lockstep.in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));
+}
+
+TensorFileWriter::TensorFileWriter(UnpublishedFile& file) : on_disk_(&file) {
+  silence_hdf5();
+  const Hid<H5Pclose> access = hdf5_file_access_plist();
+  // HDF5 opens the same file again, whatever its name refers to meanwhile.
+  const std::string name = fmt::format("/proc/self/fd/{}", file.descriptor());
+  file_ = Hid<H5Fclose>(check_h5(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file on disk"));
+}
+
+// An unfinished file loses its content, so that HDF5 has space on a full disk for what it still wants to write: it must
+// not fail to close a file.
+TensorFileWriter::~TensorFileWriter() {
+  if (on_disk_ != nullptr && file_ >= 0 && ::ftruncate(on_disk_->descriptor(), 0) != 0) H5Eclear2(H5E_DEFAULT);
+}
+
+void TensorFileWriter::finish() {
+  group_ = {};
+  check_h5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "write a file to disk");
+  file_ = {};
+  GrowingHash hash;
+  std::vector<std::byte> bytes(std::size_t{1} << 20);
+  off_t at = 0;
+  for (ssize_t got = -1; got != 0; at += got) {
+    got = ::pread(on_disk_->descriptor(), bytes.data(), bytes.size(), at);
+    if (got < 0) throw system_failure("cannot read an unfinished checkpoint", errno, Access::reading);
+    hash.add(std::span(bytes).first(static_cast<std::size_t>(got)));
+  }
+  require_readable(static_cast<std::size_t>(at) <= limits::file_bytes - hash_line_bytes,
+                   fmt::format("it has {} bytes, more than {}", at, limits::file_bytes));
+  const std::string line = hash_line_of(hash);
+  on_disk_->append(std::as_bytes(std::span(line)));
 }
 
 void TensorFileWriter::write_number(const char* name, std::int32_t value) { hdf5_write_number(file_, name, value); }
@@ -103,11 +138,20 @@ void TensorFileWriter::write_long_text(const char* name, const std::string& text
 void TensorFileWriter::write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors) {
   require_readable(!tensors.empty() && tensors.size() <= limits::tensors,
                    fmt::format("it has {} tensors, not 1 to {}", tensors.size(), limits::tensors));
+  begin_tensors(group);
+  for (const ParameterStore::Entry& tensor : tensors) write_tensor(tensor);
+}
+
+void TensorFileWriter::begin_tensors(const char* group) {
   const hid_t opened = group == std::string_view(root_group)
                            ? H5Gopen2(file_, group, H5P_DEFAULT)
                            : H5Gcreate2(file_, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  const Hid<H5Gclose> handle(check_h5(opened, "create a group of tensors"));
-  for (const ParameterStore::Entry& entry : tensors) write_tensor(handle, entry);
+  group_ = Hid<H5Gclose>(check_h5(opened, "create a group of tensors"));
+}
+
+void TensorFileWriter::write_tensor(const ParameterStore::Entry& tensor) {
+  require_readable_tensor(tensor);
+  write_dataset(group_, tensor);
 }
 
 std::vector<std::byte> TensorFileWriter::image() const {

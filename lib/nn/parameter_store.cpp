@@ -152,13 +152,18 @@ void store_all(Device& device, const std::vector<Slot>& slots, std::span<const P
   }
 }
 
-std::vector<ParameterStore::Entry> load_all(Device& device, std::vector<Slot> slots) {
-  std::vector<ParameterStore::Entry> entries;
+template <typename Take>
+void load_each(Device& device, std::vector<Slot> slots, const Take& take) {
   for (Slot& slot : slots) {
     std::vector<float> values(static_cast<std::size_t>(count_of(slot.dims)));
     device.load(slot.kind, slot.dims, slot.stored, values);
-    entries.push_back({std::string(slot.name), std::move(slot.dims), std::move(values)});
+    take(ParameterStore::Entry{std::string(slot.name), std::move(slot.dims), std::move(values)});
   }
+}
+
+std::vector<ParameterStore::Entry> load_all(Device& device, std::vector<Slot> slots) {
+  std::vector<ParameterStore::Entry> entries;
+  load_each(device, std::move(slots), [&](ParameterStore::Entry entry) { entries.push_back(std::move(entry)); });
   return entries;
 }
 
@@ -189,10 +194,10 @@ std::int64_t ParameterStore::gradient_buffer_count() const {
   return gradient_count() + statistics_count() + metric_slot_count;
 }
 
-void ParameterStore::allocate(const Tensor& reduced) {
+void ParameterStore::allocate(const Tensor& reduced, const Tensor& values) {
   assert(reduced.shape() == Shape{gradient_buffer_count()} && !gradient_buffer_);
   gradient_buffer_ = reduced;
-  values_ = device_.make_persistent(gradient_count(), DType::f32);
+  values_ = values ? values : device_.make_persistent(gradient_count(), DType::f32);
   running_ = device_.make_persistent(statistics_count(), DType::f32);
 
   std::int64_t offset = 0;
@@ -207,8 +212,8 @@ void ParameterStore::allocate(const Tensor& reduced) {
     statistic.running = running_.slice(statistic.offset, statistic.stored);
     statistic.batch = batch.slice(statistic.offset, statistic.stored);
     const std::int64_t dims[] = {statistic.channels};
-    const std::vector<float> values(static_cast<std::size_t>(statistic.channels), statistic.initial);
-    device_.store(ParameterKind::channel_vector, dims, values, statistic.running);
+    const std::vector<float> initial(static_cast<std::size_t>(statistic.channels), statistic.initial);
+    device_.store(ParameterKind::channel_vector, dims, initial, statistic.running);
   }
 }
 
@@ -233,12 +238,20 @@ std::vector<std::string> ParameterStore::names() const {
   return names;
 }
 
-void ParameterStore::assign(std::span<const Entry> entries) {
-  store_all(device_, slots_by_name(parameters_, values_, statistics_, running_), entries);
+void ParameterStore::visit(const Tensor& values, const Tensor& running, const TakeEntry& take) const {
+  load_each(device_, slots_by_name(parameters_, values, statistics_, running), take);
+}
+
+void ParameterStore::assign_to(const Tensor& values, const Tensor& running, std::span<const Entry> entries) {
+  store_all(device_, slots_by_name(parameters_, values, statistics_, running), entries);
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries_of(const Tensor& array) const {
   return load_all(device_, slots_in(array, parameters_));
+}
+
+void ParameterStore::visit(const Tensor& array, const TakeEntry& take) const {
+  load_each(device_, slots_in(array, parameters_), take);
 }
 
 void ParameterStore::assign_to(const Tensor& array, std::span<const Entry> entries) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,9 +86,9 @@ class ParameterStore {
   // Elements of the flat gradient buffer; final once every layer is built.
   std::int64_t gradient_buffer_count() const;
   // Lays out all arrays. `reduced` holds gradient_buffer_count() zeros (from AllReducer::allocate, or
-  // Device::make_persistent). Afterwards parameters are zero and running statistics have their initial values; see
-  // initialize().
-  void allocate(const Tensor& reduced);
+  // Device::make_persistent), and `values` gradient_count() zeros for the weights; empty: the store makes it.
+  // Afterwards parameters are zero and running statistics have their initial values; see initialize().
+  void allocate(const Tensor& reduced, const Tensor& values = {});
 
   std::deque<Parameter>& parameters() { return parameters_; }
   const std::deque<Parameter>& parameters() const { return parameters_; }
@@ -115,9 +116,12 @@ class ParameterStore {
   void update_running_statistics(const StepRecord& record);
 
   using Entry = NamedValues;
+  using TakeEntry = std::function<void(const Entry&)>;
   std::vector<Entry> entries() const;  // sorted by name
   // Entries of arrays in the layout of values() and running(). Reads nothing else.
   std::vector<Entry> entries_of(const Tensor& values, const Tensor& running) const;
+  // The same, one entry at a time, so that only one is in memory.
+  void visit(const Tensor& values, const Tensor& running, const TakeEntry& take) const;
   // Why such entries do not fit this store: the first few that are missing, unknown, or of another shape, and how many
   // more. Empty if they fit. May be called before allocate().
   std::string misfit(std::span<const Entry> entries) const;
@@ -125,9 +129,11 @@ class ParameterStore {
   std::vector<std::string> names() const;
   // Throws Error(bad_data) naming the first few entries that are missing, unknown, or of another shape, and how many
   // more.
-  void assign(std::span<const Entry> entries);
+  void assign(std::span<const Entry> entries) { assign_to(values_, running_, entries); }
+  void assign_to(const Tensor& values, const Tensor& running, std::span<const Entry> entries);
   // The same for an optimizer's state array [gradient_count], which has one value per parameter element.
   std::vector<Entry> entries_of(const Tensor& array) const;
+  void visit(const Tensor& array, const TakeEntry& take) const;
   void assign_to(const Tensor& array, std::span<const Entry> entries);
   std::string weights_hash() const { return lockstep::weights_hash(entries()); }
   std::int64_t parameter_count() const;  // elements of all parameters, without padding

@@ -2,43 +2,60 @@
 
 #include <utility>
 
-#include "device/flat/flat_passes.hpp"
-
 namespace lockstep {
+namespace {
 
-Ema::Ema(ParameterStore& store, const EmaRule& rule)
+std::int64_t elements_of(const std::vector<FlatPart>& parts) {
+  std::int64_t elements = 0;
+  for (const FlatPart& part : parts) elements += part.count;
+  return elements;
+}
+
+void copy(Device& device, const Tensor& from, const Tensor& into) {
+  std::vector<float> values(static_cast<std::size_t>(from.shape().count()));
+  device.read(from, values);
+  device.write(values, into);
+}
+
+}  // namespace
+
+Ema::Ema(ParameterStore& store, const EmaRule& rule, std::optional<std::vector<FlatPart>> parts)
     : store_(store),
       rule_(rule),
-      values_(store.device().make_persistent(store.gradient_count(), DType::f32)),
+      parts_(std::move(parts).value_or(std::vector<FlatPart>{{0, store.gradient_count()}})),
+      values_(store.device().make_persistent(elements_of(parts_), DType::f32)),
       running_(store.device().make_persistent(store.statistics_count(), DType::f32)) {}
 
-void Ema::begin() {
-  for (const auto& [from, into] : {std::pair(store_.values(), values_), std::pair(store_.running(), running_)}) {
-    std::vector<float> values(static_cast<std::size_t>(from.shape().count()));
-    store_.device().read(from, values);
-    store_.device().write(values, into);
+template <typename Pass>
+void Ema::for_each_part(const Pass& pass) const {
+  std::int64_t first = 0;
+  for (const FlatPart& part : parts_) {
+    pass(store_.values().slice(part.first, part.count), values_.slice(first, part.count));
+    first += part.count;
   }
+  pass(store_.running(), running_);
+}
+
+void Ema::begin() {
+  for_each_part([this](const Tensor& weights, const Tensor& ema) { copy(store_.device(), weights, ema); });
 }
 
 void Ema::follow(const StepRecord& record) {
-  FlatPasses& flat = store_.device().flat();
-  flat.follow(store_.values(), rule_, values_, record);
-  flat.follow(store_.running(), rule_, running_, record);
+  for_each_part(
+      [&](const Tensor& weights, const Tensor& ema) { store_.device().flat().follow(weights, rule_, ema, record); });
 }
 
 void Ema::exchange() {
-  FlatPasses& flat = store_.device().flat();
-  flat.exchange(store_.values(), values_);
-  flat.exchange(store_.running(), running_);
+  for_each_part([this](const Tensor& weights, const Tensor& ema) { store_.device().flat().exchange(weights, ema); });
   is_exchanged_ = !is_exchanged_;
 }
 
-std::vector<ParameterStore::Entry> Ema::entries() const {
-  return is_exchanged_ ? store_.entries() : store_.entries_of(values_, running_);
+void Ema::visit(const ParameterStore::TakeEntry& take) const {
+  is_exchanged_ ? store_.visit(store_.values(), store_.running(), take) : store_.visit(values_, running_, take);
 }
 
-std::vector<ParameterStore::Entry> Ema::entries_of_weights() const {
-  return is_exchanged_ ? store_.entries_of(values_, running_) : store_.entries();
+void Ema::visit_weights(const ParameterStore::TakeEntry& take) const {
+  is_exchanged_ ? store_.visit(values_, running_, take) : store_.visit(store_.values(), store_.running(), take);
 }
 
 void Ema::assign(std::span<const ParameterStore::Entry> entries) {

@@ -21,21 +21,24 @@ std::string describe_names(const std::set<std::string>& names) {
 // One pass over the flat arrays with one update rule.
 class FlatOptimizer final : public Optimizer {
  public:
-  FlatOptimizer(ParameterStore& store, UpdateSpec plan, std::optional<float> clip_norm) {
+  FlatOptimizer(ParameterStore& store, UpdateSpec plan, std::optional<float> clip_norm,
+                std::optional<std::vector<FlatPart>> parts) {
     if (clip_norm) clip_ = store.device().flat().make_clip(store.gradients(), *clip_norm);
-    std::vector<Tensor> arrays;
+    UpdateArrays arrays{store.gradients(), store.values(), {}, std::move(parts)};
+    std::int64_t elements = 0;
+    for (const FlatPart& part : parts_of(arrays)) elements += part.count;
     for (std::string& name : plan.states) {
-      arrays.push_back(store.device().make_persistent(store.gradient_count(), DType::f32));
-      state_.push_back({std::move(name), arrays.back()});
+      arrays.states.push_back(store.device().make_persistent(elements, DType::f32));
+      state_.push_back({std::move(name), arrays.states.back()});
     }
-    update_ = store.device().flat().make_update(plan.rule, plan.runs, {store.gradients(), store.values(), arrays});
+    update_ = store.device().flat().make_update(plan.rule, plan.runs, arrays);
   }
 
   void step(const StepRecord& record) override {
     if (clip_) clip_->run(record);
     update_->run(record);
   }
-  std::vector<StateArray> state() const override { return state_; }
+  const std::vector<StateArray>& state() const override { return state_; }
 
  private:
   std::vector<StateArray> state_;
@@ -46,8 +49,12 @@ class FlatOptimizer final : public Optimizer {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
-                                          std::optional<float> clip_norm) {
-  return std::make_unique<FlatOptimizer>(store, update_spec(store, options), clip_norm);
+                                          std::optional<float> clip_norm, std::optional<std::vector<FlatPart>> parts) {
+  return std::make_unique<FlatOptimizer>(store, update_spec(store, options), clip_norm, std::move(parts));
+}
+
+bool needs_norms(const OptimizerOptions& options, const std::optional<float>& clip_norm) {
+  return clip_norm.has_value() || std::holds_alternative<LarsOptions>(options);
 }
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {
@@ -56,7 +63,7 @@ OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer)
   return state;
 }
 
-void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state) {
+void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state) {
   std::set<std::string> given;
   for (const auto& [name, entries] : state) given.insert(printable(name));
   std::set<std::string> kept;
@@ -65,6 +72,10 @@ void assign_state(ParameterStore& store, const Optimizer& optimizer, const Optim
           "the checkpoint was written with another optimizer: it stores {} per parameter, but this training needs {}. "
           "So it cannot resume. Use the same optimizer, or start from scratch.",
           describe_names(given), describe_names(kept));
+}
+
+void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state) {
+  require_same_arrays(optimizer, state);
   for (const StateArray& array : optimizer.state()) store.assign_to(array.values, state.at(array.name));
 }
 

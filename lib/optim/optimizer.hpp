@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/flat/flat_passes.hpp"
 #include "device/flat/step_record.hpp"
 #include "nn/parameter_store.hpp"
 #include "optim/optimizer_options.hpp"
@@ -16,7 +17,7 @@ namespace lockstep {
 // State that an optimizer keeps between steps: one value for each parameter element.
 struct StateArray {
   std::string name;  // lower-case letters and _; the name of its group in a checkpoint
-  Tensor values;     // [gradient_count], in the layout of the gradients; always the same memory
+  Tensor values;     // [gradient_count] or its parts, in the layout of the gradients; always the same memory
 };
 
 class Optimizer {
@@ -27,19 +28,26 @@ class Optimizer {
   // on the step. Stream-ordered.
   virtual void step(const StepRecord& record) = 0;
   // The complete state: with the weights, it is sufficient to resume.
-  virtual std::vector<StateArray> state() const = 0;
+  virtual const std::vector<StateArray>& state() const = 0;
 };
 
-// `store` is allocated and outlives the optimizer. With `clip_norm`, the global gradient norm is clipped first.
+// `store` is allocated and outlives the optimizer. With `clip_norm`, the global gradient norm is clipped first. With
+// `parts`, only these parts of the gradients are updated, and only they have state.
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
-                                          std::optional<float> clip_norm = {});
+                                          std::optional<float> clip_norm = {},
+                                          std::optional<std::vector<FlatPart>> parts = {});
+
+// Whether an update needs the norms of whole gradients.
+bool needs_norms(const OptimizerOptions& options, const std::optional<float>& clip_norm);
 
 // Optimizer state as stored in files: for each array, its name and the values of every parameter, sorted by parameter
 // name.
 using OptimizerState = std::map<std::string, std::vector<ParameterStore::Entry>>;
 
+// Throws Error(usage) if `state` belongs to another optimizer.
+void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state);
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer);
-// Throws Error(usage) if `state` belongs to another optimizer, and as ParameterStore::assign_to().
+// Throws as require_same_arrays() and ParameterStore::assign_to().
 void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state);
 
 }  // namespace lockstep

@@ -78,18 +78,20 @@ std::vector<Field> augmentation_fields() {
                      "Training augmentation; auto: crop-flip for pixels, resized-crop-flip for JPEG files. Digits are "
                      "never flipped"},
                     of(&Recipe::images, &ImageOptions::augmentation), one_of(augmentations))),
-      read_by(one_value({"crop-area", group, "SHARE",
-                         "Smallest area of a resized crop, as a share of the image (default: 0.08)"},
-                        of(&Recipe::images, &ImageOptions::min_area), from_to(0.001F, 1.0F)),
-              "augment", {"auto", "resized-crop", "resized-crop-flip"}),
+      read_by(
+          one_value(
+              {"crop-area", group, "SHARE", "Smallest area of a resized crop, as a share of the image (default: 0.08)"},
+              of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::min_area), from_to(0.001F, 1.0F)),
+          "augment", {"auto", "resized-crop", "resized-crop-flip"}),
       common(one_value({"image-size", group, "PIXELS", "Side of the network's input (default: from the data set)"},
                        of(&Recipe::images, &ImageOptions::side), from_to<std::int64_t>(8, 4096))),
       one_value({"color-jitter", group, "STRENGTHS",
                  "Random brightness, contrast and saturation, as torchvision's ColorJitter"},
-                of(&Recipe::images, &ImageOptions::jitter), ColorJitterForm()),
+                of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::jitter), ColorJitterForm()),
       one_value({"cutout", group, "PIXELS",
                  "Side of the square that is erased at a random place of each training image (default: none)"},
-                of(&Recipe::images, &ImageOptions::cutout), from_to<std::int64_t>(1, 4096)),
+                of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::cutout),
+                from_to<std::int64_t>(1, 4096)),
       one_value({"image-size-ramp", group, "FROM:START:END",
                  "Progressive resizing: FROM pixels until epoch START, --image-size from epoch END, linear between, in "
                  "multiples of 32 (or of a fourth number: 24:0:6:4)"},
@@ -100,7 +102,8 @@ std::vector<Field> augmentation_fields() {
       one_value(
           {"mixup", group, "ALPHA",
            "Mix pairs of training images and their labels with shares from Beta(ALPHA, ALPHA) (default: no mixing)"},
-          of(&Recipe::images, &ImageOptions::mixup), NumberForm<float>{{0, 100, LeastIs::excluded}}),
+          of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::mixup),
+          NumberForm<float>{{0, 100, LeastIs::excluded}}),
   };
 }
 
@@ -233,6 +236,9 @@ std::vector<Field> reduction_fields() {
                 of(&RunOptions::sums, &ReducerOptions::reducer), one_of(reducers)),
       one_value({"bucket-mib", group, "MIB", "Size of a gradient bucket; 0: from measured latency and bandwidth"},
                 of(&RunOptions::sums, &ReducerOptions::bucket_mib), from_to<std::int64_t>(0, 1024)),
+      flag({"shard-optimizer", group, "",
+            "Divide the optimizer state and the EMA among the ranks (ZeRO stage 1): less memory per rank, same weights"},
+           of(&RunOptions::sums, &ReducerOptions::shard_optimizer), true, false),
       one_value({"wire", group, "NAME", "Type in which gradients travel between ranks; bf16 needs NCCL"},
                 of(&Recipe::wire), one_of(wires)),
   };

@@ -172,11 +172,8 @@ ImageRules rules_of_size(const ImageOptions& options, const Manifest& data, cons
   const Augmentation usual = is_jpeg ? (is_digit ? Augmentation::resized_crop : Augmentation::resized_crop_and_flip)
                                      : (is_digit ? Augmentation::crop : Augmentation::crop_and_flip);
   rules.augmentation = options.augmentation.value_or(usual);
-  rules.min_area = options.min_area.value_or(rules.min_area);
   rules.decoding = options.decoding.value_or(rules.decoding);
-  rules.jitter = options.jitter;
-  rules.cutout = options.cutout;
-  rules.mixup = options.mixup;
+  rules.transforms = options.transforms;
   const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
   const std::int64_t side = shorter(rules.size);
   if (options.shorter_side) {

@@ -108,15 +108,12 @@ struct InitialWeights {
 struct ImageOptions {
   std::optional<std::int64_t> side;          // image size in pixels; unset: that of the data set
   std::optional<Augmentation> augmentation;  // unset: chosen by storage format and kind of samples
-  std::optional<float> min_area;             // smallest area fraction of a resized crop; unset: default of ImageRules
   std::optional<std::int64_t> shorter_side;  // shorter side of the resized picture in tests; unset: 8/7 of the image
                                              // side if pictures must be resized
   std::optional<Decoding> decoding;          // of JPEG files; unset: default of ImageRules
-  std::optional<ColorJitter> jitter;         // unset: no color jitter
-  std::optional<std::int64_t> cutout;        // side of the erased square in pixels; unset: no cutout
   std::optional<SizeRamp> ramp;              // size of training images, growing to `side`; unset: always `side`
   std::optional<std::int64_t> test_side;     // image size in tests; unset: the size at the end of the training
-  std::optional<float> mixup;                // alpha of mixup; unset: no mixup
+  RandomTransforms transforms;               // passed on to the loader as they are
 };
 
 enum class Shuffle : std::uint8_t {

@@ -33,6 +33,7 @@ struct DeviceChoice {
 struct ReducerOptions {
   std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_mib = 4;   // 0: chosen from the latency and bandwidth measured at the start
+  bool shard_optimizer = false;  // each rank keeps only its part of the optimizer state and the EMA (ZeRO stage 1)
 };
 
 // Test-time augmentation. `flip`: predictions use the mean of the logits of the image and its mirror image.

@@ -30,7 +30,7 @@ std::optional<double> number_in(const Json& object, std::string_view field) {
   const auto found = object.find(field);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const auto number = found->get<double>();
-  return std::isfinite(number) && std::abs(number) <= max_of_plot ? std::optional(number) : std::nullopt;
+  return std::isfinite(number) && std::abs(number) <= max_plot_value ? std::optional(number) : std::nullopt;
 }
 
 std::optional<double> count_in(const Json& object, std::string_view field) {

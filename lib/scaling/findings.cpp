@@ -237,7 +237,7 @@ std::string describe(Sweep sweep, const StudySetup& setup) {
 
 std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& point, const StudyPoint& base) {
   const std::int64_t threads = point.grid.ranks_per_node() * point.setup.threads;
-  const std::string crowd =
+  const std::string oversubscription =
       threads > study.cores ? fmt::format(", and {} threads share {} cores", threads, study.cores) : "";
   const Interval ratio = speed_ratio(point, base);
   const std::string value = describe(sweep, point.setup);
@@ -249,15 +249,15 @@ std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& po
   const std::string difference = fmt::format("{:.1f} % {}", percent(std::abs(more)), more < 0 ? "slower" : "faster");
   if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * std::max(ratio.middle, 1.0)) {
     return unsure + fmt::format("The first is {} (± {:.1f}) over {} repeats{}. Use more --repeats or longer --seconds.",
-                                difference, percent(ratio.half_width()), point.step_seconds.size(), crowd);
+                                difference, percent(ratio.half_width()), point.step_seconds.size(), oversubscription);
   }
   if (sweep == Sweep::buckets) {
     return fmt::format("at {}, {} are {:.1f} % (± {:.1f}) {} than {}{}.", place, value, percent(std::abs(more)),
-                       percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual, crowd);
+                       percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual, oversubscription);
   }
   return fmt::format("at {}, {} {} {:.2f} times (± {:.2f}) as many samples per second as {}{}.", place, value,
                      sweep == Sweep::threads && point.setup.threads > 1 ? "process" : "processes", ratio.middle,
-                     ratio.half_width(), usual, crowd);
+                     ratio.half_width(), usual, oversubscription);
 }
 
 std::string accuracy_sentence(const Study& study, const BatchAccuracy& batch, const BatchAccuracy& base) {
@@ -341,7 +341,7 @@ std::vector<ScalingFinding> judge(const Study& study) {
     }
     if (of.loss.whole.middle < worth_mending) {
       findings.push_back(
-          of.finding(LossCause::all_well,
+          of.finding(LossCause::none,
                      fmt::format("{} scaling is good: at {}, a rank keeps {:.1f} % (± {:.1f}) of its throughput at {}.",
                                  name_of(scaling), count_of(of.point.grid.ranks), percent(1 - of.loss.whole.middle),
                                  percent(of.loss.whole.half_width()), count_of(of.base.grid.ranks))));
@@ -363,7 +363,7 @@ std::string CheckedPrediction::sentence() const {
       "{} scaling, predicted from up to {}: {:.1f} ms{} for a step at {}. Measured: {:.1f} ms. The prediction is off "
       "by {:+.1f} %{}.",
       name_of(scaling), count_of(fitted_up_to), 1e3 * predicted.middle, interval, count_of(grid.ranks), 1e3 * measured,
-      100 * error(), crowd);
+      100 * error(), oversubscription);
 }
 
 std::vector<CheckedPrediction> check_predictions(const Study& study) {

@@ -21,7 +21,7 @@ Loss loss_between(const StudyPoint& base, const StudyPoint& point);
 
 enum class LossCause : std::uint8_t {
   too_noisy,  // repeats differ by more than the loss to be judged
-  all_well,
+  none,
   loss,       // how much is lost, and to what
   latency,    // of all-reduces
   bandwidth,  // of all-reduces
@@ -49,14 +49,14 @@ std::vector<std::string> judge_sweeps(const Study& study);
 // The accuracy cost of larger batches compared with the smallest one, and the missing trainings.
 std::vector<std::string> judge_accuracy(const Study& study);
 
-// A prediction for the largest rank count, from a model fit_global_batch to the smaller ones.
+// A prediction for the largest rank count, from a model fitted to the smaller ones.
 struct CheckedPrediction {
   Scaling scaling;
   RankGrid grid;
-  int fitted_up_to = 0;  // ranks
-  Interval predicted;    // seconds per step
-  double measured = 0;   // seconds per step
-  std::string crowd;     // ", and 4 ranks share 2 cores", which the model ignores; else empty
+  int fitted_up_to = 0;          // ranks
+  Interval predicted;            // seconds per step
+  double measured = 0;           // seconds per step
+  std::string oversubscription;  // ", and 4 ranks share 2 cores", which the model ignores; else empty
   double error() const { return predicted.middle / measured - 1; }
   std::string sentence() const;
 };

@@ -120,16 +120,17 @@ std::string plans_table(std::span<const TrainingPlan> plans) {
   return text;
 }
 
-std::vector<std::string> doubts_of(const Study& study) {
-  std::vector<std::string> doubts;
+std::vector<std::string> warnings_of(const Study& study) {
+  std::vector<std::string> warnings;
   for (const ScalingFinding& finding : judge(study)) {
-    if (finding.cause == LossCause::too_noisy) doubts.push_back(fmt::format("the study reports: {}", finding.sentence));
+    if (finding.cause == LossCause::too_noisy)
+      warnings.push_back(fmt::format("the study reports: {}", finding.sentence));
   }
-  return doubts;
+  return warnings;
 }
 
-std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan) {
-  std::vector<std::string> doubts = doubts_of(study);
+std::vector<std::string> warnings_of(const Study& study, const TrainingPlan& plan) {
+  std::vector<std::string> warnings = warnings_of(study);
   RankGrid most{1, 1};
   std::int64_t largest_batch = 1;
   for (const StudyPoint& point : study.points) {
@@ -139,17 +140,17 @@ std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan)
   const RankGrid& grid = plan.request.grid;
   const auto add_beyond = [&](std::int64_t planned, std::int64_t measured, std::string_view of) {
     if (planned <= measured) return;
-    doubts.push_back(fmt::format("the study measured up to {} {}. {} are extrapolated.", measured, of, planned));
+    warnings.push_back(fmt::format("the study measured up to {} {}. {} are extrapolated.", measured, of, planned));
   };
   add_beyond(grid.ranks, most.ranks, "ranks");
   add_beyond(grid.nodes, most.nodes, "nodes");
   add_beyond(plan.request.batch_per_rank, largest_batch, "samples per rank");
   if (study.device.starts_with("cpu") && grid.ranks_per_node() * study.setup.threads > study.cores) {
-    doubts.push_back(fmt::format(
+    warnings.push_back(fmt::format(
         "a node has {} with {} each, but the nodes of the study had {}. The prediction ignores that ranks share cores.",
         counted(grid.ranks_per_node(), "rank"), counted(study.setup.threads, "thread"), counted(study.cores, "core")));
   }
-  return doubts;
+  return warnings;
 }
 
 std::string plan_advice(const TrainingPlan& plan) {
@@ -206,9 +207,9 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const double rate = run.number("samples_per_second").value_or(0);
   const auto hosts = run.summary.find("hosts");
   const std::size_t nodes = hosts != run.summary.end() && hosts->is_object() ? hosts->size() : 0;
-  const bool tells = ranks >= 1 && ranks <= max_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
-                     rate > 0 && nodes >= 1 && static_cast<double>(nodes) <= ranks;
-  require(tells, Failure::usage,
+  const bool has_speed = ranks >= 1 && ranks <= max_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
+                         rate > 0 && nodes >= 1 && static_cast<double>(nodes) <= ranks;
+  require(has_speed, Failure::usage,
           "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
   return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, static_cast<std::int64_t>(batch / ranks)}, rate};
 }

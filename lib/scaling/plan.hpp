@@ -46,10 +46,10 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
 std::string plans_table(std::span<const TrainingPlan> plans);
 
 // Sentences that say why all predictions of a study may be wrong: it was too noisy.
-std::vector<std::string> doubts_of(const Study& study);
+std::vector<std::string> warnings_of(const Study& study);
 // The same for one plan. Also checks that the study covers its ranks, nodes and batch, and that ranks do not share
 // cores.
-std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan);
+std::vector<std::string> warnings_of(const Study& study, const TrainingPlan& plan);
 
 // The options to use for the training and for sbatch, one per line.
 std::string plan_advice(const TrainingPlan& plan);

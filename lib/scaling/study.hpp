@@ -107,7 +107,7 @@ struct Study {
   std::string ended;
 };
 
-// Whether the point has the study's default settings. Models are fit_global_batch to such points.
+// Whether the point has the study's default settings. Models are fitted to such points.
 bool is_default_point(const Study& study, const StudyPoint& point);
 // The largest rank count of any point.
 int max_ranks_of(const Study& study);

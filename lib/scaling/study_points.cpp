@@ -7,14 +7,14 @@
 
 namespace lockstep {
 
-std::vector<int> usual_rank_counts(int ranks) {
+std::vector<int> default_rank_counts(int ranks) {
   std::vector<int> counts;
   for (std::int64_t count = 1; count < ranks; count *= 2) counts.push_back(static_cast<int>(count));
   counts.push_back(ranks);
   return counts;
 }
 
-std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts) {
+std::int64_t default_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts) {
   std::int64_t multiple = 1;
   for (const int count : rank_counts) {
     multiple = std::lcm(multiple, static_cast<std::int64_t>(count));
@@ -25,13 +25,13 @@ std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> ra
   return (weak_batch + multiple - 1) / multiple * multiple;
 }
 
-std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& usual, const SweptValues& values) {
+std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& base, const SweptValues& values) {
   std::vector<PlannedPoint> points;
   const auto vary = [&](auto member, const auto& others) {
     for (const auto& value : others) {
-      PlannedPoint point = usual;
+      PlannedPoint point = base;
       point.setup.*member = value;
-      if (point != usual && std::ranges::find(points, point) == points.end()) points.push_back(point);
+      if (point != base && std::ranges::find(points, point) == points.end()) points.push_back(point);
     }
   };
   vary(&StudySetup::threads, values.threads);

@@ -19,10 +19,10 @@ struct PlannedPoint {
 };
 
 // 1, 2, 4, ... and `ranks`.
-std::vector<int> usual_rank_counts(int ranks);
+std::vector<int> default_rank_counts(int ranks);
 
 // The weak batch, rounded up to a multiple of each of these rank counts.
-std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts);
+std::int64_t default_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts);
 
 struct SweptValues {
   std::vector<std::int64_t> threads;
@@ -31,7 +31,7 @@ struct SweptValues {
 };
 
 // One point for each non-default value; all other settings keep their defaults.
-std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& usual, const SweptValues& values);
+std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& base, const SweptValues& values);
 
 // Weak and strong scaling over the rank counts of a job of `ranks`, without duplicates. Throws Error(usage) if a count
 // exceeds `ranks`, or if it does not divide the strong batch.

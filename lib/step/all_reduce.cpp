@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -30,7 +31,7 @@ int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
 }  // namespace
 
 AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
-                     std::optional<ReproducibleSums> reproducible)
+                     std::optional<ReproducibleSums> reproducible, Sharding sharding)
     : store_(store),
       reducer_(std::move(reducer)),
       shown_marks_(reducer_->marks()),
@@ -41,7 +42,17 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
   if (reproducible_) overflow_limit_ = reproducible_->form.limit;
   const Tensor& reduced = store.gradient_buffer();
   const int last_start = last_bucket_start(store, std::min(bucket_bytes, last_bucket_bytes));
+  const bool is_scattered = sharding == Sharding::sums_and_updates;
   std::int64_t first = 0;
+  const auto add_bucket = [&](std::int64_t end, std::int64_t counted_end, bool scattered) {
+    const std::int64_t count = end - first;
+    buckets_.push_back({reduced.slice(first, count),
+                        reduced.slice(first, std::max(counted_end - first, std::int64_t{0})), sums_of(first, count),
+                        scattered});
+    const std::int64_t gradients = std::min(end, store.gradient_count()) - first;
+    if (gradients > 0) gathered_.push_back({first, gradients});
+    first = end;
+  };
   for (int index = static_cast<int>(store.parameters().size()) - 1; index > last_start; --index) {
     const Parameter& parameter = store.parameters()[static_cast<std::size_t>(index)];
     const std::int64_t end = parameter.offset + parameter.stored;
@@ -49,23 +60,20 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
     // A slice extends to the next gradient, including the padding between the two.
     const std::int64_t next = store.parameters()[static_cast<std::size_t>(index - 1)].offset;
     closed_bucket_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size());
-    const Tensor slice = reduced.slice(first, next - first);
-    buckets_.push_back({slice, slice, sums_of(first, next - first)});
-    first = next;
+    add_bucket(next, next, is_scattered);
   }
   closed_bucket_[0] = static_cast<int>(buckets_.size());
   const std::int64_t overflow_slot =
       reduced.shape()[0] - ParameterStore::metric_slot_count + ParameterStore::overflow_slot;
-  const std::int64_t counted_end = reproducible_ ? overflow_slot : store.gradient_count();
-  const std::int64_t rest = reduced.shape()[0] - first;
-  buckets_.push_back({reduced.slice(first, rest), reduced.slice(first, counted_end - first), sums_of(first, rest)});
+  if (is_scattered) add_bucket(store.gradient_count(), store.gradient_count(), true);
+  add_bucket(reduced.shape()[0], reproducible_ ? overflow_slot : store.gradient_count(), false);
 }
 
 Tensor AllReduce::sums_of(std::int64_t first, std::int64_t count) const {
   return reproducible_ ? reproducible_->sums.slice(first, count) : store_.gradient_buffer().slice(first, count);
 }
 
-void AllReduce::count_overflow() {
+void AllReduce::count_overflows() {
   if (!reproducible_) overflow_limit_ = std::numeric_limits<float>::infinity();
 }
 
@@ -86,14 +94,16 @@ void AllReduce::ready(const Parameter& parameter) {
   rank_status::mark_progress();
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
   if (bucket == closes_no_bucket) return;
-  const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
-  if (last_micro_batch_ || reproducible_) complete(full);
-  if (last_micro_batch_ && !reducer_->needs_host()) start_sum(full);
+  const std::size_t end = parameter.index == 0 ? buckets_.size() : static_cast<std::size_t>(bucket) + 1;
+  for (const Bucket& full : std::span(buckets_).subspan(0, end).subspan(static_cast<std::size_t>(bucket))) {
+    if (last_micro_batch_ || reproducible_) complete(full);
+    if (last_micro_batch_ && !reducer_->needs_host()) start_sum(full);
+  }
 }
 
 // Called once for all micro-batches, or once per micro-batch with reproducible sums.
 void AllReduce::complete(const Bucket& full) {
-  if (overflow_limit_ > 0) {
+  if (overflow_limit_ > 0 && full.counted.shape().count() > 0) {
     // The slot is in the last bucket, which is completed last.
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
     flat_.count_overflows(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
@@ -107,7 +117,9 @@ void AllReduce::start_sum(const Bucket& full) {
   const Stopwatch watch;
   rank_status::begin_sum();
   // The last bucket holds statistics and counts, which are always summed at full precision.
-  if (reproducible_ || &full == &buckets_.back()) {
+  if (full.is_scattered) {
+    reproducible_ ? reducer_->start_reduce_scatter(full.sums) : reducer_->start_rounded_reduce_scatter(full.sums);
+  } else if (reproducible_ || &full == &buckets_.back()) {
     reducer_->start_sum(full.sums);
   } else {
     reducer_->start_rounded_sum(full.sums);
@@ -128,22 +140,53 @@ void AllReduce::finish() {
   if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.gradient_buffer());
 }
 
-std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store,
-                                          const AllReduceOptions& options, int total_micro_batches) {
+std::vector<FlatPart> AllReduce::parts_of(int rank) const {
+  std::vector<FlatPart> parts;
+  for (const FlatPart& bucket : gathered_) {
+    const SlicePart part = reducer_->part_of(store_.gradient_buffer().slice(bucket.first, bucket.count), rank);
+    if (part.count > 0) parts.push_back({bucket.first + part.first, part.count});
+  }
+  return parts;
+}
+
+void AllReduce::gather(const Tensor& flat) {
+  rank_status::enter(Phase::gathering_weights);
+  const Stopwatch watch;
+  for (const FlatPart& bucket : gathered_) {
+    rank_status::begin_sum();
+    reducer_->start_all_gather(flat.slice(bucket.first, bucket.count));
+    rank_status::end_sum();
+  }
+  reducer_->wait();
+  cost_.after_backward_ms += watch.milliseconds();
+}
+
+Tensor AllReduce::scratch() const {
+  if (!reproducible_) return store_.gradients();
+  const std::int64_t count = store_.gradient_count();
+  return {reproducible_->sums.data(), count * size_of(DType::f32), Shape{count}, DType::f32, Layout::plain};
+}
+
+std::unique_ptr<AllReduce> make_all_reduce(const Session& session, ParameterStore& store,
+                                           const AllReduceOptions& options, int total_micro_batches,
+                                           Sharding sharding) {
   rank_status::enter(Phase::meeting);
   Device& device = session.device();
   const std::int64_t count = store.gradient_buffer_count();
   const bool is_reproducible = options.sums == Sums::reproducible;
   const DType summed = is_reproducible ? DType::i64 : DType::f32;
-  auto reducer = session.backend->make_reducer(options.reducer, session.world, count * size_of(summed), options.wire);
+  const std::int64_t gathered = sharding == Sharding::none ? 0 : store.gradient_count();
+  const std::int64_t bytes = count * size_of(summed) + gathered * size_of(DType::f32);
+  auto reducer = session.backend->make_reducer(options.reducer, session.world, bytes, options.wire);
   const Tensor sums = reducer->allocate(count, summed);
-  store.allocate(is_reproducible ? device.make_persistent(count, DType::f32) : sums);
+  store.allocate(is_reproducible ? device.make_persistent(count, DType::f32) : sums,
+                 gathered > 0 ? reducer->allocate(gathered) : Tensor());
   const std::int64_t bucket_bytes = options.bucket_bytes > 0
                                         ? options.bucket_bytes
                                         : choose_bucket_bytes(measure_reduction(*reducer, session.world, device, sums));
   std::optional<ReproducibleSums> reproducible;
   if (is_reproducible) reproducible = {sums, fixed_point_for(total_micro_batches)};
-  return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(reproducible));
+  return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(reproducible), sharding);
 }
 
 }  // namespace lockstep

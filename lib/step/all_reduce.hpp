@@ -1,4 +1,5 @@
-// Gradient exchange by all-reduce. It overlaps with backward of the last micro-batch.
+// Turns each rank's gradients of a step into global gradients, by all-reduce that overlaps with backward of the last
+// micro-batch.
 //
 // Gradients lie in one flat array in the order in which backward produces them, so a bucket is a contiguous slice and
 // needs no packing. A bucket is reduced when its last gradient of the last micro-batch is ready. The last bucket is
@@ -16,7 +17,7 @@
 #include "nn/parameter_store.hpp"
 #include "recipe/recipe.hpp"
 #include "runtime/watch/rank_status.hpp"
-#include "step/exchange.hpp"
+#include "step/weight_sync.hpp"
 
 namespace lockstep {
 
@@ -27,29 +28,51 @@ struct ReproducibleSums {
   FixedPoint form;
 };
 
-class AllReduce final : public Exchange {
+// What ranks divide among themselves (ZeRO stage 1, see sharded_sync.hpp). Statistics and metric slots are always
+// summed for every rank.
+enum class Sharding : std::uint8_t {
+  none,
+  updates,           // gradients are summed for every rank; each rank updates its parts of the weights
+  sums_and_updates,  // gradients are summed only for the rank that updates the weight
+};
+
+// A step calls begin_micro_batch() before each micro-batch, passes each gradient to ready() as backward completes it,
+// and calls finish(). Then the flat gradient buffer holds sums over micro-batches and ranks, equal on all ranks; with
+// Sharding::sums_and_updates, the gradients outside of own_parts() are undefined.
+class AllReduce final : public GradientSink {
  public:
   // `store` is allocated in memory of `reducer`, unless the sums are reproducible, and outlives this. A bucket is
   // closed once it holds `bucket_bytes`. The last bucket holds at most `bucket_bytes`, and at most 1 MiB unless a
   // single layer is larger.
   AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
-            std::optional<ReproducibleSums> reproducible = std::nullopt);
+            std::optional<ReproducibleSums> reproducible = std::nullopt, Sharding sharding = Sharding::none);
 
-  void count_overflow() override;
+  // From now on, counts this rank's non-finite gradients in the overflow slot before the sum, so that every rank learns
+  // of any overflow.
+  void count_overflows();
 
   // Micro-batch 0 overwrites, the others accumulate. With reproducible sums every micro-batch overwrites, and is added
-  // to the sums once it is complete.
-  void begin_micro_batch(int micro_batch, int micro_batches) override;
+  // to the sums once it is complete. During the last micro-batch, ready() starts the sums.
+  void begin_micro_batch(int micro_batch, int micro_batches);
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
-  void finish() override;
-  bool needs_host() const override { return reducer_->needs_host(); }
-  void check() override { reducer_->check(); }
+  // Collective, stream-ordered. Call once after the last micro-batch's backward. Starts all sums if needs_host().
+  void finish();
+  bool needs_host() const { return reducer_->needs_host(); }  // see WeightSync
+  void check() { reducer_->check(); }                         // see WeightSync
 
-  std::string description() const override { return reducer_->description(); }
-  std::size_t bucket_count() const override { return buckets_.size(); }
+  // The parts of the gradients, and so of the weights, that `rank` updates, in ascending order.
+  std::vector<FlatPart> parts_of(int rank) const;
+  // Collective, stream-ordered. Gathers `flat`, an array [gradient_count] in memory of the reducer, from the parts of
+  // all ranks. Call between finish() and the next step.
+  void gather(const Tensor& flat);
+  // Such an array, whose content matters only within a step.
+  Tensor scratch() const;
+
+  std::string description() const { return reducer_->description(); }
+  std::size_t bucket_count() const { return gathered_.size(); }
   std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].values.bytes(); }
-  const ExchangeCost& cost() const override { return cost_; }
+  const SyncCost& cost() const { return cost_; }
 
  private:
   static constexpr int closes_no_bucket = -1;
@@ -60,6 +83,7 @@ class AllReduce final : public Exchange {
     Tensor counted;  // elements checked for overflow: the gradients; with reproducible sums everything before the
                      // overflow slot
     Tensor sums;     // what is reduced: the values, or their reproducible sums
+    bool is_scattered = false;  // each rank gets only its part of the sums
   };
 
   void complete(const Bucket& full);
@@ -72,17 +96,20 @@ class AllReduce final : public Exchange {
   FlatPasses& flat_;
   std::optional<ReproducibleSums> reproducible_;
   std::vector<Bucket> buckets_;     // in the order in which backward fills them
-  std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
+  std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes; the last one closes
+                                    // all that are left
+  std::vector<FlatPart> gathered_;  // the buckets' gradients, which gather() takes one by one
   float overflow_limit_ = 0;        // elements with at least this magnitude, or NaN, count as overflow; 0: no check
   int micro_batch_ = 0;
   bool last_micro_batch_ = false;
   int next_ = -1;  // index of the parameter that must be reported next
-  ExchangeCost cost_;
+  SyncCost cost_;
 };
 
-// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory of that reducer.
-// `total_micro_batches`: per step, over all ranks. Throws as Backend::make_reducer().
-std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store,
-                                          const AllReduceOptions& options, int total_micro_batches);
+// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory of that reducer (with
+// sharding also the weights). `total_micro_batches`: per step, over all ranks. Throws as Backend::make_reducer().
+std::unique_ptr<AllReduce> make_all_reduce(const Session& session, ParameterStore& store,
+                                           const AllReduceOptions& options, int total_micro_batches,
+                                           Sharding sharding = Sharding::none);
 
 }  // namespace lockstep

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "device/flat/flat_passes.hpp"
 #include "nn/loss.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -17,7 +16,7 @@ namespace lockstep {
 namespace {
 
 // Discards gradients: for a rehearsal, which must not reduce.
-class NoExchange final : public GradientSink {
+class DiscardGradients final : public GradientSink {
  public:
   Accumulate accumulate() const override { return Accumulate::overwrite; }
   void ready(const Parameter&) override {}
@@ -25,19 +24,15 @@ class NoExchange final : public GradientSink {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer,
-                           const LoaderShare& share, float label_smoothing, Ema* ema, NormGroup* norm_group)
+TrainingStep::TrainingStep(const Session& session, Model& model, WeightSync& sync, const LoaderShare& share,
+                           float label_smoothing, NormGroup* norm_group)
     : session_(session),
       device_(session.device()),
       model_(model),
-      exchange_(exchange),
-      optimizer_(optimizer),
-      ema_(ema),
+      sync_(sync),
       norm_group_(norm_group),
       share_(share),
-      label_smoothing_(label_smoothing),
-      record_(device_, ParameterStore::metric_slot_count) {
-  if (device_.precision() == DType::f16) scale_loss({});
+      label_smoothing_(label_smoothing) {
   discard_graphs();
 }
 
@@ -45,20 +40,6 @@ void TrainingStep::discard_graphs() {
   assert(in_flight_.empty());
   for (std::unique_ptr<CapturedGraph>& graph : micro_batch_graphs_) graph = device_.make_captured_graph();
   update_graph_ = device_.make_captured_graph();
-}
-
-void TrainingStep::scale_loss(const LossScale& state) {
-  exchange_.count_overflow();
-  scales_loss_ = true;
-  record_.scale_loss(state);
-}
-
-// The slot is zero unless some rank requests a stop: apart from this, only the sum over ranks writes it.
-void TrainingStep::request_stop() { device_.flat().set(model_.store.metric_slots(ParameterStore::stop_slot), 1.0F); }
-
-std::optional<LossScale> TrainingStep::loss_scale() const {
-  if (!scales_loss_) return std::nullopt;
-  return record_.loss_scale();
 }
 
 void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_batches,
@@ -82,7 +63,7 @@ void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_ba
 void TrainingStep::warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
                                    const std::vector<SampleShape>& micro_batches) {
   const ModelOptions& model = model_.options;
-  NoExchange nowhere;
+  DiscardGradients nowhere;
   for (const SampleShape& micro_batch : micro_batches) {
     run_micro_batch(noise_batch(device_, micro_batch, share_.micro_batch_size(), model.classes), nowhere,
                     Accumulate::overwrite);
@@ -98,7 +79,8 @@ void TrainingStep::run_micro_batch(const Batch& batch, GradientSink& sink, Accum
   rank_status::enter(Phase::forward);
   model_.statistics = {1.0F / static_cast<float>(share_.total_micro_batches), accumulate, norm_group_};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
-  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
+  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch),
+                         sync_.record().at(step_loss_scale)};
   const Tensor gradient = softmax_cross_entropy(device_, logits, {batch.labels, batch.others, batch.shares}, loss,
                                                 loss_sums(model_.store), accumulate);
   rank_status::enter(Phase::backward);
@@ -109,45 +91,43 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   assert(steps_in_flight() <= device_.steps_ahead());
   failure_report::set_step(step);
   rank_status::set_step(step);
-  device_.flat().set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
+  sync_.set_learning_rate(learning_rate);
   if (state_ != nullptr) state_->let_go();
   for (int micro_batch = 0; micro_batch < share_.micro_batches; ++micro_batch) {
     rank_status::enter(Phase::reading);
     queue_micro_batch(loader.next(), micro_batch);
     loader.start_next();
   }
-  if (exchange_.needs_host()) {
-    exchange_.finish();
+  if (sync_.needs_host()) {
+    sync_.sum_gradients();
     update_graph_->run([this] { update(); });
+    sync_.share_weights();
   }
   in_flight_.push_back({step, learning_rate, spare_readback()});
-  in_flight_.back().record->start(record_.all());
+  in_flight_.back().record->start(sync_.record().all());
 }
 
 void TrainingStep::queue_micro_batch(const Batch& batch, int micro_batch) {
   const bool is_last = micro_batch + 1 == share_.micro_batches;
   const MicroBatchKind kind = is_last ? last_micro_batch : micro_batch == 0 ? first_micro_batch : middle_micro_batch;
   micro_batch_graphs_[kind]->run([&] {
-    exchange_.begin_micro_batch(micro_batch, share_.micro_batches);
-    run_micro_batch(batch, exchange_, exchange_.accumulate());
-    if (!is_last || exchange_.needs_host()) return;
-    exchange_.finish();
+    GradientSink& sink = sync_.begin_micro_batch(micro_batch, share_.micro_batches);
+    run_micro_batch(batch, sink, sink.accumulate());
+    if (!is_last || sync_.needs_host()) return;
+    sync_.sum_gradients();
     update();
+    sync_.share_weights();
   });
 }
 
 void TrainingStep::update() {
   if (state_ != nullptr) state_->hold();
   rank_status::enter(Phase::updating);
-  device_.flat().judge(model_.store.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
-                       record_);
-  optimizer_.step(record_);
-  model_.store.update_running_statistics(record_);
-  if (ema_ != nullptr) ema_->follow(record_);
+  sync_.update();
 }
 
 std::unique_ptr<Readback> TrainingStep::spare_readback() {
-  if (spare_.empty()) return device_.make_readback(record_.count());
+  if (spare_.empty()) return device_.make_readback(sync_.record().count());
   std::unique_ptr<Readback> readback = std::move(spare_.back());
   spare_.pop_back();
   return readback;
@@ -159,7 +139,7 @@ StepResult TrainingStep::finish() {
   in_flight_.pop_front();
   if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
   while (!oldest.record->has_arrived()) {
-    exchange_.check();  // after a failed reduction no data arrives
+    sync_.check();  // after a failed reduction no data arrives
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::span<const float> values = oldest.record->values();

@@ -21,14 +21,11 @@
 
 #include "backend/session.hpp"
 #include "dataset/loading/loader.hpp"
-#include "device/flat/step_record.hpp"
-#include "optim/ema.hpp"
-#include "optim/optimizer.hpp"
 #include "runtime/plan_file.hpp"
-#include "step/exchange.hpp"
 #include "step/metrics.hpp"
 #include "step/model.hpp"
 #include "step/state_lock.hpp"
+#include "step/weight_sync.hpp"
 
 namespace lockstep {
 
@@ -46,10 +43,9 @@ struct StepResult {
 
 class TrainingStep {
  public:
-  // All arguments outlive this. The exchange has allocated the model's store. The optimizer updates it, and `ema` is
-  // its EMA.
-  TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
-               float label_smoothing, Ema* ema = nullptr, NormGroup* norm_group = nullptr);
+  // All arguments outlive this. `sync` has allocated the model's store.
+  TrainingStep(const Session& session, Model& model, WeightSync& sync, const LoaderShare& share, float label_smoothing,
+               NormGroup* norm_group = nullptr);
 
   // Collective. If kernels are chosen by measurement, rank 0 measures and broadcasts its choices. It runs one
   // micro-batch and, for each batch size in `evaluation_batches`, a forward pass, all on noise. Kernels that an earlier
@@ -76,21 +72,11 @@ class TrainingStep {
   // start to its update.
   void share_state(StateLock* lock) { state_ = lock; }
 
-  // Announces to all ranks, with the next step's reduction, that this rank was asked to stop. Call between two steps.
-  void request_stop();
-
-  // Scales the loss from the next step on, the same on every rank. Half precision scales the loss from the start; for
-  // other precisions call this before the first step.
-  void scale_loss(const LossScale& state);
-  // For a resumed training: the number of steps applied before its first step here, without skipped ones.
-  void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
-  // Current state; std::nullopt without loss scaling. Waits for the device.
-  std::optional<LossScale> loss_scale() const;
   const PlanUse& plan_use() const { return plan_use_; }  // of rank 0's kernels; zero on other ranks
 
   Model& model() { return model_; }
   const Model& model() const { return model_; }
-  const Exchange& exchange() const { return exchange_; }
+  const WeightSync& sync() const { return sync_; }
 
  private:
   enum MicroBatchKind : std::uint8_t { first_micro_batch, middle_micro_batch, last_micro_batch, micro_batch_kinds };
@@ -101,8 +87,8 @@ class TrainingStep {
   };
 
   void queue_micro_batch(const Batch& batch, int micro_batch);
-  void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void update();
+  void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
                        const std::vector<SampleShape>& micro_batches);
   std::unique_ptr<Readback> spare_readback();
@@ -110,14 +96,10 @@ class TrainingStep {
   const Session& session_;
   Device& device_;
   Model& model_;
-  Exchange& exchange_;
-  Optimizer& optimizer_;
-  Ema* ema_;               // null: no EMA is kept
+  WeightSync& sync_;
   NormGroup* norm_group_;  // null: each micro-batch has its own statistics
   LoaderShare share_;
   float label_smoothing_;
-  StepRecord record_;
-  bool scales_loss_ = false;
   std::array<std::unique_ptr<CapturedGraph>, micro_batch_kinds> micro_batch_graphs_;
   std::unique_ptr<CapturedGraph> update_graph_;  // used if the host reduces between backward and update
   std::deque<StepInFlight> in_flight_;           // oldest first

@@ -197,7 +197,7 @@ std::string describe_checkpoint(const Checkpoint& checkpoint) {
       "  ranks      {}\n  recipe     {}{}{}",
       printable(checkpoint.model.model), format_of(checkpoint), state.progress.step, state.progress.epoch,
       state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)),
-      checkpoint.mean.empty() ? "" : fmt::format("\n  mean       weights {} (--ema)", weights_hash(checkpoint.mean)),
+      checkpoint.ema.empty() ? "" : fmt::format("\n  mean       weights {} (--ema)", weights_hash(checkpoint.ema)),
       notes_of(checkpoint));
 }
 

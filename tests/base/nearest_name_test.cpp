@@ -35,7 +35,7 @@ TEST(NearestNameTest, of_equally_near_ones_the_first) {
 }
 
 TEST(NearestNameTest, words_are_there_only_with_a_name) {
-  EXPECT_EQ(did_you_mean("epoch", names), "Did you mean epochs? ");
+  EXPECT_NE(did_you_mean("epoch", names).find(" epochs"), std::string::npos);
   EXPECT_EQ(did_you_mean("workers", names), "");
 }
 

@@ -65,17 +65,18 @@ class CompareReaders(unittest.TestCase):
 
     def test_a_reader_that_is_not_there_is_left_out(self):
         result = self.compare("--cifar", "somewhere", has_webdataset="False")
-        self.assertIn("webdataset: left out, it is not installed for that python (--python)", result.stderr)
+        self.assertRegex(result.stderr, "webdataset .*--python")
         self.assertNotIn("webdataset", result.stdout)
 
     def test_a_peer_without_its_best_allocator_is_refused(self):
         result = self.compare("--cifar", "somewhere", allocator="malloc")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("no libjemalloc.so.2 (without it PyTorch is slower: not an honest comparison). "
-                      "Debian: apt install libjemalloc2.", result.stderr)
+        self.assertIn("'libjemalloc.so.2'", result.stderr)
 
     def test_nothing_to_read_is_refused(self):
-        self.assertIn("nothing to read: name --cifar, --pictures or both", self.compare().stderr)
+        result = self.compare()
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, "error: .*--cifar, --pictures")
 
 
 def lacking():

@@ -116,24 +116,15 @@ class Compare(StandIns):
 
     def test_refuses_without_jemalloc(self):
         self.stand_in("python", line(10, allocator="malloc"))
-        self.assertEqual(
-            self.refused("--only", "resnet20-fp32"),
-            "no libjemalloc.so.2 (without it PyTorch is 15 to 45 % slower: not an honest comparison). "
-            "Debian: apt install libjemalloc2. Or accept that: --without-jemalloc.",
-        )
+        self.assertIn("'libjemalloc.so.2'", self.refused("--only", "resnet20-fp32"))
         self.assertEqual(self.compare("--only", "resnet20-fp32", "--without-jemalloc").returncode, 0)
 
     def test_refuses_without_torch(self):
-        self.assertEqual(
-            self.refused("--python", "/usr/bin/false"),
-            "/usr/bin/false cannot import torch (the peer to compare with). "
-            "Debian: apt install python3-torch. Or name another: --python.",
-        )
+        self.assertRegex(self.refused("--python", "/usr/bin/false"), "'/usr/bin/false'.*torch.*--python")
 
     def test_refuses_without_step_bench(self):
         (self.build / "bin" / "step_bench").unlink()
-        wanted = f"no step_bench in {self.build}/bin (--build). Build the preset ci: cmake --preset ci && cmake --build --preset ci."
-        self.assertEqual(self.refused(), wanted)
+        self.assertRegex(self.refused(), f"'{self.build}/bin' \\(--build\\).*step_bench")
 
 
 def fails_at(*calls):
@@ -157,15 +148,15 @@ class FailingRuns(StandIns):
         self.assertIn("| 2.00 (2.00–2.00) |", result.stdout)
         repeated = ["step_bench", "python", "python"]
         self.assertEqual([call[0] for call in self.steps_taken()], ["step_bench", "python"] * 2 + repeated + repeated[:2])
-        # What a library has to say may stand before the program's own words.
+        # A library's warning may precede the program's output.
         self.assertRegex(result.stderr, r"failed \(-6\):\n(ERROR: ld\.so: .*\n)*terminate \| called\n\n"
-                                        r"  PyTorch: that run failed and is repeated once\n")
+                                        r"  PyTorch: .* repeated once")
 
     def test_one_that_fails_twice_costs_its_pair(self):
         self.stand_in("python", line(10), fails_at(3, 4))
         result = self.pairs()
         self.assertIn("| 2.00 (2.00–2.00; 2 of 3 pairs) |", result.stdout)
-        self.assertIn("\nresnet20-fp32: pair 2 of 3 is lost\n", result.stderr)
+        self.assertRegex(result.stderr, r"\nresnet20-fp32: pair 2 of 3 .*lost\n")
 
     def test_one_of_ours_costs_its_pair_alike(self):
         self.stand_in("bin/step_bench", line(20), fails_at(2, 3, 4, 5))
@@ -200,7 +191,7 @@ class FailingRuns(StandIns):
         self.stand_in("python", line(10), "[ $call -gt 2 ] || { echo 'all is { well }'; exit 0; }")
         result = self.compare("--only", "resnet20-fp32")
         self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stderr.splitlines()[-1], "a program printed no figures but 'all is { well }'.")
+        self.assertIn("'all is { well }'", result.stderr.splitlines()[-1])
 
 
 class Limits(StandIns):
@@ -218,8 +209,8 @@ class Limits(StandIns):
         self.assertEqual(result.returncode, 0, result.stderr)
         rows = [text for text in result.stdout.splitlines() if text.startswith("| ResNet")]
         self.assertIn("| 2.00 (1 of 4 pairs) |", rows[0])
-        self.assertIn("| not measured: no time was left (--time-limit). |", rows[1])
-        self.assertRegex(result.stderr, r"step_peer\.py .* took more than [1-6] s\.\n  PyTorch: that run failed")
+        self.assertRegex(rows[1], r"\| not measured: .*--time-limit.* \|")
+        self.assertRegex(result.stderr, r"step_peer\.py .* [1-6] s\.\n  PyTorch: .* repeated once")
 
     def test_gives_our_side_more_options(self):
         self.compare("--only", "resnet20-fp32", "--quick", "--ours", "--no-graphs --reduce mpi")
@@ -288,9 +279,7 @@ class CompareOnGpu(StandIns):
         self.assertIn("bundle step_bench --model resnet18", self.calls.read_text(encoding="utf-8"))
 
     def test_refuses_a_case_of_the_other_device(self):
-        self.assertEqual(
-            self.refused("--only", "resnet20-fp32"), "no case of that name with --device cuda: resnet20-fp32 (--only)."
-        )
+        self.assertRegex(self.refused("--only", "resnet20-fp32"), "--only.*--device cuda.*resnet18-bf16-compile")
 
 
 if __name__ == "__main__":

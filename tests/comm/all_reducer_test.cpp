@@ -15,61 +15,13 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
-#include "comm/shared_all_reducer.hpp"
+#include "comm/reducer_cases.hpp"
 #include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
 
-Communicator world() { return Communicator(MPI_COMM_WORLD); }
-
-std::int64_t bytes_of(std::int64_t count) { return count * size_of(DType::f32); }
-
-// Values whose sum depends on the order: every rank knows those of all.
-float value_of(int rank, std::int64_t step, std::int64_t index) {
-  const auto key = static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint64_t>(step);
-  const auto bits = philox(key, 0, static_cast<std::uint64_t>(index));
-  return (uniform(bits[0]) - 0.5F) * static_cast<float>(1 << (bits[1] % 16));
-}
-
-float sum_in_rank_order(int ranks, std::int64_t step, std::int64_t index) {
-  float sum = value_of(0, step, index);
-  for (int rank = 1; rank < ranks; ++rank) sum += value_of(rank, step, index);
-  return sum;
-}
-
-// The world as if its ranks sat on several nodes: `node_of` says where each one is.
-std::unique_ptr<AllReducer> over_nodes(const std::function<int(int rank)>& node_of, std::int64_t bytes) {
-  const Communicator all = world();
-  const Communicator node = all.split(node_of(all.rank()), all.rank());
-  SharedMemoryError reason;
-  return make_shared_all_reducer(all, sharing_groups(all, node), bytes, reason);
-}
-
-struct Case {
-  std::string name;
-  std::function<std::unique_ptr<AllReducer>(std::int64_t bytes)> make;
-  bool sums_in_rank_order = false;
-};
-
-std::vector<Case> cases() {
-  const auto named = [](const std::string& name) {
-    return [name](std::int64_t bytes) { return make_cpu_all_reducer(name, world(), bytes); };
-  };
-  const auto placed = [](int (*node_of)(int)) {
-    return [node_of](std::int64_t bytes) { return over_nodes(node_of, bytes); };
-  };
-  return {{"mpi", named("mpi")},
-          {"shared", named("shared"), true},
-          {"automatic", named("auto"), true},
-          {"nodes_of_two", placed([](int rank) { return rank / 2; })},
-          {"ranks_dealt_to_two_nodes", placed([](int rank) { return rank % 2; })},
-          {"nodes_of_unequal_size", placed([](int rank) { return rank == 0 ? 0 : 1; })},
-          {"every_rank_on_its_own_node", placed([](int rank) { return rank; })}};
-}
-
-class AllReducerTest : public testing::TestWithParam<Case> {
+class AllReducerTest : public testing::TestWithParam<ReducerCase> {
  protected:
   // Every element of every rank: the sum over ranks, within rounding or to the bit, and the same bits everywhere.
   void expect_sums(const Tensor& values, std::int64_t first, std::int64_t count, std::int64_t step) const {
@@ -176,8 +128,8 @@ TEST_P(AllReducerTest, waiting_for_nothing_returns) {
   reducer->wait();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AllReducerTest, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, AllReducerTest, testing::ValuesIn(reducer_cases()),
+                         [](const testing::TestParamInfo<ReducerCase>& one) { return one.param.name; });
 
 std::string plural(int ranks) { return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"); }
 
@@ -200,7 +152,7 @@ TEST(AllReducers, auto_falls_back_to_mpi_with_one_warning) {
   const auto reducer = make_cpu_all_reducer("auto", world(), too_many_bytes);
   const std::string message = testing::internal::GetCapturedStderr();
   EXPECT_EQ(reducer->description(), "mpi (" + plural(world().size()) + ")");
-  const std::string warning = " " + std::to_string(world().size() * (too_many_bytes + 128)) + " bytes ";
+  const std::string warning = " " + std::to_string(world().size() * (too_many_bytes + 4288)) + " bytes ";
   EXPECT_EQ(message.find(warning) != std::string::npos, world().rank() == 0) << message;
   EXPECT_EQ(message.empty(), world().rank() != 0) << message;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/check_mpi.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -129,13 +130,10 @@ TEST(Communicator, a_rank_that_waits_takes_no_core) {
 
 TEST(CheckMpi, says_what_mpi_could_not_do_and_its_words) {
   int value = 0;
-  try {
-    check_mpi(MPI_Send(&value, 1, MPI_INT, 1'000'000, 0, MPI_COMM_WORLD), "send a value");
-    FAIL() << "sending to a rank that does not exist must throw";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find("MPI could not send a value: MPI_ERR_RANK: invalid rank ["), 0U)
-        << error.what();
-    EXPECT_EQ(error.exit_code(), 1);
+  const std::string message = message_of(
+      Failure::other, [&] { check_mpi(MPI_Send(&value, 1, MPI_INT, 1'000'000, 0, MPI_COMM_WORLD), "send a value"); });
+  for (const char* subject : {"send a value", "MPI_ERR_RANK"}) {  // what else MPI writes depends on its version
+    EXPECT_NE(message.find(subject), std::string::npos) << message;
   }
 }
 

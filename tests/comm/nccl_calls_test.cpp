@@ -28,6 +28,7 @@ using cuda::noted_cuda;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 ncclResult_t first_answer = ncclSuccess;   // of calls that may take their time
@@ -108,6 +109,46 @@ TEST_F(NcclCallsTest, a_sum_has_begun_before_an_event_is_recorded_behind_it) {
                           StartsWith("cudaLaunchKernel(1 block"), "ncclAllReduce, 32 in place", "ncclCommGetAsyncError",
                           "ncclCommGetAsyncError", StartsWith("cudaLaunchKernel(1 block"),
                           StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent(")));
+}
+
+// NCCL's reduce-scatter and all-gather take equal shares. One rank owns its share and what remains after it.
+TEST_F(NcclCallsTest, a_share_and_the_rest_travel_in_one_group_of_calls) {
+  const auto reducer = make();
+  reducer->allocate(64, DType::f32);
+  const Tensor weights = reducer->allocate(64, DType::f32);
+  calls();
+  first_answer = ncclInProgress;
+  states = {ncclSuccess};
+  reducer->start_reduce_scatter(weights.slice(0, 40));
+  EXPECT_THAT(calls(), ElementsAre(StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent("),
+                                   StartsWith("cudaLaunchKernel(1 block"), "ncclGroupStart",
+                                   "ncclReduceScatter, 32 of f32 to 0", "ncclReduce, 8 in place to rank 0",
+                                   "ncclGroupEnd", "ncclCommGetAsyncError", StartsWith("cudaLaunchKernel(1 block")));
+  first_answer = ncclSuccess;
+  reducer->start_all_gather(weights.slice(0, 40));
+  const std::vector<std::string> gathered = calls();
+  EXPECT_THAT(std::vector(gathered.begin() + 3, gathered.end() - 1),
+              ElementsAre("ncclGroupStart", "ncclAllGather, 32 from 0", "ncclBroadcast, 8 in place from rank 0",
+                          "ncclGroupEnd"));
+  reducer->start_all_gather(weights.slice(0, 32));
+  EXPECT_THAT(calls(), Not(Contains(StartsWith("ncclBroadcast"))));
+  reducer->start_reduce_scatter(weights.slice(0, 9));
+  EXPECT_THAT(calls(), Not(Contains(StartsWith("ncclReduceScatter"))));
+  EXPECT_EQ(reducer->part_of(weights.slice(0, 40), 0), (SlicePart{0, 40}));
+}
+
+// Values are rounded before, and only this rank's sums widened behind.
+TEST_F(NcclCallsTest, a_rounded_reduce_scatter_travels_in_bf16) {
+  const auto reducer = make_nccl_all_reducer(*device_, stream_.get(), world_, DType::bf16);
+  const Tensor gradients = reducer->allocate(64, DType::f32);
+  reducer->allocate(64, DType::f32);
+  noted_cuda().launched = [](void**) {};
+  calls();
+  reducer->start_rounded_reduce_scatter(gradients.slice(16, 32));
+  EXPECT_THAT(calls(), ElementsAre(StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent("),
+                                   StartsWith("cudaLaunchKernel("), StartsWith("cudaLaunchKernel(1 block"),
+                                   "ncclGroupStart", "ncclReduceScatter, 32 of bf16 to 0", "ncclGroupEnd",
+                                   StartsWith("cudaLaunchKernel(1 block"), StartsWith("cudaLaunchKernel(")));
 }
 
 TEST_F(NcclCallsTest, the_device_marks_each_sum_before_and_behind_it) {
@@ -202,6 +243,28 @@ ncclResult_t __wrap_ncclAllReduce(const void* from, void* to, std::size_t count,
   while_summing();
   return note(fmt::format("ncclAllReduce, {}{}", count, from == to ? " in place" : ""), first_answer);
 }
+ncclResult_t __wrap_ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t,
+                                      ncclComm_t, cudaStream_t) {
+  const auto offset = static_cast<std::byte*>(to) - static_cast<const std::byte*>(from);
+  const char* const name = type == ncclBfloat16 ? "bf16" : "f32";
+  return note(fmt::format("ncclReduceScatter, {} of {} to {}", count, name, offset), first_answer);
+}
+ncclResult_t __wrap_ncclReduce(const void* from, void* to, std::size_t count, ncclDataType_t, ncclRedOp_t, int root,
+                               ncclComm_t, cudaStream_t) {
+  return note(fmt::format("ncclReduce, {}{} to rank {}", count, from == to ? " in place" : "", root), first_answer);
+}
+ncclResult_t __wrap_ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t, ncclComm_t,
+                                  cudaStream_t) {
+  const auto offset = static_cast<const std::byte*>(from) - static_cast<std::byte*>(to);
+  return note(fmt::format("ncclAllGather, {} from {}", count, offset), first_answer);
+}
+ncclResult_t __wrap_ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t, int root, ncclComm_t,
+                                  cudaStream_t) {
+  return note(fmt::format("ncclBroadcast, {}{} from rank {}", count, from == to ? " in place" : "", root),
+              first_answer);
+}
+ncclResult_t __wrap_ncclGroupStart() { return note("ncclGroupStart", ncclSuccess); }
+ncclResult_t __wrap_ncclGroupEnd() { return note("ncclGroupEnd", first_answer); }
 ncclResult_t __wrap_ncclCommFinalize(ncclComm_t) { return note("ncclCommFinalize", ncclSuccess); }
 ncclResult_t __wrap_ncclCommDestroy(ncclComm_t) { return note("ncclCommDestroy", ncclSuccess); }
 ncclResult_t __wrap_ncclCommAbort(ncclComm_t) { return note("ncclCommAbort", ncclSuccess); }

@@ -2,12 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/cuda_staged_all_reducer.hpp"
-#include "comm/mpi_all_reducer.hpp"
 #include "device/cuda/passes/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/device/hosted_cuda_device.hpp"
@@ -20,6 +21,29 @@ using cuda::noted_cuda;
 using testing::ElementsAre;
 using testing::StartsWith;
 
+// The second of three ranks, each of which owns 16 elements of a slice. Notes what it is asked for.
+class SharesOfThree final : public AllReducer {
+ public:
+  Tensor allocate(std::int64_t count, DType) override {
+    std::vector<float>& made = memory_.emplace_back(static_cast<std::size_t>(count));
+    return {reinterpret_cast<std::byte*>(made.data()), count * 4, Shape{count}, DType::f32, Layout::plain};
+  }
+  void start_sum(const Tensor& values) override { note("sum", values); }
+  SlicePart part_of(const Tensor& values, int rank) const override {
+    return {16 * rank, rank == 2 ? values.shape()[0] - 32 : 16};
+  }
+  void start_reduce_scatter(const Tensor& values) override { note("reduce-scatter", values); }
+  void start_all_gather(const Tensor& values) override { note("all-gather", values); }
+  void wait() override { noted_cuda().calls.emplace_back("host waits"); }
+  std::string description() const override { return "shares of three"; }
+
+ private:
+  static void note(const std::string& what, const Tensor& values) {
+    noted_cuda().calls.push_back("host " + what + " of " + std::to_string(values.shape()[0]));
+  }
+  std::vector<std::vector<float>> memory_;
+};
+
 class StagedCallsTest : public testing::Test {
  protected:
   StagedCallsTest() {
@@ -29,11 +53,10 @@ class StagedCallsTest : public testing::Test {
   ~StagedCallsTest() override { noted_cuda() = {}; }
   static std::vector<std::string> calls() { return std::exchange(noted_cuda().calls, {}); }
 
-  const Communicator world_{MPI_COMM_SELF};
   std::unique_ptr<Device> device_ = open_hosted_cuda_device({});
   cuda::Stream stream_ = cuda::make_stream();
   std::unique_ptr<AllReducer> reducer_ =
-      make_cuda_staged_all_reducer(*device_, stream_.get(), make_mpi_all_reducer(world_));
+      make_cuda_staged_all_reducer(*device_, stream_.get(), 1, std::make_unique<SharesOfThree>());
 };
 
 TEST_F(StagedCallsTest, the_devices_part_of_a_sum_is_its_copy_to_the_host_between_two_marks) {
@@ -54,6 +77,24 @@ TEST_F(StagedCallsTest, the_devices_part_of_a_sum_is_its_copy_to_the_host_betwee
   reducer_->start_sum(values.slice(0, 32));
   EXPECT_EQ(read_marks(*reducer_->marks()).bucket, 0U);
   reducer_->wait();
+}
+
+// Of a slice, only what changed is copied: 40 f32 elements, of which this rank owns 16.
+TEST_F(StagedCallsTest, a_slice_of_another_rank_is_copied_in_one_direction_only) {
+  reducer_->allocate(64, DType::f32);
+  const Tensor weights = reducer_->allocate(64, DType::f32);
+  calls();
+  reducer_->start_reduce_scatter(weights.slice(0, 40));
+  reducer_->start_all_gather(weights.slice(8, 40));
+  reducer_->wait();
+  std::vector<std::string> copies = calls();
+  std::erase_if(copies, [](const std::string& call) {
+    return !call.starts_with("cudaMemcpyAsync") && !call.starts_with("host");
+  });
+  EXPECT_THAT(copies, ElementsAre(StartsWith("cudaMemcpyAsync(160"), StartsWith("cudaMemcpyAsync(64"),
+                                  "host reduce-scatter of 40", "host all-gather of 40", "host waits",
+                                  StartsWith("cudaMemcpyAsync(64"), StartsWith("cudaMemcpyAsync(64"),
+                                  StartsWith("cudaMemcpyAsync(32")));
 }
 
 }  // namespace

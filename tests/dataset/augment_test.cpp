@@ -2,127 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <string>
-#include <vector>
-
-#include "dataset/loading/normalizer.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr SampleShape shape{6, 5, 3};
 constexpr PictureSize size{6, 5};
-constexpr std::array<float, 3> mean{0.5F, 0.25F, 0.0F};
-constexpr std::array<float, 3> deviation{0.25F, 0.5F, 1.0F};
-
-std::vector<std::uint8_t> pixels() {
-  std::vector<std::uint8_t> pixels;
-  for (int i = 0; i < 6 * 5 * 3; ++i) pixels.push_back(static_cast<std::uint8_t>(i * 37 + 11));
-  return pixels;
-}
-
-// By the definition: pad with zeros, take the window, mirror, normalize.
-float expected(const std::vector<std::uint8_t>& pixels, const AugmentationParams& augmentation, std::int64_t c,
-               std::int64_t y, std::int64_t x) {
-  const std::int64_t source_y = y + augmentation.top;
-  const std::int64_t source_x = (augmentation.mirrored ? shape.width - 1 - x : x) + augmentation.left;
-  const bool inside = source_y >= 0 && source_y < shape.height && source_x >= 0 && source_x < shape.width;
-  const std::size_t index =
-      inside ? static_cast<std::size_t>((source_y * shape.width + source_x) * shape.channels + c) : 0;
-  const float pixel = inside ? static_cast<float>(pixels[index]) : 0.0F;
-  return (pixel / 255.0F - mean[static_cast<std::size_t>(c)]) / deviation[static_cast<std::size_t>(c)];
-}
-
-TEST(Normalizer, crops_mirrors_and_normalises_for_every_view) {
-  const Normalizer normalizer(shape, mean, deviation);
-  const std::vector<std::uint8_t> source = pixels();
-  for (int dy = -crop_padding; dy <= crop_padding; ++dy) {
-    for (int dx = -crop_padding; dx <= crop_padding; ++dx) {
-      for (const bool mirrored : {false, true}) {
-        const AugmentationParams augmentation{dy, dx, mirrored};
-        std::vector<float> image(source.size(), 1e9F);
-        normalizer.write({source, {6, 5}}, augmentation, image);
-        for (std::int64_t c = 0; c < 3; ++c) {
-          for (std::int64_t y = 0; y < 6; ++y) {
-            for (std::int64_t x = 0; x < 5; ++x) {
-              ASSERT_EQ(image[static_cast<std::size_t>((c * 6 + y) * 5 + x)], expected(source, augmentation, c, y, x))
-                  << "view " << dy << " " << dx << " " << mirrored << " at " << c << " " << y << " " << x;
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-// They are written past the caches, where rows are whole vectors.
-TEST(Normalizer, large_images_have_the_values_of_small_ones) {
-  for (const std::int64_t width : {128, 130}) {
-    const SampleShape large{90, width, 3};
-    const Normalizer normalizer(large, mean, deviation);
-    OwnedPicture picture{{}, {88, 125}};
-    for (int i = 0; i < 88 * 125 * 3; ++i) picture.pixels.push_back(static_cast<std::uint8_t>(i * 37 + i / 999));
-    for (const AugmentationParams& augmentation :
-         {AugmentationParams{-1, -2, false}, AugmentationParams{-1, -2, true}, AugmentationParams{3, 5, true}}) {
-      std::vector<float> values(static_cast<std::size_t>(90 * width * 3 + 16), 1e9F);
-      float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
-      normalizer.write(picture, augmentation, {start, static_cast<std::size_t>(90 * width * 3)});
-      std::vector<std::uint8_t> window(static_cast<std::size_t>(90 * width * 3));
-      cut_window(picture, augmentation, {90, width}, window);
-      for (std::int64_t i = 0; i < 90 * width * 3; ++i) {
-        const std::int64_t c = i / (90 * width);
-        const std::int64_t x = augmentation.mirrored ? width - 1 - i % width : i % width;
-        const std::int64_t y = i / width % 90;
-        const float pixel = window[static_cast<std::size_t>((y * width + x) * 3 + c)];
-        ASSERT_EQ(start[i],
-                  (pixel / 255.0F - mean[static_cast<std::size_t>(c)]) / deviation[static_cast<std::size_t>(c)])
-            << width << ": " << c << " " << y << " " << x;
-      }
-    }
-  }
-}
-
-TEST(Normalizer, takes_pictures_narrower_than_the_padding) {
-  const SampleShape tiny{2, 2, 1};
-  const std::array<float, 1> none{0.0F};
-  const std::array<float, 1> one{1.0F};
-  const std::vector<std::uint8_t> source{255, 255, 255, 255};
-  std::vector<float> image(4, -1.0F);
-
-  Normalizer(tiny, none, one).write({source, {2, 2}}, {0, crop_padding, true}, image);
-  EXPECT_EQ(image, std::vector<float>(4, 0.0F));
-
-  Normalizer(tiny, none, one).write({source, {2, 2}}, {0, -1, false}, image);
-  EXPECT_EQ(image, (std::vector<float>{0, 1, 0, 1}));
-}
-
-// A picture of h x w pixels with values 1, 2, ..., seen as an image of 2 x 3.
-std::vector<float> seen(const PictureSize& picture, const AugmentationParams& augmentation) {
-  const std::array<float, 1> none{0.0F};
-  const std::array<float, 1> of_255{1.0F / 255};
-  std::vector<std::uint8_t> source(static_cast<std::size_t>(picture.height * picture.width));
-  std::iota(source.begin(), source.end(), std::uint8_t{1});
-  std::vector<float> image(6, -1.0F);
-  Normalizer({2, 3, 1}, none, of_255).write({source, picture}, augmentation, image);
-  for (float& value : image) value = std::round(value);
-  return image;
-}
-
-TEST(Normalizer, takes_pictures_of_any_size) {
-  EXPECT_EQ(seen({4, 5}, {1, 2, false}), (std::vector<float>{8, 9, 10, 13, 14, 15}));
-  EXPECT_EQ(seen({4, 5}, {1, 2, true}), (std::vector<float>{10, 9, 8, 15, 14, 13}));
-  EXPECT_EQ(seen({4, 5}, {3, 4, false}), (std::vector<float>{20, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(seen({4, 5}, {-1, -2, false}), (std::vector<float>{0, 0, 0, 0, 0, 1}));
-  EXPECT_EQ(seen({4, 5}, {-1, 3, true}), (std::vector<float>{0, 0, 0, 0, 5, 4}));
-  EXPECT_EQ(seen({1, 1}, {0, -1, false}), (std::vector<float>{0, 1, 0, 0, 0, 0}));
-  EXPECT_EQ(seen({1, 1}, {0, -2, true}), (std::vector<float>{1, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(seen({4, 5}, {0, 9, false}), std::vector<float>(6, 0.0F));
-  EXPECT_EQ(seen({4, 5}, {0, -9, true}), std::vector<float>(6, 0.0F));
-}
 
 TEST(DrawAugmentation, finds_windows_in_the_whole_of_a_larger_picture) {
   constexpr int draws = 20'000;
@@ -204,7 +91,7 @@ TEST(DrawAugmentation, moves_and_mirrors_only_what_was_asked_for) {
 }
 
 TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
-  const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, 0.25F};
+  const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, {}, Decoding::scaled, {0.25F}};
   double least = 1;
   double most = 0;
   double narrowest = 2;
@@ -236,12 +123,11 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
 
 // torchvision: a picture that no drawn aspect fits gives its middle, no wider than 4 : 3.
 TEST(ResizedCrop, of_a_panorama_is_its_middle) {
-  const AugmentationParams augmentation =
-      draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
+  const ImageRules rules{{224, 224}, Augmentation::resized_crop, {}, Decoding::scaled, {1.0F}};
+  const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, 3, {30, 900});
   EXPECT_EQ(augmentation.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
   EXPECT_FALSE(augmentation.mirrored);
-  EXPECT_EQ(draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {900, 30}).resampling,
-            (Resampling{{430, 0, {40, 30}}, {224, 224}}));
+  EXPECT_EQ(draw_augmentation(rules, 5, 1, 3, {900, 30}).resampling, (Resampling{{430, 0, {40, 30}}, {224, 224}}));
 }
 
 // Resuming is_paused on it: of these draws none may ever come out otherwise.
@@ -279,7 +165,7 @@ TEST(CropOfResized, is_taken_of_the_picture_as_it_was_resized) {
 
 TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
   ImageRules rules{size, Augmentation::crop_and_flip};
-  rules.jitter = {0.4F, 0.2F, 0};
+  rules.transforms.jitter = {0.4F, 0.2F, 0};
   constexpr int draws = 6000;
   std::map<ColorProperty, std::pair<float, float>> reach;
   std::map<int, int> orders;
@@ -309,7 +195,7 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
 
 TEST(Cutout, a_square_lies_around_every_pixel_equally_often_and_ends_at_the_edges) {
   ImageRules rules{{7, 9}, Augmentation::none};
-  rules.cutout = 4;
+  rules.transforms.cutout = 4;
   constexpr int draws = 63000;
   std::map<std::pair<std::int64_t, std::int64_t>, int> corners;  // the last pixel tells where the centre was
   for (std::int64_t position = 0; position < draws; ++position) {
@@ -325,8 +211,8 @@ TEST(Cutout, a_square_lies_around_every_pixel_equally_often_and_ends_at_the_edge
 // Resuming is_paused on it.
 TEST(DrawnColours, and_squares_are_what_they_always_were) {
   ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
-  rules.jitter = {0.4F, 0.4F, 0.4F};
-  rules.cutout = 9;
+  rules.transforms.jitter = {0.4F, 0.4F, 0.4F};
+  rules.transforms.cutout = 9;
   std::string message;
   for (const std::int64_t position : {3, 5}) {
     const AugmentationParams augmentation = draw_augmentation(rules, 1, 2, position, {32, 32});
@@ -338,24 +224,31 @@ TEST(DrawnColours, and_squares_are_what_they_always_were) {
   EXPECT_EQ(message, "b1.142892 c1.016546 s1.073614 14,16 s0.700056 b0.642963 c0.643096 10,19 ");
 }
 
-TEST(Normalizer, what_is_erased_is_zero_whatever_is_mirrored) {
-  for (const SampleShape& image : {shape, SampleShape{120, 128, 3}}) {
-    const Normalizer normalizer(image, mean, deviation);
-    const std::vector<std::uint8_t> white(static_cast<std::size_t>(image.height * image.width * 3), 255);
-    for (const bool mirrored : {false, true}) {
-      AugmentationParams augmentation{0, 0, mirrored};
-      augmentation.erased = {1, 2, {3, 2}};
-      std::vector<float> values(white.size() + 16, 1e9F);
-      float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
-      normalizer.write({white, {image.height, image.width}}, augmentation, {start, white.size()});
-      for (std::int64_t i = 0; i < static_cast<std::int64_t>(white.size()); ++i) {
-        const std::int64_t y = i / image.width % image.height;
-        const std::int64_t x = i % image.width;
-        const bool is_erased = y >= 1 && y < 4 && x >= 2 && x < 4;
-        ASSERT_EQ(start[i] == 0, is_erased) << i;
-      }
-    }
+TEST(Mixup, both_of_a_pair_have_the_share_of_the_first) {
+  ImageRules rules{size, Augmentation::crop_and_flip};
+  rules.transforms.mixup = 0.2F;
+  for (std::int64_t position = 0; position < 50; ++position) {
+    AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, size);
+    EXPECT_EQ(augmentation.share, mixup_weight(0.2F, 5, 1, position / 2 * 2));
+    augmentation.share = 1;
+    EXPECT_EQ(augmentation, draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size));
   }
+}
+
+TEST(Mixup, neighbors_are_partners) {
+  EXPECT_EQ(mixup_partner(0, 5), 1);
+  EXPECT_EQ(mixup_partner(1, 5), 0);
+  EXPECT_EQ(mixup_partner(3, 5), 2);
+  EXPECT_EQ(mixup_partner(4, 5), 4);  // the last of an odd number
+  EXPECT_EQ(mixup_partner(4, 6), 5);
+}
+
+TEST(WithoutAugmentation, nothing_is_drawn) {
+  ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, 256, Decoding::exact};
+  rules.transforms = {0.25F, ColorJitter{0.4F, 0.4F, 0.4F}, 9, 0.2F};
+  const ImageRules shown = without_augmentation(rules);
+  EXPECT_EQ(shown.decoding, Decoding::exact);
+  EXPECT_EQ(draw_augmentation(shown, 5, 1, 7, {300, 400}), center_crop(rules, {300, 400}));
 }
 
 TEST(MixedShare, is_of_a_beta_distribution) {

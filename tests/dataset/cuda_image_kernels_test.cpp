@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dataset/loading/normalizer.hpp"
+#include "dataset/loading/window.hpp"
 #include "device/cuda/launch/launch.hpp"
 #include "device/cuda/passes/image_kernels.hpp"
 #include "device/cuda/with_dtype.hpp"
@@ -12,7 +13,6 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr SampleShape sample{6, 5, 3};
 constexpr std::int64_t samples = 4;
 constexpr std::int64_t sample_values = 6 * 5 * 3;
 const std::vector<float> mean{0.49F, 0.25F, 0.0F};
@@ -61,18 +61,22 @@ class CudaImagesTest : public testing::TestWithParam<DType> {
 TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
   std::vector<SampleAugmentation> views;
   std::vector<float> planes;
-  const Normalizer normalizer(sample, mean, deviation);
+  const Normalizer normalizer(mean, deviation);
   for (int dy = -crop_padding; dy <= crop_padding; ++dy) {
     for (int dx = -crop_padding; dx <= crop_padding; ++dx) {
       for (const bool mirrored : {false, true}) {
         const auto source = static_cast<std::int32_t>(views.size() % samples);
         views.push_back({source, dy, dx, mirrored ? 1 : 0, 1, 3, 2, 5});
-        std::vector<float> image(sample_values);
         const auto of_sample =
             std::span(pixels_).subspan(static_cast<std::size_t>(source) * sample_values, sample_values);
-        AugmentationParams view{dy, dx, mirrored};
-        view.erased = {1, 2, {2, 3}};
-        normalizer.write({of_sample, {6, 5}}, view, image);
+        std::vector<std::uint8_t> window(sample_values);
+        cut_window({{of_sample, {6, 5}}}, {dy, dx, mirrored}, {6, 5}, window);
+        std::vector<float> image(sample_values);
+        normalizer.write(window, image);
+        for (std::int64_t i = 0; i < sample_values; ++i) {
+          const bool is_erased = i % 30 / 5 >= 1 && i % 30 / 5 < 3 && i % 5 >= 2;
+          if (is_erased) image[static_cast<std::size_t>(i)] = 0;
+        }
         planes.insert(planes.end(), image.begin(), image.end());
       }
     }

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
+#include "dataset/loading/window.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
@@ -107,13 +108,15 @@ TEST_F(LoaderTest, epoch_takes_each_sample_at_most_once_and_drops_the_incomplete
 
 TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
   const Part part = load(1, 1, 2, 1, 1).front();
-  const Normalizer normalizer(shape, dataset_.manifest().mean, dataset_.manifest().deviation);
+  const Normalizer normalizer(dataset_.manifest().mean, dataset_.manifest().deviation);
   const SampleOrder order(samples, 11, 2);
   for (std::size_t i = 0; i < static_cast<std::size_t>(global_batch); ++i) {
     const std::int64_t position = global_batch + static_cast<std::int64_t>(i);
-    std::vector<float> expected(image_count);
     const Picture picture = dataset_.picture(order.sample_at(position));
-    normalizer.write(picture, draw_augmentation(rules, 11, 2, position, picture.size), expected);
+    std::vector<std::uint8_t> window(image_count);
+    cut_window({picture}, draw_augmentation(rules, 11, 2, position, picture.size), image, window);
+    std::vector<float> expected(image_count);
+    normalizer.write(window, expected);
     const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first)) << "sample " << i;
   }
@@ -150,7 +153,7 @@ class EvaluationLoader : public LoaderTest, public testing::WithParamInterface<A
 TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
   const auto [batch, ranks] = GetParam();
   const std::int64_t batches = evaluation_batches(samples, batch, ranks);
-  const Normalizer normalizer(shape, dataset_.manifest().mean, dataset_.manifest().deviation);
+  const Normalizer normalizer(dataset_.manifest().mean, dataset_.manifest().deviation);
   std::vector<std::unique_ptr<Loader>> loaders;
   for (int rank = 0; rank < ranks; ++rank)
     loaders.push_back(make_host_loader(evaluation_source(dataset_, {image}, batch, rank, ranks, 2)));
@@ -164,7 +167,7 @@ TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
         for (std::size_t i = 0; i < part.labels.size(); ++i) {
           std::vector<float> expected(image_count, 0.0F);
           if (part.labels[i] != -1) {
-            normalizer.write(dataset_.picture(next_sample), AugmentationParams{}, expected);
+            normalizer.write(dataset_.picture(next_sample).pixels, expected);
             EXPECT_EQ(part.labels[i], small_label(next_sample));
             ++next_sample;
             ++counted;
@@ -278,8 +281,8 @@ TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
 // Neither do colors and squares depend on who draws them.
 TEST_F(LoaderTest, changed_colours_and_erased_squares_are_the_same_on_any_number_of_ranks_and_threads) {
   ImageRules changed = rules;
-  changed.jitter = {0.4F, 0.4F, 0.4F};
-  changed.cutout = 4;
+  changed.transforms.jitter = {0.4F, 0.4F, 0.4F};
+  changed.transforms.cutout = 4;
   const auto load_changed = [&](int ranks, int threads) {
     std::vector<float> images;
     std::vector<std::unique_ptr<Loader>> loaders;
@@ -299,9 +302,32 @@ TEST_F(LoaderTest, changed_colours_and_erased_squares_are_the_same_on_any_number
   EXPECT_GT(std::ranges::count(alone, 0.0F), 3 * 24 * 4);
 }
 
+// Whether images are mirrored or not, and whether they are written past the caches.
+TEST(LoaderOfPictures, what_is_erased_is_zero_and_nothing_else) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {120, 100, 3}, 24, 12);
+  const Dataset dataset(folder.path());
+  for (const PictureSize& size : {PictureSize{8, 6}, PictureSize{120, 100}}) {
+    const ImageRules plain{size, Augmentation::crop_and_flip};
+    ImageRules erasing = plain;
+    erasing.transforms.cutout = 5;
+    const Part part = take(*make_host_loader(training_source(dataset, {24, 1, 0, 1}, erasing, 11, 1, 0, 1)));
+    const Part whole = take(*make_host_loader(training_source(dataset, {24, 1, 0, 1}, plain, 11, 1, 0, 1)));
+    for (std::size_t i = 0; i < whole.images.size(); ++i) {
+      const auto pixel = static_cast<std::int64_t>(i) % (size.height * size.width);
+      const auto position = static_cast<std::int64_t>(i) / (size.height * size.width * 3);
+      const PictureBox box = draw_augmentation(erasing, 11, 1, position, {120, 100}).erased;
+      const std::int64_t y = pixel / size.width - box.top;
+      const std::int64_t x = pixel % size.width - box.left;
+      const bool is_erased = y >= 0 && y < box.size.height && x >= 0 && x < box.size.width;
+      ASSERT_EQ(part.images[i], is_erased ? 0 : whole.images[i]) << size.width << ": " << i;
+    }
+  }
+}
+
 TEST_F(LoaderTest, a_square_larger_than_the_images_is_refused) {
   ImageRules erased{image};
-  erased.cutout = 7;
+  erased.transforms.cutout = 7;
   expect_error(Failure::usage, {"--cutout"}, [&] { training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1); });
 }
 
@@ -310,7 +336,7 @@ TEST(LoaderOfPictures, one_channel_has_no_colours) {
   write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
   const Dataset dataset(folder.path());
   ImageRules changed{{6, 8}};
-  changed.jitter = {0.4F, 0.4F, 0.4F};
+  changed.transforms.jitter = {0.4F, 0.4F, 0.4F};
   expect_error(Failure::usage, {"--color-jitter", "small"}, [&] {
     training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
   });
@@ -351,7 +377,7 @@ TEST(MicroBatchSamplerTest, what_is_needed_ahead_is_what_comes) {
   constexpr std::int64_t few = 50;
   constexpr int steps_ahead = 2;
   const LoaderShare share{12, 4, 1, 2};
-  const auto plan = make_training_sampler(few, share, {}, 5, 0, {}, steps_ahead);
+  const auto plan = make_training_sampler(few, share, 5, 0, {}, steps_ahead);
   for (std::int64_t part = 0; part < 20; ++part) {  // over the borders of epochs of four steps
     const MicroBatchRange now = plan->place(part);
     const MicroBatchRange then = plan->place(part + steps_ahead * share.micro_batches);
@@ -360,7 +386,7 @@ TEST(MicroBatchSamplerTest, what_is_needed_ahead_is_what_comes) {
       EXPECT_EQ(plan->needed_ahead(now, now.first + i), expected) << "part " << part;
     }
   }
-  const auto tests = make_evaluation_sampler(few, {}, 8, 1, 2, 2);
+  const auto tests = make_evaluation_sampler(few, 8, 1, 2, 2);
   for (std::int64_t part = 0; part < 4; ++part) {
     const MicroBatchRange now = tests->place(part);
     const MicroBatchRange then = tests->place(part + 2);

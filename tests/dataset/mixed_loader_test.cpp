@@ -61,7 +61,7 @@ class MixedLoader : public testing::Test {
 // Both of a pair are mixed from what they were, whether a part holds both of them or one.
 TEST_F(MixedLoader, images_are_mixed_with_their_neighbours_on_any_number_of_ranks) {
   ImageRules mixed = rules;
-  mixed.mixup = 1.0F;
+  mixed.transforms.mixup = 1.0F;
   const auto load_mixed = [&](const ImageRules& by, int parts_of_all, int ranks) {
     Part whole;
     std::vector<std::unique_ptr<Loader>> loaders;
@@ -104,7 +104,7 @@ TEST_F(MixedLoader, images_are_mixed_with_their_neighbours_on_any_number_of_rank
 // The last of an odd number of samples has no neighbour, and stays what it is.
 TEST_F(MixedLoader, a_sample_without_a_neighbour_is_not_mixed) {
   ImageRules mixed = rules;
-  mixed.mixup = 1.0F;
+  mixed.transforms.mixup = 1.0F;
   const Part part = first_micro_batch(training_source(dataset_, {103, 1, 0, 1}, mixed, 11, 0, 0, 1));
   const Part plain = first_micro_batch(training_source(dataset_, {103, 1, 0, 1}, rules, 11, 0, 0, 1));
   EXPECT_EQ(part.shares.back(), 1);
@@ -114,7 +114,7 @@ TEST_F(MixedLoader, a_sample_without_a_neighbour_is_not_mixed) {
 
 TEST_F(MixedLoader, evaluation_mixes_nothing) {
   ImageRules mixed = rules;
-  mixed.mixup = 1.0F;
+  mixed.transforms.mixup = 1.0F;
   EXPECT_TRUE(first_micro_batch(evaluation_source(dataset_, mixed, 10, 0, 1, 1)).others.empty());
 }
 

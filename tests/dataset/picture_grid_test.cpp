@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
+#include "dataset/loading/window.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -60,22 +60,21 @@ TEST(PictureGridTest, colours_are_those_of_training_and_what_is_erased_is_the_me
   write_small_data_set(folder.path(), {6, 8, 3}, 30, 30);
   const Dataset dataset(folder.path());
   ImageRules rules{{6, 8}, Augmentation::crop_and_flip};
-  rules.jitter = {0.9F, 0.9F, 0.9F};
-  rules.cutout = 3;
+  rules.transforms.jitter = {0.9F, 0.9F, 0.9F};
+  rules.transforms.cutout = 3;
   const PictureGrid grid = picture_grid(dataset, rules, 5, 4);
   for (std::int64_t position = 0; position < 4; ++position) {
     const std::int64_t sample = SampleOrder(30, 5, 0).sample_at(position);
     const AugmentationParams view = draw_augmentation(rules, 5, 0, position, {6, 8});
     std::vector<std::uint8_t> image(6 * 8 * 3);
-    cut_window(dataset.picture(sample), view, {6, 8}, image);
+    cut_window({dataset.picture(sample)}, view, {6, 8}, image);
     adjust_colors(image, view.colors.value());
     for (std::int64_t y = 0; y < 6; ++y) {
       for (std::int64_t x = 0; x < 8; ++x) {
         const PictureBox& box = view.erased;
         const bool is_erased =
             y >= box.top && y < box.top + box.size.height && x >= box.left && x < box.left + box.size.width;
-        const std::int64_t from_x = view.mirrored ? 7 - x : x;
-        const std::uint8_t expected = is_erased ? 128 : image[static_cast<std::size_t>((y * 8 + from_x) * 3 + 2)];
+        const std::uint8_t expected = is_erased ? 128 : image[static_cast<std::size_t>((y * 8 + x) * 3 + 2)];
         ASSERT_EQ(pixel_of(grid, position / 2 * 8 + y, position % 2 * 10 + x, 2), expected);
       }
     }
@@ -89,7 +88,7 @@ TEST(PictureGridTest, mixed_images_are_drawn_mixed) {
   ImageRules rules{{6, 8}, Augmentation::crop_and_flip};
   const PictureGrid plain = picture_grid(dataset, rules, 5, 4);
   EXPECT_TRUE(plain.others.empty());
-  rules.mixup = 1.0F;
+  rules.transforms.mixup = 1.0F;
   const PictureGrid grid = picture_grid(dataset, rules, 5, 3);  // the partner of the third is not drawn
   ASSERT_EQ(grid.shares.size(), 3U);
   EXPECT_EQ(grid.others, (std::vector<std::int32_t>{plain.labels[1], plain.labels[0], plain.labels[3]}));

@@ -17,7 +17,6 @@
 
 #include "base/io/file.hpp"
 #include "dataset/loading/augmented_reader.hpp"
-#include "dataset/loading/normalizer.hpp"
 
 using namespace lockstep;
 
@@ -29,13 +28,11 @@ struct Shown {
 };
 
 void show(const Dataset& dataset, const ImageRules& rules, std::int64_t count, Shown& shown) {
-  const auto image_bytes = static_cast<std::size_t>(rules.size.height * rules.size.width * 3);
   AugmentedReader reader(dataset, rules);
   for (std::int64_t sample = 0; sample < count; ++sample) {
     const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
-    const AugmentedPicture seen = reader.read(sample, view);
-    shown.images.resize(shown.images.size() + image_bytes);
-    cut_window(seen.picture, seen.augmentation, rules.size, std::span(shown.images).last(image_bytes));
+    const auto image = reader.read(sample, view);
+    shown.images.insert(shown.images.end(), image.begin(), image.end());
     const auto& [box, size] = *view.resampling;
     shown.views += fmt::format("{} {} {} {} {} {} {} {}\n", box.top, box.left, box.size.height, box.size.width,
                                size.height, size.width, view.top, view.left);
@@ -52,8 +49,8 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[4];
   for (const auto& [name, decoding] : {std::pair("scaled", Decoding::scaled), std::pair("exact", Decoding::exact)}) {
     Shown shown;
-    show(dataset, {{side, side}, Augmentation::resized_crop, 0.08F, {}, decoding}, count, shown);
-    show(dataset, {{side, side}, Augmentation::none, 0.08F, side * 8 / 7, decoding}, count, shown);
+    show(dataset, {{side, side}, Augmentation::resized_crop, {}, decoding}, count, shown);
+    show(dataset, {{side, side}, Augmentation::none, side * 8 / 7, decoding}, count, shown);
     write_file_atomically(folder / fmt::format("{}.bin", name), std::as_bytes(std::span(shown.images)));
     write_file_atomically(folder / "views.txt", shown.views);
   }

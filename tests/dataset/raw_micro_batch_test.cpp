@@ -36,7 +36,7 @@ class RawMicroBatchFixture : public testing::Test {
   void expect_the_hosts_batches(const LoaderSource& source, PixelSource from, int micro_batches) {
     const bool travels = from == PixelSource::travelling;
     const auto places = static_cast<std::size_t>(source.places);
-    const bool mixes = source.sampler->mixes();
+    const bool mixes = source.mixes();
     const std::size_t travelling = travels ? places + (mixes ? outer_partners : 0) : 0;
     std::vector<cuda::SampleAugmentation> augmentations(mixes ? 2 * places : places);
     std::vector<float> shares(mixes ? places : 0);
@@ -70,7 +70,7 @@ class RawMicroBatchFixture : public testing::Test {
     for (std::int64_t i = 0; i < expected.images.shape().count(); ++i) {
       const std::int64_t image = i / pixels_each;
       const std::int64_t plane_value = image * pixels_each + i % 3 * 48 + i % pixels_each / 3;
-      ASSERT_NEAR(values[static_cast<std::size_t>(i)], planes[plane_value], 1e-5) << i;
+      ASSERT_EQ(values[static_cast<std::size_t>(i)], planes[plane_value]) << i;
     }
     std::vector<std::int32_t> labels(static_cast<std::size_t>(places), 77);
     cuda::HostLaunch()(places, cuda::GatherLabels{store, augmentations.data(), labels.data()});
@@ -113,15 +113,15 @@ TEST_P(RawMicroBatchTest, training_batches_are_the_hosts) {
 
 TEST_P(RawMicroBatchTest, squares_are_erased_as_on_the_host) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
-  rules.cutout = 3;
+  rules.transforms.cutout = 3;
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
 }
 
 // Of micro-batches of 3 every other one begins and every other one ends with half of a pair.
 TEST_P(RawMicroBatchTest, images_are_mixed_as_on_the_host) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
-  rules.mixup = 1.0F;
-  rules.cutout = 3;
+  rules.transforms.mixup = 1.0F;
+  rules.transforms.cutout = 3;
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
   expect_the_hosts_batches(training_source(dataset_, {24, 8, 3, 2}, rules, 11, 1, 2, 1), GetParam(), 9);
 }
@@ -129,13 +129,27 @@ TEST_P(RawMicroBatchTest, images_are_mixed_as_on_the_host) {
 // They travel changed.
 TEST_F(RawMicroBatchFixture, colours_are_the_hosts) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
-  rules.jitter = {0.4F, 0.4F, 0.4F};
-  rules.cutout = 3;
+  rules.transforms.jitter = {0.4F, 0.4F, 0.4F};
+  rules.transforms.cutout = 3;
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), PixelSource::travelling, 9);
 }
 
 TEST_P(RawMicroBatchTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
   expect_the_hosts_batches(evaluation_source(dataset_, {{8, 6}}, 16, 1, 2, 1), GetParam(), 8);
+}
+
+TEST_F(RawMicroBatchFixture, a_split_stays_on_the_gpu_if_its_pixels_are_neither_resampled_nor_recolored) {
+  const auto trained = [&](const ImageRules& rules) {
+    return training_source(dataset_, {24, 2, 1, 1}, rules, 1, 0, 0, 1);
+  };
+  ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
+  rules.transforms = {.cutout = 3, .mixup = 1.0F};
+  EXPECT_TRUE(can_be_resident(trained(rules)));
+  rules.transforms.jitter = {0.4F, 0.4F, 0.4F};
+  EXPECT_FALSE(can_be_resident(trained(rules)));
+  EXPECT_TRUE(can_be_resident(evaluation_source(dataset_, rules, 16, 0, 1, 1)));
+  EXPECT_FALSE(can_be_resident(trained({{8, 6}, Augmentation::resized_crop})));
+  EXPECT_FALSE(can_be_resident(evaluation_source(dataset_, {{8, 6}, Augmentation::none, 7}, 16, 0, 1, 1)));
 }
 
 // Windows are cut before they travel.

@@ -49,19 +49,19 @@ class CheckpointTest : public testing::Test {
 
 TEST_F(CheckpointTest, a_mean_of_weights_is_kept_beside_them_and_is_what_others_use) {
   Checkpoint written = small_checkpoint();
-  written.mean = written.model.entries;
-  for (float& value : written.mean[0].values) value += 0.25F;
+  written.ema = written.model.entries;
+  for (float& value : written.ema[0].values) value += 0.25F;
   written.state.report.mean_test = TestFigures{0.5, 0.625};
   write(written);
   const Checkpoint read = read_checkpoint(path_);
   expect_same(read.model.entries, written.model.entries);
-  expect_same(read.mean, written.mean);
+  expect_same(read.ema, written.ema);
   ASSERT_EQ(read.optimizer.size(), 1U);
   EXPECT_EQ(read.state.report.mean_test->accuracy, 0.625);
   EXPECT_EQ(read.state.report.mean_test->loss, 0.5);
-  expect_same(read_weights(path_).entries, written.mean);
-  expect_same(read_pretrained_weights(path_).entries, written.mean);
-  written.mean.clear();
+  expect_same(read_weights(path_).entries, written.ema);
+  expect_same(read_pretrained_weights(path_).entries, written.ema);
+  written.ema.clear();
   write(written);
   expect_same(read_weights(path_).entries, written.model.entries);
 }
@@ -79,7 +79,7 @@ TEST_F(CheckpointTest, the_users_note_and_tags_are_attributes_that_are_hashed) {
 
 TEST_F(CheckpointTest, a_changed_mean_is_found) {
   Checkpoint written = small_checkpoint();
-  written.mean = written.model.entries;
+  written.ema = written.model.entries;
   write(written);
   {
     const Hid<H5Fclose> file = open();

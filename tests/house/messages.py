@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The messages of the programs, and which sentences tests have approved: messages.py ROOT [--write]
+"""The messages of the programs and scripts, and which sentences tests have approved: messages.py ROOT [--write]
 
-A message is what the sources give to `Error`, `require`, `refuse`, `log::warning` and the like: a template whose `{}` are
-filled at run time. tests/<room>/messages.txt holds, for the sources of one folder of lib/ (of apps/: room `apps`):
+A message is what the sources give to `Error`, `require`, `refuse`, `log::warning` and the like (script_messages.py:
+what scripts give to `say`, `echo` and the like): a template whose `{}` are filled at run time.
+tests/<room>/messages.txt holds, for the sources of one folder of lib/, and for the other folders of ROOMS:
 
     the sentences that unit tests render and a person approved (tests/approve_messages.py), by test
-    under "# Not rendered by a test": the templates of the sources that no sentence matches, with their file
+    under "# Not rendered by a test": the templates of scripts, and of sources that no sentence matches, with their file
 
 Without --write it fails where a template is in neither list, or a listed template is no longer in its file. So no message
 changes without a line in a diff.
@@ -14,6 +15,14 @@ import pathlib
 import re
 import sys
 
+from script_messages import python_messages, shell_messages
+
+ROOMS = {  # files outside the folders of lib/ that have rooms of their own name
+    "apps": ("apps/*.cpp", "apps/**/*.sh"),
+    "bench": ("bench/*.py", "bench/peers/*.py"),
+    "scripts": ("data/*.sh", "lib/cmake/*.sh"),
+    "slurm": ("slurm/*.in",),
+}
 CALL = re.compile(r"\b(?:require|refuse|Error|ValidationError|PictureFault|give_up|damaged|fail|log::(?:info|warning|error"
                   r"|info_to_terminal)|system_failure)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -44,26 +53,30 @@ def unescaped(literal):
     return literal.replace('\\"', '"').replace("\\n", " ").replace("\\\\", "\\").replace("{{", "{").replace("}}", "}")
 
 
-def templates_of(text):
-    """Literals with at least two words, neighbours joined as the compiler joins them."""
+def cpp_messages(text):
+    """Literals, neighbours joined as the compiler joins them."""
     code = without_comments(text)
     for call in CALL.finditer(code):
-        arguments = arguments_from(code, call.end())
-        joined = re.sub(r'"\s*"', "", arguments)
-        for literal in LITERAL.finditer(joined):
-            words = unescaped(literal[1])
-            if len(re.findall(r"[A-Za-z]{2,}", PLACEHOLDER.sub("", words))) >= 2 and " " in words.strip():
-                yield words.strip()
+        joined = re.sub(r'"\s*"', "", arguments_from(code, call.end()))
+        yield from (unescaped(literal[1]) for literal in LITERAL.finditer(joined))
+
+
+def templates_of(path):
+    """Messages with at least two words."""
+    reader = {".cpp": cpp_messages, ".hpp": cpp_messages, ".py": python_messages}.get(path.suffix, shell_messages)
+    for words in map(str.strip, reader(path.read_text())):
+        if len(re.findall(r"[A-Za-z]{2,}", PLACEHOLDER.sub("", words))) >= 2 and " " in words:
+            yield words
 
 
 def rooms(root):
     """{room: {template: file}}"""
+    files = [(path.relative_to(root).parts[1], path) for path in root.glob("lib/**/*.[ch]pp")]
+    files += [(room, path) for room, patterns in ROOMS.items() for pattern in patterns for path in root.glob(pattern)]
     found = {}
-    for path in sorted([*root.glob("lib/**/*.cpp"), *root.glob("lib/**/*.hpp"), *root.glob("apps/*.cpp")]):
-        name = path.relative_to(root)
-        room = name.parts[1] if name.parts[0] == "lib" else "apps"
-        for template in templates_of(path.read_text()):
-            found.setdefault(room, {}).setdefault(template, name.as_posix())
+    for room, path in sorted(files, key=lambda file: file[1]):
+        for template in templates_of(path):
+            found.setdefault(room, {}).setdefault(template, path.relative_to(root).as_posix())
     return found
 
 
@@ -118,7 +131,8 @@ def main(root, is_written):
     faults, rendered = [], 0
     for room, templates in found.items():
         file = root / "tests" / room / "messages.txt"
-        missing = {f"{name}: {template}" for template, name in templates.items() if not matches(template, everything)}
+        missing = {f"{name}: {template}" for template, name in templates.items()
+                   if not (name.endswith("pp") and matches(template, everything))}  # tests render only messages of C++
         rendered += len(templates) - len(missing)
         if is_written:
             write(file, room, places[room], missing)

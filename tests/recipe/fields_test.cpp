@@ -63,8 +63,9 @@ const Field& field_named(std::string_view name) { return *std::ranges::find(trai
 
 TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
   static_assert(members_of<BatchOptions>() == 4 && members_of<CheckpointInterval>() == 3);
-  EXPECT_EQ(entries(Field::Part::recipe), (leaves_of<Recipe, ImageOptions, ShuffleOptions, BatchOptions, LearningRate,
-                                                     OptimizerChoice, EmaOptions, Arithmetic, InitialWeights>()));
+  EXPECT_EQ(entries(Field::Part::recipe),
+            (leaves_of<Recipe, ImageOptions, RandomTransforms, ShuffleOptions, BatchOptions, LearningRate,
+                       OptimizerChoice, EmaOptions, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointOptions, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunOptions, DeviceChoice, ReducerOptions>()) - 1 + checkpoints);
@@ -154,7 +155,7 @@ TEST(FieldsTest, colours_are_stated_at_once_or_one_after_another) {
     Settings settings;
     EXPECT_EQ(field.validation_error(text), "") << text;
     field.set(settings, {text});
-    return std::pair(settings.recipe.images.jitter.value(), field.texts(settings).front());
+    return std::pair(settings.recipe.images.transforms.jitter.value(), field.texts(settings).front());
   };
   EXPECT_EQ(read("0.4"), std::pair(ColorJitter({0.4F, 0.4F, 0.4F}), std::string("0.4")));
   EXPECT_EQ(read("0.4,0.40,4e-1").second, "0.4");

@@ -252,19 +252,19 @@ TEST(ImageRulesTest, what_is_stated_counts_and_else_colours_stay_and_no_square_i
   const Manifest data = data_of(SampleStore::jpeg);
   ImageOptions options;
   options.augmentation = Augmentation::none;
-  options.min_area = 0.25F;
+  options.transforms.min_area = 0.25F;
   options.decoding = Decoding::exact;
-  options.jitter = {0.1F, 0.2F, 0.3F};
-  options.cutout = 8;
+  options.transforms.jitter = {0.1F, 0.2F, 0.3F};
+  options.transforms.cutout = 8;
   for (const ImageRules& rules : {training_rules(options, data, 0), test_rules(options, data)}) {
     EXPECT_EQ(rules.augmentation, Augmentation::none);
-    EXPECT_EQ(rules.min_area, 0.25F);
+    EXPECT_EQ(rules.transforms.min_area, 0.25F);
     EXPECT_EQ(rules.decoding, Decoding::exact);
-    EXPECT_EQ(rules.jitter, (ColorJitter{0.1F, 0.2F, 0.3F}));
-    EXPECT_EQ(rules.cutout, 8);
+    EXPECT_EQ(rules.transforms.jitter, (ColorJitter{0.1F, 0.2F, 0.3F}));
+    EXPECT_EQ(rules.transforms.cutout, 8);
   }
-  EXPECT_EQ(training_rules({}, data, 0).jitter, std::nullopt);
-  EXPECT_EQ(training_rules({}, data, 0).cutout, std::nullopt);
+  EXPECT_EQ(training_rules({}, data, 0).transforms.jitter, std::nullopt);
+  EXPECT_EQ(training_rules({}, data, 0).transforms.cutout, std::nullopt);
 }
 
 TEST(BlockShuffleTest, is_made_where_the_plan_asks_for_blocks) {

@@ -177,9 +177,9 @@ TEST_F(FailureReportTest, keeps_errno) {
 }
 
 TEST_F(FailureReportTest, one_of_many_that_fail_at_once_speaks) {
-  std::atomic<int> told = 0;
+  std::atomic<int> report_state = 0;
   std::atomic<int> code = 0;
-  failure_report::share({&told, &code});
+  failure_report::share({&report_state, &code});
   std::atomic<int> leaders = 0;
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 8; ++rank) {
@@ -187,23 +187,23 @@ TEST_F(FailureReportTest, one_of_many_that_fail_at_once_speaks) {
   }
   std::ranges::for_each(ranks, [](std::thread& rank) { rank.join(); });
   EXPECT_EQ(leaders, 1);
-  EXPECT_EQ(told, failure_report::Shared::reported);
+  EXPECT_EQ(report_state, failure_report::Shared::reported);
   EXPECT_EQ(code, 65);
 }
 
 // A thread that came second ended the process, and with it the thread that was writing: no report was left.
 TEST_F(FailureReportTest, who_comes_second_goes_on_when_the_first_has_written) {
-  std::atomic<int> told = failure_report::Shared::reporting;
+  std::atomic<int> report_state = failure_report::Shared::reporting;
   std::atomic<int> code = 0;
-  failure_report::share({&told, &code});
+  failure_report::share({&report_state, &code});
   std::thread first([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    told = failure_report::Shared::reported;
+    report_state = failure_report::Shared::reported;
   });
   EXPECT_FALSE(failure_report::write({65, 0, "words"}));
-  EXPECT_EQ(told, failure_report::Shared::reported);
+  EXPECT_EQ(report_state, failure_report::Shared::reported);
   first.join();
-  told = failure_report::Shared::reporting;
+  report_state = failure_report::Shared::reporting;
   EXPECT_FALSE(failure_report::write({65, 0, "words"})) << "a first one that was killed holds nobody up for ever";
 }
 

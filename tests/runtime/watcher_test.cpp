@@ -139,6 +139,27 @@ TEST_F(WatcherTest, a_stopped_node_leader_is_named_by_its_neighbour) {
   EXPECT_THAT(sentence(), HasSubstr("rank 2 on n2 has been stopped for "));
 }
 
+TEST_F(WatcherTest, a_rank_that_is_stopped_before_an_all_gather_is_named_with_those_that_wait_in_it) {
+  const ProgramResult result = run(4, 2, 1, "stop_before_all_gather");
+  EXPECT_EQ(result.exit_code, 76) << result.errors;
+  EXPECT_THAT(sentence(),
+              MatchesRegex("rank 1 on n1 has been stopped for [23]\\.[0-9] s while gathering weights at step "
+                           "412, sum 1 \\(ranks 0, 2-3: gathering weights at step 412, sum 1\\)\\. .*"));
+}
+
+TEST_F(WatcherTest, a_rank_that_ends_or_stops_before_it_sends_is_named_to_those_that_receive) {
+  const ProgramResult stopped = run(4, 2, 1, "stop_before_message");
+  EXPECT_EQ(stopped.exit_code, 76) << stopped.errors;
+  EXPECT_THAT(sentence(),
+              MatchesRegex("rank 1 on n1 has been stopped for [23]\\.[0-9] s while gathering results at step "
+                           "412 \\(ranks 0, 2-3: gathering results at step 412\\)\\. .*"));
+  remove_report();
+  EXPECT_NE(run(4, 2, 1, "kill_before_message").exit_code, 0);
+  EXPECT_EQ(report()["rank"], 1);
+  EXPECT_THAT(sentence(), AnyOf(HasSubstr("rank 1 on n1 was killed by SIGKILL."),
+                                HasSubstr("rank 1 on n1 was killed or ended without a word.")));
+}
+
 // Both are waited for at once.
 TEST_F(WatcherTest, a_node_that_says_nothing_any_more_is_named_on_both_sides) {
   const std::array<TemporaryFolder, 2> folders;

@@ -66,9 +66,9 @@ TEST(Loss, is_the_sum_of_what_its_parts_lose) {
 
 TEST(Findings, all_well) {
   const Study study = made_up_study({.optimizer_seconds = 1e-5, .latency_seconds = 1e-6, .bytes_a_second = 1e12});
-  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::all_well});
-  EXPECT_EQ(causes_of(study, Scaling::strong), std::vector{LossCause::all_well});
-  expect_message(sentence_of(study, LossCause::all_well), {"weak", "4 ranks", "99.9 % (± 0.0)", "1 rank"});
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::none});
+  EXPECT_EQ(causes_of(study, Scaling::strong), std::vector{LossCause::none});
+  expect_message(sentence_of(study, LossCause::none), {"weak", "4 ranks", "99.9 % (± 0.0)", "1 rank"});
 }
 
 TEST(Findings, latency_bound) {
@@ -137,7 +137,7 @@ TEST(Findings, ranks_take_turns_in_being_late) {
 
 TEST(Findings, input_is_slow_whatever_the_loss) {
   const Study study = made_up_study({.input_seconds = 20e-3, .latency_seconds = 1e-6, .bytes_a_second = 1e12});
-  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{LossCause::all_well, LossCause::slow_input}));
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{LossCause::none, LossCause::slow_input}));
   expect_message(sentence_of(study, LossCause::slow_input), {"4 ranks", "20.0 ms", "37.0 %", "--loader-threads"});
 }
 
@@ -159,7 +159,7 @@ TEST(Findings, ranks_disturb_each_other) {
 
 TEST(Findings, an_update_does_not_shrink_with_the_batch) {
   const Study study = made_up_study({.optimizer_seconds = 10e-3, .bytes_a_second = 1e12});
-  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::all_well});
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::none});
   EXPECT_EQ(causes_of(study, Scaling::strong), (std::vector{LossCause::loss, LossCause::update}));
   expect_message(sentence_of(study, LossCause::update), {"optimizer", "10.0 ms"});
 }

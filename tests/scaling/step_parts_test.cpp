@@ -13,7 +13,7 @@ TEST(StepParts, a_wait_is_for_the_last_rank_first_and_then_for_the_sum) {
       {{.input = 1, .forward = 2, .backward = 4, .summing = 1, .waiting = 5, .optimizer = 1, .sum_begins = {5, 7}}},
       {{.input = 3, .forward = 2, .backward = 5, .summing = 1, .waiting = 2, .optimizer = 1, .sum_begins = {7, 10}}}};
   const std::vector<std::int64_t> bytes = {100, 10};
-  const StepParts parts = take_apart(steps, bytes, 14);
+  const StepParts parts = split_step_times(steps, bytes, 14);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::input), 2);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::forward), 2);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::backward), 3.5);
@@ -35,7 +35,7 @@ TEST(StepParts, ranks_that_are_late_by_turns_have_the_same_mean) {
   const RankStep early{.forward = 1, .backward = 1, .waiting = 2};
   const RankStep late{.forward = 2, .backward = 1, .waiting = 1};
   const std::vector<std::vector<RankStep>> steps = {{early, late}, {late, early}};
-  const StepParts parts = take_apart(steps, {}, 4);
+  const StepParts parts = split_step_times(steps, {}, 4);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::imbalance), 0.5);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::exposed), 1);
   EXPECT_DOUBLE_EQ(parts.by_rank[0].arrival, parts.by_rank[1].arrival);
@@ -44,7 +44,7 @@ TEST(StepParts, ranks_that_are_late_by_turns_have_the_same_mean) {
 TEST(StepParts, a_rank_waits_no_longer_for_others_than_it_waits) {
   const std::vector<std::vector<RankStep>> steps = {{{.forward = 1, .backward = 1, .waiting = 1}},
                                                     {{.forward = 5, .backward = 1, .waiting = 0}}};
-  const StepParts parts = take_apart(steps, {}, 6);
+  const StepParts parts = split_step_times(steps, {}, 6);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::imbalance), 0.5);
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::exposed), 0);
 }

@@ -10,14 +10,14 @@ namespace lockstep {
 namespace {
 
 TEST(StudyPoints, rank_counts_double_up_to_all) {
-  EXPECT_EQ(usual_rank_counts(1), std::vector{1});
-  EXPECT_EQ(usual_rank_counts(4), (std::vector{1, 2, 4}));
-  EXPECT_EQ(usual_rank_counts(6), (std::vector{1, 2, 4, 6}));
+  EXPECT_EQ(default_rank_counts(1), std::vector{1});
+  EXPECT_EQ(default_rank_counts(4), (std::vector{1, 2, 4}));
+  EXPECT_EQ(default_rank_counts(6), (std::vector{1, 2, 4, 6}));
 }
 
 TEST(StudyPoints, a_strong_batch_divides_among_all) {
-  EXPECT_EQ(usual_strong_batch(32, std::vector{1, 2, 4}), 32);
-  EXPECT_EQ(usual_strong_batch(32, std::vector{1, 2, 3}), 36);
+  EXPECT_EQ(default_strong_batch(32, std::vector{1, 2, 4}), 32);
+  EXPECT_EQ(default_strong_batch(32, std::vector{1, 2, 3}), 36);
 }
 
 TEST(StudyPoints, are_measured_once_where_both_kinds_share_them) {
@@ -36,7 +36,7 @@ TEST(StudyPoints, what_cannot_be_is_refused) {
   expect_error(Failure::usage, {"--ranks"}, [] { plan_points(std::vector{8}, 4, 32, 32); });
   expect_error(Failure::usage, {"--global-batch", "32"}, [] { plan_points(std::vector{1, 3}, 4, 32, 32); });
   expect_error(Failure::usage, {"--ranks", "--global-batch"}, [] {
-    usual_strong_batch(32, std::vector{997, 991, 983});
+    default_strong_batch(32, std::vector{997, 991, 983});
   });
 }
 

@@ -118,8 +118,7 @@ class Peers(unittest.TestCase):
     def test_are_skipped_without_torch(self):
         done = self.bundle.run("peers", "--python", "/usr/bin/false")
         self.assertEqual(done.returncode, 77)
-        self.assertIn("not compared: /usr/bin/false cannot import torch",
-                      done.stdout)
+        self.assertRegex(done.stdout, "not compared: .*/usr/bin/false")
 
 
 if __name__ == "__main__":

@@ -269,15 +269,16 @@ class Pack(unittest.TestCase):
 
     def test_refuses_a_limit_that_is_none(self):
         _, done = self.pack(1, "all")
-        self.assertEqual((done.returncode, done.stderr), (2, "gpu.sh: 'all' is no number of MiB (LOCKSTEP_BUNDLE_MIB).\n"))
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "^gpu.sh: 'all' .*LOCKSTEP_BUNDLE_MIB.*\n$")
 
     def test_refuses_without_a_program(self):
         bundle, _ = self.pack(1)
         (bundle.root / "build" / "release" / "bin" / "evaluate").unlink()
         done = subprocess.run([bundle.root / "tests" / "gpu.sh", "pack"], capture_output=True, text=True, check=False,
                               timeout=60)
-        self.assertEqual((done.returncode, done.stderr),
-                         (1, f"gpu.sh: no {bundle.root}/build/release/bin/evaluate. Build first.\n"))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, f"^gpu.sh: .*{bundle.root}/build/release/bin/evaluate")
 
     def test_says_how_large_the_archive_is(self):
         bundle, done = self.pack(45)
@@ -286,9 +287,8 @@ class Pack(unittest.TestCase):
     def test_fails_beyond_the_limit_and_names_what_is_largest(self):
         _, done = self.pack(46)
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr.splitlines()[:2], ["Largest before they were compressed, in bytes:", "3000 bin/big"])
-        self.assertEqual(done.stderr.splitlines()[-1], "gpu.sh: the archive has more than 45 MiB (it has to be carried to "
-                                                       "the other machine). Pack less?")
+        self.assertEqual(done.stderr.splitlines()[1], "3000 bin/big")
+        self.assertRegex(done.stderr.splitlines()[-1], "^gpu.sh: .*45 MiB")
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ expect_start_later() {
 wait_for 120 expect_start_later || fail "the conflict does not wait: $job"
 is_held() { id=${job_of[held]}; ended; grep -qE 'Reason=(JobHeld|job_requeued_in_held_state)' <<<"$job"; }
 wait_for 60 is_held || fail "the job that no node is left for is not held: $job"
-expect_log held 'held: the job cannot run without n2 (--nodelist requests n2). '
+expect_log held '--nodelist requests n2'
 scancel "${job_of[port]}" "${job_of[held]}"
 
 for name in hung failed other rule_code stopped bad_node ecc; do
@@ -134,7 +134,7 @@ id=${job_of[stopped_at_the_end]}
 wait_for_end
 expect "JobState=FAILED"
 expect "Restarts=0"
-expect_log stopped_at_the_end 'stop_job ended the job. There is no retry.'
+expect_log stopped_at_the_end 'stop_job ended the job'
 for name in bad_node ecc; do
   id=${job_of[$name]}
   ended
@@ -152,6 +152,6 @@ id=${job_of[segv]}
 wait_for_end
 expect "JobState=FAILED"
 came_to segv "crashed unknown stop -" 1
-expect_log limit "no retry: attempt 0 was the last of 1 (LOCKSTEP_ATTEMPT_LIMIT)"
-expect_log rule_log "your rule 'license server' matched the line 'license server says no'"
+expect_log limit "LOCKSTEP_ATTEMPT_LIMIT"
+expect_log rule_log "rule 'license server'"
 echo "passed: ${#job_of[@]} causes"

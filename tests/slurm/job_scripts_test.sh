@@ -101,10 +101,10 @@ answer='[ -z "$jobs" ] || tr " =" "\n|" <<<"$jobs"'
 fails='on_squeue="echo \"slurm_load_jobs error: \$error\" >&2; exit 1"'
 check "stop_job requests one stop for each part of a job that has a script, and cancels the rest" <<TABLE
 both parts run | | jobs='17+0=RUNNING 17+1=RUNNING' $knows | stop_job 17 | 0
-  prints stop_job: job 17 stops when its checkpoint is written.
+  prints stop_job: job 17 stops
   calls scancel --batch --signal=USR2 17
 both parts are pending | | jobs='17+0=PENDING 17+1=PENDING' $knows | stop_job 17 | 0
-  prints stop_job: job 17+1 (PENDING) is cancelled, because no attempt is running.
+  prints stop_job: job 17+1 (PENDING) is cancelled
   calls scancel 17+0; 17+1
 an array | | jobs='16_0=RUNNING 16_1=SIGNALING 16_2=REQUEUE_HOLD 16_[3-9%2]=PENDING' $knows | stop_job 16 | 0
   calls scancel --batch --signal=USR2 16_0; --batch --signal=USR2 16_1; 16_2; 16_[3-9%2]
@@ -112,11 +112,11 @@ a task of an array | | jobs='16_3=RUNNING' $knows | stop_job 16_3 | 0
   calls squeue -h -j 16_3 -o %i|%T
   calls scancel --batch --signal=USR2 16_3
 no controller | | error='Unable to contact slurm controller (connect failure)' $fails | stop_job 17 | 1
-  prints stop_job: Slurm does not answer (slurm_load_jobs error: Unable to contact slurm controller (connect failure)\
-), so job 17 is unchanged.
+  prints slurm_load_jobs error: Unable to contact slurm controller (connect failure)
+  prints job 17
 an unknown job | | error='Invalid job id specified' $fails | stop_job 17 18 | 1
-  prints stop_job: Slurm has no unfinished job 18.
-a job that has ended | | jobs='' $knows | stop_job 17 | 0 | stop_job: job 17 has ended.
+  prints no unfinished job 18
+a job that has ended | | jobs='' $knows | stop_job 17 | 0 | job 17 has ended
   calls scancel
 no number | | jobs='17=RUNNING' $knows | stop_job '17;x' 17 | 2
   prints stop_job: '17;x'
@@ -139,11 +139,11 @@ TABLE
 
 check "started without Slurm" <<TABLE
 train_cifar | | unset SLURM_JOB_ID | train_cifar.sbatch | 2
-  prints train_cifar.sbatch: this is a job script. Submit it: sbatch $scripts/train_cifar.sbatch OPTIONS
+  prints sbatch $scripts/train_cifar.sbatch OPTIONS
 train_imagenet | | unset SLURM_JOB_ID | train_imagenet.sbatch | 2
-  prints train_imagenet.sbatch: this is a job script. Submit it: sbatch $scripts/train_imagenet.sbatch OPTIONS
+  prints sbatch $scripts/train_imagenet.sbatch OPTIONS
 run_roles | | unset SLURM_JOB_ID | run_roles.sbatch roles.json | 2
-  prints run_roles.sbatch: this is a job script. Submit it: sbatch $scripts/run_roles.sbatch OPTIONS
+  prints sbatch $scripts/run_roles.sbatch OPTIONS
 TABLE
 
 { echo '#!/usr/bin/env bash'; sed -n '/^    scripts=/,/^    end_attempt/s/^    //p' "$readme"; } >own
@@ -226,7 +226,7 @@ SIGUSR1 | 23 USR1 | $stops | | 75 | cause stopped_early
 SIGUSR2, which stop_job sends | 24 USR2 | $stops | | 75 | cause stopped_for_good
   calls scontrol
 Slurm starts the stopped job again | 24 | SLURM_RESTART_COUNT=1 | | 75
-  prints The attempt does not start: stop_job ended this job permanently.
+  prints The attempt does not start: stop_job
   calls srun
   test tail -1 train_cifar-24.attempts.jsonl | grep -q '"attempt":1,"cause":"stopped_for_good",.*"code":75'
 another job with that number | 24 USR1 | $stops | | 75
@@ -303,7 +303,8 @@ no folder | 50 | task 0 | array.sbatch sweep --epochs 2 | 0
 --output FOLDER in a line | 50 | task 1 | array.sbatch sweep | 2 | line 2 $has_output
 --output=FOLDER in a line | 50 | task 2 | array.sbatch sweep | 2 | line 3 $has_output
 a long line | 50 | task 3 | array.sbatch sweep | 2
-  prints line 4 of 'sweep' has 3000000 characters
+  prints line 4 of 'sweep'
+  prints 3000000
 a task without a line | 50 | task 4 | array.sbatch sweep | 2
   prints --array=0-3
 a task number that is code | 50 | task "\$hostile" | array.sbatch sweep | 2

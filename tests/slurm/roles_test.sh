@@ -129,7 +129,7 @@ shared_world() {
   cluster in n3 pkill -KILL --newest train_cifar || fail "no rank to kill on n3"
   expect_code 1
   expect_log shared_world "role 'chief' failed"
-  expect_log shared_world "rank 2 on n3 was killed or ended without a word"
+  expect_log shared_world "rank 2 on n3 was killed"
 }
 
 # A request to stop reaches all, the training writes a checkpoint, and the next attempt goes on from it, with new ports.

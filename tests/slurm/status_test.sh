@@ -30,7 +30,7 @@ running() {
   local first=$id follower
   submit second --nodes=1 "$scripts/train_cifar.sbatch" "${options[@]}" --epochs 1 --output runs/running
   wait_for_end
-  expect_words "^state +not begun.* \(job $first on n1 " 1
+  expect_words "^state +not started.* \(job $first on n1 " 1
   refuse_words '^(step|speed) '
   id=$first
   status "$id" --follow >"$work/followed" 2>&1 &

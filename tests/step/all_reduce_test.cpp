@@ -31,6 +31,9 @@ class RecordingReducer final : public AllReducer {
     start_sum(values);
     ++rounded;
   }
+  SlicePart part_of(const Tensor& values, int) const override { return {0, values.shape()[0]}; }
+  void start_reduce_scatter(const Tensor& values) override { start_sum(values); }
+  void start_all_gather(const Tensor& values) override { start_sum(values); }
   void wait() override { ++waits; }
   bool needs_host() const override { return host_sums; }
   std::string description() const override { return "recording"; }
@@ -147,7 +150,7 @@ TEST_F(AllReduceTest, counts_gradients_that_overflow_and_not_what_lies_behind_th
   };
   const std::vector<float> infinity{HUGE_VALF};
   AllReduce exchange(store, std::move(owned_), 64 << 10);
-  exchange.count_overflow();
+  exchange.count_overflows();
   device_->write(infinity, store.batch_statistics().slice(0, 1));
   device_->write(infinity, store.metric_slots(ParameterStore::loss_slot));
   exchange.begin_micro_batch(0, 1);
@@ -170,7 +173,7 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
   const FixedPoint form = fixed_point_for(2);
   const RecordingReducer& reducer = *owned_;
   AllReduce exchange(store, std::move(owned_), 64 << 10, ReproducibleSums{sums, form});
-  exchange.count_overflow();  // which counts all that the sums cannot hold, not infinities alone
+  exchange.count_overflows();  // which counts all that the sums cannot hold, not infinities alone
   std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
   for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
     exchange.begin_micro_batch(micro_batch, 2);

@@ -22,6 +22,9 @@ class SlowReducer final : public AllReducer {
     const double seconds = speed_.latency_seconds + static_cast<double>(values.bytes()) / speed_.bytes_per_second;
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   }
+  SlicePart part_of(const Tensor& values, int) const override { return {0, values.shape()[0]}; }
+  void start_reduce_scatter(const Tensor& values) override { start_sum(values); }
+  void start_all_gather(const Tensor& values) override { start_sum(values); }
   void wait() override {}
   std::string description() const override { return "slow"; }
 

@@ -56,28 +56,30 @@ class LossScalingTest : public testing::Test {
   PoisoningLoader loader_{step_.model().store};
 };
 
-TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(step_.loss_scale().has_value()); }
+TEST_F(LossScalingTest, without_half_precision_there_is_none) {
+  EXPECT_FALSE(step_.own_sync->loss_scale().has_value());
+}
 
 TEST(HalfPrecisionTest, scales_the_loss_from_the_first_step_on) {
   const Communicator self(MPI_COMM_SELF);
   const Session session{self, std::make_unique<CpuBackend>(open_hosted_cuda_device({.precision = DType::f16}))};
   const LoaderShare share{micro_batch_size, 1, 0, 1};
   const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
-  EXPECT_EQ(step.loss_scale(), LossScale{});
+  EXPECT_EQ(step.own_sync->loss_scale(), LossScale{});
 }
 
 TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
   WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
-  step_.scale_loss({});
+  step_.own_sync->scale_loss({});
   for (int index = 0; index < 3; ++index) {
     EXPECT_EQ(step_.run(loader_, index, 0.05).metrics.loss(), plain.run(loader_, index, 0.05).metrics.loss());
   }
   EXPECT_EQ(hash(), plain.model().store.weights_hash());
-  EXPECT_EQ(step_.loss_scale()->clean_steps, 3);
+  EXPECT_EQ(step_.own_sync->loss_scale()->clean_steps, 3);
 }
 
 TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
-  step_.scale_loss({});
+  step_.own_sync->scale_loss({});
   step_.run(loader_, 0, 0.05);
   const std::string before = hash();
   loader_.poisons = world_.rank() == world_.size() - 1;
@@ -86,19 +88,19 @@ TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
   EXPECT_TRUE(std::isfinite(skipped.metrics.loss()));
   EXPECT_EQ(skipped.loss_scale, 32768);
   EXPECT_EQ(hash(), before);
-  EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
-  EXPECT_EQ(step_.loss_scale()->scale, 32768.0F);
+  EXPECT_EQ(step_.own_sync->loss_scale()->skipped_steps, 1);
+  EXPECT_EQ(step_.own_sync->loss_scale()->scale, 32768.0F);
 
   loader_.poisons = false;
   EXPECT_FALSE(step_.run(loader_, 2, 0.05).skipped);
   EXPECT_NE(hash(), before);
-  EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
-  EXPECT_EQ(step_.loss_scale()->clean_steps, 1);
+  EXPECT_EQ(step_.own_sync->loss_scale()->skipped_steps, 1);
+  EXPECT_EQ(step_.own_sync->loss_scale()->clean_steps, 1);
   for (const std::string& other : world_.all_gather(hash())) EXPECT_EQ(other, hash());
 }
 
 TEST_F(LossScalingTest, an_overflow_that_no_scale_can_mend_is_told_on_every_rank) {
-  step_.scale_loss({1.0F, 0, 0});
+  step_.own_sync->scale_loss({1.0F, 0, 0});
   const std::string before = hash();
   loader_.poisons = world_.rank() == 0;
   expect_message(step_.run(loader_, 7, 0.05).divergence, {"step 7", "0.05", "--lr"});

@@ -135,13 +135,11 @@ struct Case {
 struct Members {
   Members(const Session& session, const Case& choice, const LoaderShare& share, const AllReduceOptions& reduce)
       : model(session.device(), {choice.model, choice.shape, 10}),
-        exchange(make_all_reduce(session, model.store, reduce, share.total_micro_batches)),
-        optimizer(make_optimizer(model.store, SgdOptions{}, {})) {
+        sync(make_weight_sync(session, model.store, {reduce, SgdOptions{}, {}, {}}, share.total_micro_batches)) {
     initialize(model.store, 3);
   }
   Model model;
-  std::unique_ptr<Exchange> exchange;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<WeightSync> sync;
 };
 
 // The weights and statistics after `steps` steps of a micro-batch for each rank, whose norms are taken `group_size` at
@@ -153,7 +151,7 @@ std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, con
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   Members members(session, choice, share, reduce);
   SyncBatchNormGroup group(world, group_size);
-  TrainingStep step(session, members.model, *members.exchange, *members.optimizer, share, 0.1F, nullptr, &group);
+  TrainingStep step(session, members.model, *members.sync, share, 0.1F, &group);
   MicroBatchLoader loader(session.device(), choice.shape, share);
   for (int index = 0; index < steps; ++index) step.run(loader, index, 0.05);
   return members.model.store.entries();
@@ -165,7 +163,7 @@ std::vector<ParameterStore::Entry> train_alone(const Case& choice, int steps) {
   const Session session{self, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * micro_batches, 1, 0, 1};
   Members members(session, choice, share, {});
-  TrainingStep step(session, members.model, *members.exchange, *members.optimizer, share, 0.1F);
+  TrainingStep step(session, members.model, *members.sync, share, 0.1F);
   WholeBatchLoader loader(session.device(), choice.shape, micro_batches);
   for (int index = 0; index < steps; ++index) step.run(loader, index, 0.05);
   return members.model.store.entries();

@@ -70,13 +70,13 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
     WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
-    step.scale_loss({2048, 0, 0});
+    step.own_sync->scale_loss({2048, 0, 0});
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(on);
     const Batch test = noise_batch(on, shape, micro_batch_size, 10);
     std::vector<std::vector<float>> outcomes;
     for (int index = 0; index < 5; ++index) {
-      if (index == 3) step.scale_loss({1024, 0, 0});  // as after an overflow
+      if (index == 3) step.own_sync->scale_loss({1024, 0, 0});  // as after an overflow
       step.start(loader, index, 0.05 / (1 + index));
       step.finish();
       for (const Tensor& array : {step.model().store.gradient_buffer(), step.model().store.values()}) {
@@ -163,7 +163,7 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     }
     session.device().synchronize();
     marked_ = device_marks();
-    buckets_ = step.exchange().bucket_count();
+    buckets_ = step.sync().bucket_count();
     return step.model().store.weights_hash() + " " + std::to_string(losses_);
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/precision.hpp"
+#include "step/all_reduce.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
 
@@ -77,7 +78,7 @@ TEST(ReproducibleSumsTest, leave_room_for_all_parts_of_a_step) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   Model model(session.device(), {"lenet", shape, 10});
   constexpr int micro_batches = 8;
-  const std::unique_ptr<Exchange> exchange =
+  const std::unique_ptr<AllReduce> exchange =
       make_all_reduce(session, model.store, {.sums = Sums::reproducible}, micro_batches);
   const float limit = fixed_point_for(micro_batches).limit;
   for (const auto& [value, overflows] : {std::pair(limit / 2, 0), std::pair(limit, world.size())}) {

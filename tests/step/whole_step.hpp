@@ -1,4 +1,4 @@
-// A step with the model, the exchange and the optimizer that it works with, as a training makes them.
+// A step with the model and the weight synchronization that it works with, as a training makes them.
 #pragma once
 
 #include <cstdint>
@@ -6,34 +6,37 @@
 #include <optional>
 
 #include "nn/initialize.hpp"
-#include "step/all_reduce.hpp"
 #include "step/training_step.hpp"
+#include "step/weight_sync.hpp"
 
 namespace lockstep {
 
 struct StepMembers {
   StepMembers(const Session& session, const ModelOptions& model, const LoaderShare& share,
-              const AllReduceOptions& reduce, const OptimizerOptions& options, std::uint64_t seed,
-              std::optional<float> clip_norm)
+              const WeightSyncOptions& options, std::uint64_t seed)
       : own_model(session.device(), model),
-        own_exchange(make_all_reduce(session, own_model.store, reduce, share.total_micro_batches)),
-        own_optimizer(make_optimizer(own_model.store, options, clip_norm)) {
+        own_sync(make_weight_sync(session, own_model.store, options, share.total_micro_batches)) {
     initialize(own_model.store, seed);
+    own_sync->begin();
   }
 
   Model own_model;
-  std::unique_ptr<Exchange> own_exchange;
-  std::unique_ptr<Optimizer> own_optimizer;
+  std::unique_ptr<WeightSync> own_sync;
 };
 
 class WholeStep : private StepMembers, public TrainingStep {
  public:
   // Collective. Weights start as a pure function of `seed`.
+  WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share,
+            const WeightSyncOptions& options, float label_smoothing, std::uint64_t seed)
+      : StepMembers(session, model, share, options, seed),
+        TrainingStep(session, own_model, *own_sync, share, label_smoothing) {}
   WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const AllReduceOptions& reduce,
             const OptimizerOptions& options, float label_smoothing, std::uint64_t seed,
             std::optional<float> clip_norm = {})
-      : StepMembers(session, model, share, reduce, options, seed, clip_norm),
-        TrainingStep(session, own_model, *own_exchange, *own_optimizer, share, label_smoothing) {}
+      : WholeStep(session, model, share, {reduce, options, clip_norm, {}}, label_smoothing, seed) {}
+
+  using StepMembers::own_sync;
 };
 
 }  // namespace lockstep

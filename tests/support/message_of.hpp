@@ -1,4 +1,4 @@
-// What a refusal says, for tests of its exact words.
+// The message of an error, for tests that check parts of it, or pass it to expect_message().
 #pragma once
 
 #include <gtest/gtest.h>

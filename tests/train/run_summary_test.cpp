@@ -143,12 +143,12 @@ TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
 
 // A killed training said nothing of it.
 TEST_F(RunSummaryTest, running_without_a_living_lock_is_called_killed) {
-  const std::string killed = "killed (no process holds the folder's lock); the same command resumes it";
+  const auto is_killed = [&] { return state().starts_with("killed "); };
   RunSummary summary(*lock_);
   summary.write(RunState::running, {{"model", "lenet"}, {"data", "synthetic"}, {"steps", 8}, {"step", 3}});
   EXPECT_TRUE(state().starts_with("running: ")) << state();
   lock_.reset();
-  EXPECT_EQ(state(), killed);
+  EXPECT_TRUE(is_killed()) << state();
   leave(read_file(file_, 10'000));
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -156,12 +156,12 @@ TEST_F(RunSummaryTest, running_without_a_living_lock_is_called_killed) {
   LockHolder dead = this_lock_holder();
   dead.process = child;
   write_file_atomically(folder_ / "lock", lock_holder_text(dead) + "\n00000000000000000000\n");
-  EXPECT_EQ(state(), killed);
+  EXPECT_TRUE(is_killed()) << state();
   dead.host = "elsewhere";
   write_file_atomically(folder_ / "lock", lock_holder_text(dead) + "\n00000000000000000000\n");
-  EXPECT_EQ(state(), "running, or killed with its node: " + describe_lock_holder(dead));
+  EXPECT_TRUE(state().starts_with("running, or killed") && state().ends_with(describe_lock_holder(dead))) << state();
   write_file_atomically(folder_ / "lock", "");
-  EXPECT_EQ(state(), killed);
+  EXPECT_TRUE(is_killed()) << state();
 }
 
 TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {

@@ -31,25 +31,6 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// Removes a file when the scope ends.
-class Removal {
- public:
-  explicit Removal(fs::path path) : path_(std::move(path)) {}
-  Removal(const Removal&) = delete;
-  Removal& operator=(const Removal&) = delete;
-  ~Removal() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  void cancel() { path_.clear(); }
-  void remove_now() {
-    ::unlink(path_.c_str());
-    cancel();
-  }
-
- private:
-  fs::path path_;
-};
-
 // Some file systems cannot sync a directory and fail with EINVAL. Nothing more can be done there.
 bool sync_directory(const fs::path& directory) {
   // careful-open: a folder, to bring its entries to disk
@@ -93,22 +74,42 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes,
                            const std::function<void()>& before_rename) {
-  require_replaceable(path);
-  auto [partial, file] = create_partial_file(path);
-  if (file < 0) throw_unwritable(path, errno);
-  Removal removal(partial);
-  if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) {
-    // Remove the file now, to free its space: ending several ranks does not unwind the stack, and the report that
-    // follows needs space (launch/run.cpp).
-    const int reason = errno;
-    file.close();
-    removal.remove_now();
-    throw_unwritable(path, reason);
-  }
+  UnpublishedFile file(path);
+  file.append(bytes);
+  file.publish(before_rename);
+}
+
+UnpublishedFile::UnpublishedFile(fs::path path) : path_(std::move(path)), file_(-1) {
+  require_replaceable(path_);
+  PartialFile created = create_partial_file(path_);
+  if (created.file < 0) throw_unwritable(path_, errno);
+  partial_ = std::move(created.path);
+  file_ = std::move(created.file);
+}
+
+UnpublishedFile::~UnpublishedFile() {
+  if (!partial_.empty()) ::unlink(partial_.c_str());
+}
+
+void UnpublishedFile::append(std::span<const std::byte> bytes) {
+  if (::lseek(file_, 0, SEEK_END) < 0 || !write_all(file_, bytes)) give_up(errno);
+}
+
+void UnpublishedFile::publish(const std::function<void()>& before_rename) {
+  if (::fsync(file_) != 0 || !file_.close()) give_up(errno);
   before_rename();
-  if (::rename(partial.c_str(), path.c_str()) != 0) throw_unwritable(path, errno);
-  removal.cancel();
-  if (!sync_directory(path.has_parent_path() ? path.parent_path() : ".")) throw_unwritable(path, errno);
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) throw_unwritable(path_, errno);
+  partial_.clear();
+  if (!sync_directory(path_.has_parent_path() ? path_.parent_path() : ".")) throw_unwritable(path_, errno);
+}
+
+// Removes the file now, to free its space: ending several ranks does not unwind the stack, and the report that follows
+// needs space (launch/run.cpp).
+void UnpublishedFile::give_up(int error_number) {
+  file_.close();
+  ::unlink(partial_.c_str());
+  partial_.clear();
+  throw_unwritable(path_, error_number);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {

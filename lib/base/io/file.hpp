@@ -25,6 +25,28 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
                            const std::function<void()>& before_rename);
 
+// The same for a file that is written piece by piece, which write_file_atomically() uses. A file that is not published
+// is removed.
+class UnpublishedFile {
+ public:
+  explicit UnpublishedFile(std::filesystem::path path);
+  UnpublishedFile(const UnpublishedFile&) = delete;
+  UnpublishedFile& operator=(const UnpublishedFile&) = delete;
+  ~UnpublishedFile();
+
+  // Open for reading and writing, so that other libraries can write to it, too.
+  int descriptor() const { return file_; }
+  void append(std::span<const std::byte> bytes);
+  void publish(const std::function<void()>& before_rename);
+  // After a failure of the system: removes the file and throws.
+  [[noreturn]] void give_up(int error_number);
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path partial_;  // empty once the file is published
+  Descriptor file_;
+};
+
 // Whether no file has this name. A path that cannot be examined counts as present: its reader then reports the reason.
 bool is_absent(const std::filesystem::path& path);
 

@@ -16,9 +16,15 @@ void write_attribute(hid_t object, const char* name, hid_t space, hid_t type, co
 Hid<H5Pclose> hdf5_core_access_plist() {
   constexpr std::size_t growth_bytes = 1 << 20;
   constexpr hbool_t never_to_disk = false;
+  Hid<H5Pclose> access = hdf5_file_access_plist();
+  check_h5(H5Pset_fapl_core(access, growth_bytes, never_to_disk), "keep a file in memory");
+  return access;
+}
+
+Hid<H5Pclose> hdf5_file_access_plist() {
   silence_hdf5();
   Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
-  check_h5(H5Pset_fapl_core(access, growth_bytes, never_to_disk), "keep a file in memory");
+  check_h5(H5Pset_file_locking(access, false, true), "do without file locks");
   // The oldest sufficient format: newer ones contain a checksum, which H5Fget_file_image leaves wrong.
   check_h5(H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18), "choose a file format");
   return access;

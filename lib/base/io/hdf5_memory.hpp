@@ -1,4 +1,4 @@
-// HDF5 files that are built or read in memory. Writing one to disk is then a single write of known bytes.
+// How HDF5 files are written: most in memory, so that writing one to disk is a single write of known bytes.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,8 @@ namespace lockstep {
 // which every version writes with the same bytes. Call it first in every thread that works on such a file: it also
 // silences HDF5 there.
 Hid<H5Pclose> hdf5_core_access_plist();
+// The same for files on disk, without locks, which fail on Lustre and NFS.
+Hid<H5Pclose> hdf5_file_access_plist();
 
 // The bytes of an open file, exactly as they would be on disk.
 std::vector<std::byte> hdf5_image(hid_t file);

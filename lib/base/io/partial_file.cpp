@@ -38,7 +38,7 @@ bool is_partial_name(std::string_view name) {
 
 int create_new_file(const char* path) noexcept {
   // careful-open: creates a new file and follows no link
-  return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
 PartialFile create_partial_file(const fs::path& path) {

@@ -18,8 +18,8 @@ std::filesystem::path partial_path(const std::filesystem::path& path);
 // Whether a file name, without its folder, has the form of partial_path()'s.
 bool is_partial_name(std::string_view name);
 
-// Creates an empty file, open for writing. Returns -1 with errno if it cannot: EEXIST if anything has the name, even a
-// dangling symbolic link. Async-signal-safe, so that a signal handler can use a name made beforehand.
+// Creates an empty file, open for reading and writing. Returns -1 with errno if it cannot: EEXIST if anything has the
+// name, even a dangling symbolic link. Async-signal-safe, so that a signal handler can use a name made beforehand.
 int create_new_file(const char* path) noexcept;
 
 struct PartialFile {

@@ -12,9 +12,11 @@ namespace {
 
 using Draw = std::array<std::uint32_t, 4>;
 
-// Number of attempts before the center crop is used, and the widest aspect ratio, as in torchvision.
+// Of a resized crop, as in torchvision: number of attempts before the center crop is used, widest aspect ratio, and
+// smallest share of the area. The largest share is 1.
 constexpr int attempts = 10;
 constexpr double widest = 4.0 / 3;
+constexpr float usual_min_area = 0.08F;
 
 // Indices of random draws. A plain crop uses draw 0. A resized crop uses one draw per attempt, and one for mirroring.
 constexpr int colour_draw = attempts + 1;
@@ -61,7 +63,7 @@ PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t ep
   const double whole = static_cast<double>(picture.height) * static_cast<double>(picture.width);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const Draw bits = draw(seed, epoch, position, attempt);
-    const double least = rules.min_area;
+    const double least = rules.transforms.min_area.value_or(usual_min_area);
     const double area = whole * (least + (1 - least) * static_cast<double>(uniform(bits[0])));
     const double shape = std::exp(std::log(widest) * (2 * static_cast<double>(uniform(bits[1])) - 1));
     const PictureSize part{std::lround(std::sqrt(area / shape)), std::lround(std::sqrt(area * shape))};
@@ -130,6 +132,12 @@ AugmentationParams full_window(const ImageRules& rules, const PictureSize& pictu
 
 }  // namespace
 
+ImageRules without_augmentation(ImageRules rules) {
+  rules.augmentation = Augmentation::none;
+  rules.transforms = {};
+  return rules;
+}
+
 AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture) {
   AugmentationParams augmentation = full_window(rules, picture);
   const PictureSize& seen = augmentation.resampling ? augmentation.resampling->size : picture;
@@ -172,9 +180,10 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
 AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
                                      std::int64_t position, const PictureSize& picture) {
   AugmentationParams augmentation = draw_window(rules, seed, epoch, position, picture);
-  if (rules.jitter) augmentation.colors = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
-  if (rules.cutout)
-    augmentation.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
+  const RandomTransforms& by = rules.transforms;
+  if (by.jitter) augmentation.colors = draw_colours(*by.jitter, draw(seed, epoch, position, colour_draw));
+  if (by.cutout) augmentation.erased = draw_cutout(*by.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
+  if (by.mixup) augmentation.share = mixup_weight(*by.mixup, seed, epoch, position - position % 2);
   return augmentation;
 }
 
@@ -184,6 +193,11 @@ float mixup_weight(float alpha, std::uint64_t seed, std::int64_t epoch, std::int
   const double own = log_of_gamma(static_cast<double>(alpha), draw_next);
   const double other = log_of_gamma(static_cast<double>(alpha), draw_next);
   return static_cast<float>(1 / (1 + std::exp(other - own)));
+}
+
+std::int64_t mixup_partner(std::int64_t position, std::int64_t samples) {
+  const std::int64_t neighbor = position ^ 1;
+  return neighbor < samples ? neighbor : position;
 }
 
 }  // namespace lockstep

@@ -32,17 +32,22 @@ struct ColorJitter {
   bool operator==(const ColorJitter&) const = default;
 };
 
+// Random changes of training images, as the recipe states them. Evaluation makes none.
+struct RandomTransforms {
+  std::optional<float> min_area = {};       // smallest area fraction of a resized crop; unset: 0.08, as in torchvision
+  std::optional<ColorJitter> jitter = {};   // unset: no color jitter
+  std::optional<std::int64_t> cutout = {};  // side of the erased square in pixels (DeVries and Taylor 2017)
+  std::optional<float> mixup = {};          // alpha of mixup (Zhang et al. 2018)
+};
+
 // How pictures of any size become images of one size.
 struct ImageRules {
   PictureSize size;  // size of an image
   Augmentation augmentation = Augmentation::none;
-  float min_area = 0.08F;  // smallest area fraction of a resized crop; the largest is 1, as in torchvision
   // Shorter side that pictures are resized to before the crop, which is random or central. Unset: no resizing.
   std::optional<std::int64_t> shorter_side = {};
   Decoding decoding = Decoding::scaled;
-  std::optional<ColorJitter> jitter = {};   // color jitter in training
-  std::optional<std::int64_t> cutout = {};  // side of the square erased in training (DeVries and Taylor 2017)
-  std::optional<float> mixup = {};          // alpha of mixup in training (Zhang et al. 2018)
+  RandomTransforms transforms = {};
 
   bool resamples() const {
     return shorter_side || augmentation == Augmentation::resized_crop ||
@@ -50,10 +55,18 @@ struct ImageRules {
   }
 };
 
-// Augmentation parameters of one sample. The picture is optionally resampled. Then a window of the image's size is cut
-// out, with its first pixel at row `top` and column `left`. The window may extend beyond the picture on every side. It
-// is optionally mirrored left to right. Color steps apply to the whole window. `erased` is a box of the resulting image
-// that is 0 after normalization.
+// The same rules for evaluation: nothing is random, and the crop is central.
+ImageRules without_augmentation(ImageRules rules);
+
+// All augmentation parameters of one sample. They apply in this order:
+//
+// 1. The picture is resampled.
+// 2. A window of the image's size is cut out, with its first pixel at row `top` and column `left`. It may extend beyond
+//    the picture on every side.
+// 3. The window is mirrored left to right.
+// 4. Color steps apply to the whole window, which is then normalized.
+// 5. The box `erased` of the image becomes 0.
+// 6. The image is mixed with that of its mixup_partner(): share * image + (1 - share) * other.
 struct AugmentationParams {
   std::int32_t top = 0;
   std::int32_t left = 0;
@@ -61,6 +74,7 @@ struct AugmentationParams {
   std::optional<Resampling> resampling = {};
   std::optional<ColorSteps> colors = {};
   PictureBox erased = {};  // inside the image
+  float share = 1;         // from 0 to 1
   bool operator==(const AugmentationParams&) const = default;
 };
 
@@ -70,12 +84,17 @@ constexpr int crop_padding = 4;
 // `crop`, every window inside the padded picture is equally likely. A center crop is used if the picture is too small
 // for any window, or if the rules have no random crop. Equivalent to torchvision's RandomCrop with padding, CenterCrop
 // and RandomResizedCrop. The order of color steps is random too, as in ColorJitter. The center of the erased square is
-// uniform in the image; the square may extend beyond it.
+// uniform in the image; the square may extend beyond it. Both samples of a mixup pair have the share that
+// mixup_weight() draws at the first one's position.
 AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
                                      std::int64_t position, const PictureSize& picture);
 
 // Mixup weight of an image's own sample, drawn from Beta(alpha, alpha): a pure function of its arguments.
 float mixup_weight(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position);
+
+// The position of the sample that mixup mixes with the one at `position`: its neighbor in the epoch's order. Each is
+// the other's partner, on whichever rank they are. The last of an odd number of samples is its own partner.
+std::int64_t mixup_partner(std::int64_t position, std::int64_t samples);
 
 // Parameters in evaluation: a center crop.
 AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture);

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
-#include "dataset/loading/normalizer.hpp"
 #include "picture/jpeg.hpp"
 
 namespace lockstep {
@@ -33,37 +32,30 @@ PictureBox inside(const AugmentationParams& augmentation, const PictureSize& ima
 
 }  // namespace
 
-AugmentedPicture AugmentedReader::read(std::int64_t sample, const AugmentationParams& augmentation) {
-  AugmentedPicture seen = read_window(sample, augmentation);
-  seen.augmentation.erased = augmentation.erased;
-  seen.augmentation.colors.reset();
-  if (!augmentation.colors) return seen;
-  constexpr std::int64_t channels = 3;
-  changed_.size = rules_.size;
-  changed_.pixels.resize(static_cast<std::size_t>(rules_.size.height * rules_.size.width * channels));
-  cut_window(seen.picture, seen.augmentation, rules_.size, changed_.pixels);
-  adjust_colors(changed_.pixels, *augmentation.colors);
-  seen.augmentation.top = 0;
-  seen.augmentation.left = 0;
-  return {changed_, seen.augmentation};
+std::span<const std::uint8_t> AugmentedReader::read(std::int64_t sample, const AugmentationParams& augmentation) {
+  const PicturePart part = read_part(sample, augmentation);
+  const bool is_whole =
+      part.pixels.size == rules_.size && part.top == augmentation.top && part.left == augmentation.left;
+  if (is_whole && !augmentation.mirrored && !augmentation.colors) return part.pixels.pixels;
+  image_.resize(static_cast<std::size_t>(rules_.size.height * rules_.size.width * dataset_.manifest().shape.channels));
+  cut_window(part, augmentation, rules_.size, image_);
+  if (augmentation.colors) adjust_colors(image_, *augmentation.colors);
+  return image_;
 }
 
-AugmentedPicture AugmentedReader::read_window(std::int64_t sample, const AugmentationParams& augmentation) {
-  const bool is_jpeg = dataset_.manifest().store == SampleStore::jpeg;
+// The whole picture, or the part of the resampled picture that the window shows.
+PicturePart AugmentedReader::read_part(std::int64_t sample, const AugmentationParams& augmentation) {
   try {
     if (augmentation.resampling) {
-      const PictureBox window = inside(augmentation, rules_.size, augmentation.resampling->size);
-      if (window.size.height == 0 || window.size.width == 0)
-        return {{}, {augmentation.top, augmentation.left, augmentation.mirrored}};
-      resample(sample, *augmentation.resampling, window);
-      const auto top = static_cast<std::int32_t>(augmentation.top - window.top);
-      const auto left = static_cast<std::int32_t>(augmentation.left - window.left);
-      return {resampled_, {top, left, augmentation.mirrored}};
+      const PictureBox box = inside(augmentation, rules_.size, augmentation.resampling->size);
+      if (box.size.height == 0 || box.size.width == 0) return {};
+      resample(sample, *augmentation.resampling, box);
+      return {resampled_, box.top, box.left};
     }
-    if (!is_jpeg) return {dataset_.picture(sample), augmentation};
+    if (dataset_.manifest().store != SampleStore::jpeg) return {dataset_.picture(sample)};
     std::string remark;
     decode_jpeg(dataset_.jpeg(sample), decoded_, remark);
-    return {decoded_, augmentation};
+    return {decoded_};
   } catch (const PictureFault& fault) {
     throw Error(Failure::bad_data,
                 fmt::format("sample {} of the data set '{}' {}. The sample was valid when the data set was made, so "
@@ -72,13 +64,13 @@ AugmentedPicture AugmentedReader::read_window(std::int64_t sample, const Augment
   }
 }
 
-void AugmentedReader::resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window) {
+void AugmentedReader::resample(std::int64_t sample, const Resampling& resampling, const PictureBox& box) {
   if (dataset_.manifest().store != SampleStore::jpeg) {
-    resize(dataset_.picture(sample), resampling, window, resampled_);
+    resize(dataset_.picture(sample), resampling, box, resampled_);
     return;
   }
   const int reduction = reduction_of(resampling, rules_.decoding);
-  const Resampler resampler(resampling, window, reduction);
+  const Resampler resampler(resampling, box, reduction);
   decode_jpeg_window(dataset_.jpeg(sample), resampler.source(), reduction, decoded_);
   resampler.resample(decoded_.pixels.data(), decoded_.size.width * 3, resampled_);
 }

@@ -20,10 +20,10 @@ std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.wi
 // Layout of a micro-batch: augmentation parameters, mixup weights, labels and pixels, contiguous in host or GPU memory.
 struct MicroBatchLayout {
   MicroBatchLayout(const LoaderSource& source, PixelSource pixels)
-      : augmentation_count(source.sampler->mixes() ? 2 * source.places : source.places),
-        share_count(source.sampler->mixes() ? source.places : 0) {
+      : augmentation_count(source.mixes() ? 2 * source.places : source.places),
+        share_count(source.mixes() ? source.places : 0) {
     if (pixels == PixelSource::resident) return;
-    label_count = source.places + (source.sampler->mixes() ? outer_partners : 0);
+    label_count = source.places + (source.mixes() ? outer_partners : 0);
     pixel_bytes = label_count * bytes_of(image_shape(source));
   }
 
@@ -76,7 +76,7 @@ class CudaLoader final : public Loader {
     batch_.images =
         device.make({places, shape.height, shape.width, shape.channels}, device.image_dtype(), Layout::images);
     batch_.labels = device.make(Shape{places}, DType::i32, Layout::plain);
-    if (source.sampler->mixes()) {
+    if (source.mixes()) {
       batch_.others = device.make(Shape{places}, DType::i32, Layout::plain);
       batch_.shares = device.make(Shape{places}, DType::f32, Layout::plain);
     }

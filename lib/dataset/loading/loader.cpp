@@ -22,18 +22,18 @@ namespace {
 // A micro-batch in aligned memory, in the layout that the CPU's first convolution reads.
 class HostMicroBatch {
  public:
-  HostMicroBatch(std::int64_t places, const SampleShape& shape, const MicroBatchSampler& sampler)
-      : images_(reserve(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
-        labels_(reserve(places * size_of(DType::i32))),
-        others_(reserve(sampler.mixes() ? places * size_of(DType::i32) : 0)),
-        shares_(reserve(sampler.mixes() ? places * size_of(DType::f32) : 0)) {
-    const Shape dims{places, shape.height, shape.width, shape.channels};
+  explicit HostMicroBatch(const LoaderSource& source)
+      : images_(reserve(image_dims(source).count() * size_of(DType::f32))),
+        labels_(reserve(source.places * size_of(DType::i32))),
+        others_(reserve(source.mixes() ? source.places * size_of(DType::i32) : 0)),
+        shares_(reserve(source.mixes() ? source.places * size_of(DType::f32) : 0)) {
+    const Shape dims = image_dims(source);
     const std::int64_t bytes = dims.count() * size_of(DType::f32);
     batch.images = Tensor(images_.front().bytes.data(), bytes, dims, DType::f32, Layout::images);
-    batch.labels = row(labels_, places, DType::i32);
-    if (!sampler.mixes()) return;
-    batch.others = row(others_, places, DType::i32);
-    batch.shares = row(shares_, places, DType::f32);
+    batch.labels = row(labels_, source.places, DType::i32);
+    if (!source.mixes()) return;
+    batch.others = row(others_, source.places, DType::i32);
+    batch.shares = row(shares_, source.places, DType::f32);
   }
 
   Batch batch;
@@ -42,6 +42,10 @@ class HostMicroBatch {
   struct alignas(Arena::alignment) CacheLine {
     std::array<std::byte, Arena::alignment> bytes;
   };
+  static Shape image_dims(const LoaderSource& source) {
+    const SampleShape shape = image_shape(source);
+    return {source.places, shape.height, shape.width, shape.channels};
+  }
   static std::vector<CacheLine> reserve(std::int64_t bytes) {
     return std::vector<CacheLine>(static_cast<std::size_t>((bytes + Arena::alignment - 1) / Arena::alignment));
   }
@@ -55,18 +59,27 @@ class HostMicroBatch {
   std::vector<CacheLine> shares_;
 };
 
+// Sets a box of an image [c, h, w] to 0.
+void erase(const PictureBox& box, const PictureSize& size, std::span<float> image) {
+  for (std::int64_t row = 0; row < std::ssize(image) / size.width; ++row) {
+    const std::int64_t y = row % size.height;
+    if (y < box.top || y >= box.top + box.size.height) continue;
+    std::fill_n(image.data() + row * size.width + box.left, box.size.width, 0.0F);
+  }
+}
+
 // image = share * image + (1 - share) * other
 void mix(std::span<float> image, std::span<const float> other, float share) {
   for (std::size_t i = 0; i < image.size(); ++i) image[i] = share * image[i] + (1 - share) * other[i];
 }
 
-// The same for two images at once, each mixed with the unmodified other one.
-void mix_both(std::span<float> image, float share, std::span<float> other, float other_share) {
+// The same for both images of a pair, each mixed with the unmodified other one.
+void mix_both(std::span<float> image, std::span<float> other, float share) {
   for (std::size_t i = 0; i < image.size(); ++i) {
     const float value = image[i];
     const float other_value = other[i];
     image[i] = share * value + (1 - share) * other_value;
-    other[i] = other_share * other_value + (1 - other_share) * value;
+    other[i] = share * other_value + (1 - share) * value;
   }
 }
 
@@ -74,8 +87,8 @@ class HostLoader final : public Loader {
  public:
   explicit HostLoader(const LoaderSource& source)
       : source_(source),
-        normalizer_(image_shape(source), manifest().mean, manifest().deviation),
-        ring_([this] { return HostMicroBatch(source_.places, image_shape(source_), *source_.sampler); },
+        normalizer_(manifest().mean, manifest().deviation),
+        ring_([this] { return HostMicroBatch(source_); },
               [this](std::int64_t micro_batch, HostMicroBatch& memory) { fill(micro_batch, memory.batch); },
               source.threads) {}
 
@@ -84,62 +97,63 @@ class HostLoader final : public Loader {
 
  private:
   const Manifest& manifest() const { return source_.dataset->manifest(); }
+  static std::span<float> image_at(const Batch& batch, std::int64_t index) {
+    const std::int64_t values = batch.images.shape().count() / batch.images.shape()[0];
+    return {batch.images.as<float>() + index * values, static_cast<std::size_t>(values)};
+  }
 
   // Writes every index of `batch`: those without a sample get zeros and label -1.
   void fill(std::int64_t micro_batch, Batch& batch) const {
     const MicroBatchRange place = source_.sampler->place(micro_batch);
-    const std::int64_t places = batch.labels.shape()[0];
-    const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
-    AugmentedReader reader(*source_.dataset, source_.rules);
-    auto* image = batch.images.as<float>();
-    auto* const labels = batch.labels.as<std::int32_t>();
-    const auto read = [&](std::int64_t position, std::span<float> to) {
-      const std::int64_t sample = source_.sampler->sample_at(place, position);
-      source_.dataset->begin_reading(sample, place.epoch);
-      const AugmentationParams augmentation =
-          source_.sampler->augmentation_at(place, position, source_.dataset->picture_size(sample));
-      const AugmentedPicture seen = reader.read(sample, augmentation);
-      normalizer_.write(seen.picture, seen.augmentation, to);
-      return source_.dataset->label(sample);
+    const Dataset& dataset = *source_.dataset;
+    AugmentedReader reader(dataset, source_.rules);
+    struct Target {
+      std::int32_t label;
+      float share;
     };
-    for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
+    const auto read = [&](std::int64_t position, std::span<float> image) -> Target {
+      const std::int64_t sample = source_.sampler->sample_at(place, position);
+      dataset.begin_reading(sample, place.epoch);
+      const AugmentationParams augmentation = source_.draw(place.epoch, position, sample);
+      normalizer_.write(reader.read(sample, augmentation), image);
+      erase(augmentation.erased, source_.rules.size, image);
+      return {dataset.label(sample), augmentation.share};
+    };
+    for (std::int64_t i = 0; i < place.samples; ++i) {
       const std::int64_t position = place.first + i;
       if (const auto ahead = source_.sampler->needed_ahead(place, position)) {
-        source_.dataset->read_ahead(ahead->first, ahead->count, place.epoch);
+        dataset.read_ahead(ahead->first, ahead->count, place.epoch);
       }
-      labels[i] = read(position, {image, image_count});
+      const Target target = read(position, image_at(batch, i));
+      batch.labels.as<std::int32_t>()[i] = target.label;
+      if (source_.mixes()) batch.shares.as<float>()[i] = target.share;
     }
-    if (source_.sampler->mixes()) mix_images(place, batch, read);
+    if (source_.mixes()) mix_images(place, batch, read);
     rank_status::end_reading();
-    std::fill(image, image + (places - place.samples) * static_cast<std::int64_t>(image_count), 0.0F);
-    std::fill(labels + place.samples, labels + places, -1);
+    for (std::int64_t i = place.samples; i < source_.places; ++i) {
+      std::ranges::fill(image_at(batch, i), 0.0F);
+      batch.labels.as<std::int32_t>()[i] = -1;
+    }
     batch.samples = place.samples;
   }
 
   // Partners in another micro-batch are read for this one too.
   template <typename Read>
-  void mix_images(const MicroBatchRange& place, Batch& batch, const Read& read) const {
-    const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / batch.labels.shape()[0]);
-    const auto image_at = [&](std::int64_t i) {
-      return std::span(batch.images.as<float>() + i * static_cast<std::int64_t>(image_count), image_count);
-    };
+  void mix_images(const MicroBatchRange& place, const Batch& batch, const Read& read) const {
     const auto* const labels = batch.labels.as<std::int32_t>();
     auto* const others = batch.others.as<std::int32_t>();
-    auto* const shares = batch.shares.as<float>();
+    const auto* const shares = batch.shares.as<float>();
     std::vector<float> outside;
     for (std::int64_t i = 0; i < place.samples; ++i) {
-      const MixPartner partner = source_.sampler->partner_of(place, place.first + i);
-      const std::int64_t other = partner.position - place.first;
-      shares[i] = partner.share;
+      const std::int64_t partner = mixup_partner(place.first + i, source_.dataset->samples());
+      const std::int64_t other = partner - place.first;
       if (other >= 0 && other < place.samples) {
         others[i] = labels[other];
-        if (other <= i) continue;
-        mix_both(image_at(i), partner.share, image_at(other),
-                 source_.sampler->partner_of(place, partner.position).share);
+        if (i < other) mix_both(image_at(batch, i), image_at(batch, other), shares[i]);
       } else {
-        outside.resize(image_count);
-        others[i] = read(partner.position, outside);
-        mix(image_at(i), outside, partner.share);
+        outside.resize(image_at(batch, i).size());
+        others[i] = read(partner, outside).label;
+        mix(image_at(batch, i), outside, shares[i]);
       }
     }
   }
@@ -151,6 +165,12 @@ class HostLoader final : public Loader {
 
 }  // namespace
 
+AugmentationParams LoaderSource::draw(std::int64_t epoch, std::int64_t position, std::int64_t sample) const {
+  AugmentationParams augmentation = draw_augmentation(rules, seed, epoch, position, dataset->picture_size(sample));
+  if (mixup_partner(position, dataset->samples()) == position) augmentation.share = 1;
+  return augmentation;
+}
+
 void require_can_show(const Dataset& dataset, const ImageRules& rules) {
   const std::string name = printable(dataset.manifest().name);
   const std::int64_t channels = dataset.manifest().shape.channels;
@@ -158,14 +178,15 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules) {
           "the data set '{}' has {}. Only pictures of 3 channels can be resized. Leave out --image-size, "
           "--test-image-size, --resize and resized crops (--augment).",
           name, counted(channels, "channel"));
-  require(!rules.jitter || channels == 3, Failure::usage,
+  require(!rules.transforms.jitter || channels == 3, Failure::usage,
           "the data set '{}' has {}. Only pictures of 3 channels have colors. Leave out --color-jitter.", name,
           counted(channels, "channel"));
   const std::int64_t side = std::min(rules.size.height, rules.size.width);
-  require(!rules.cutout || *rules.cutout <= side, Failure::usage,
+  const std::int64_t square = rules.transforms.cutout.value_or(0);
+  require(square <= side, Failure::usage,
           "--cutout {} is larger than the images of {} x {} pixels. It would erase many images completely. Choose at "
           "most {}.",
-          rules.cutout.value_or(0), rules.size.height, rules.size.width, side);
+          square, rules.size.height, rules.size.width, side);
 }
 
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
@@ -180,15 +201,20 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
   // Each thread is working on one micro-batch, so read-ahead requests concern later ones.
   const int steps_ahead = (threads + share.micro_batches - 1) / share.micro_batches;
-  return {&dataset, rules, make_training_sampler(samples, share, rules, seed, first_step, blocks, steps_ahead),
-          share.micro_batch_size(), threads};
+  return {&dataset,
+          rules,
+          seed,
+          make_training_sampler(samples, share, seed, first_step, blocks, steps_ahead),
+          share.micro_batch_size(),
+          threads};
 }
 
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads) {
   require_can_show(dataset, rules);
-  return {&dataset, rules, make_evaluation_sampler(dataset.samples(), rules, batch, rank, ranks, threads), batch,
-          threads};
+  return {&dataset, without_augmentation(rules),
+          0,        make_evaluation_sampler(dataset.samples(), batch, rank, ranks, threads),
+          batch,    threads};
 }
 
 SampleShape image_shape(const LoaderSource& source) {

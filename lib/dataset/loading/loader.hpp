@@ -1,4 +1,12 @@
-// Prefetching loader: threads find samples by position, augment them and lay them out for the device.
+// Prefetching loader: threads prepare micro-batches ahead of need. Of each sample:
+//
+//   MicroBatchSampler::sample_at   finds it by its position
+//   LoaderSource::draw             draws all augmentation parameters
+//   AugmentedReader::read          reads it and applies them to its pixels
+//   Normalizer::write              normalizes the pixels
+//
+// The loader then erases boxes, and mixes pairs once all images of the micro-batch are there. A GPU does both, and
+// normalizes (raw_micro_batch.hpp).
 //
 // A batch is a pure function of (seed, epoch, position). The sample at a position and its augmentation do not depend on
 // the number of ranks or threads, or on what was loaded before.
@@ -8,6 +16,7 @@
 #include <memory>
 
 #include "dataset/dataset.hpp"
+#include "dataset/loading/augment.hpp"
 #include "dataset/loading/batch.hpp"
 #include "dataset/loading/micro_batch_sampler.hpp"
 
@@ -31,9 +40,14 @@ class Loader {
 struct LoaderSource {
   const Dataset* dataset;
   ImageRules rules;
+  std::uint64_t seed;
   std::shared_ptr<const MicroBatchSampler> sampler;
   std::int64_t places;  // size of a micro-batch, including indices without a sample
   int threads;
+
+  bool mixes() const { return rules.transforms.mixup.has_value(); }
+  // `sample` is the one at `position` of `epoch`. A sample that is its own mixup partner has share 1.
+  AugmentationParams draw(std::int64_t epoch, std::int64_t position, std::int64_t sample) const;
 };
 
 // Throws Error(usage) if `rules` require resizing or color jitter but the data set is not RGB, or if they erase a
@@ -45,7 +59,7 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules);
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads,
                              const std::optional<BlockShuffle>& blocks = {});
-// The last batches are padded with label -1.
+// Without random augmentation. The last batches are padded with label -1.
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads);
 

@@ -10,11 +10,10 @@ namespace {
 
 class TrainingSampler final : public MicroBatchSampler {
  public:
-  TrainingSampler(std::int64_t samples, const LoaderShare& share, const ImageRules& rules, std::uint64_t seed,
-                  std::int64_t first_step, const std::optional<BlockShuffle>& blocks, int steps_ahead)
+  TrainingSampler(std::int64_t samples, const LoaderShare& share, std::uint64_t seed, std::int64_t first_step,
+                  const std::optional<BlockShuffle>& blocks, int steps_ahead)
       : samples_(samples),
         share_(share),
-        rules_(rules),
         seed_(seed),
         first_step_(first_step),
         blocks_(blocks),
@@ -39,16 +38,6 @@ class TrainingSampler final : public MicroBatchSampler {
     const SampleOrder order(samples_, seed_, place.epoch + ahead / epoch_length);
     return SampleRange{order.sample_at(ahead % epoch_length), 1};
   }
-  AugmentationParams augmentation_at(const MicroBatchRange& place, std::int64_t position,
-                                     const PictureSize& picture) const override {
-    return draw_augmentation(rules_, seed_, place.epoch, position, picture);
-  }
-  bool mixes() const override { return rules_.mixup.has_value(); }
-  MixPartner partner_of(const MicroBatchRange& place, std::int64_t position) const override {
-    const std::int64_t neighbour = position ^ 1;
-    if (!rules_.mixup || neighbour >= samples_) return {position, 1};
-    return {neighbour, mixup_weight(*rules_.mixup, seed_, place.epoch, std::min(position, neighbour))};
-  }
 
  private:
   BlockOrder block_order(const MicroBatchRange& place) const {
@@ -57,7 +46,6 @@ class TrainingSampler final : public MicroBatchSampler {
 
   std::int64_t samples_;
   LoaderShare share_;
-  ImageRules rules_;
   std::uint64_t seed_;
   std::int64_t first_step_;
   std::optional<BlockShuffle> blocks_;
@@ -66,14 +54,8 @@ class TrainingSampler final : public MicroBatchSampler {
 
 class EvaluationSampler final : public MicroBatchSampler {
  public:
-  EvaluationSampler(std::int64_t samples, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
-                    int micro_batches_ahead)
-      : samples_(samples),
-        rules_(rules),
-        batch_(batch),
-        rank_(rank),
-        ranks_(ranks),
-        micro_batches_ahead_(micro_batches_ahead) {}
+  EvaluationSampler(std::int64_t samples, std::int64_t batch, int rank, int ranks, int micro_batches_ahead)
+      : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks), micro_batches_ahead_(micro_batches_ahead) {}
 
   MicroBatchRange place(std::int64_t micro_batch) const override {
     const std::int64_t batches = evaluation_batches(samples_, batch_, ranks_);
@@ -88,13 +70,9 @@ class EvaluationSampler final : public MicroBatchSampler {
     if (position != place.first || first >= samples_) return std::nullopt;
     return SampleRange{first, std::min(batch_, samples_ - first)};
   }
-  AugmentationParams augmentation_at(const MicroBatchRange&, std::int64_t, const PictureSize& picture) const override {
-    return center_crop(rules_, picture);
-  }
 
  private:
   std::int64_t samples_;
-  ImageRules rules_;
   std::int64_t batch_;
   int rank_;
   int ranks_;
@@ -104,21 +82,19 @@ class EvaluationSampler final : public MicroBatchSampler {
 }  // namespace
 
 std::unique_ptr<MicroBatchSampler> make_training_sampler(std::int64_t samples, const LoaderShare& share,
-                                                         const ImageRules& rules, std::uint64_t seed,
-                                                         std::int64_t first_step,
+                                                         std::uint64_t seed, std::int64_t first_step,
                                                          const std::optional<BlockShuffle>& blocks, int steps_ahead) {
   assert(share.total_micro_batches > 0 && share.global_batch % share.total_micro_batches == 0 &&
          samples >= share.global_batch);
   assert(share.micro_batches > 0 && share.first_micro_batch >= 0 &&
          share.first_micro_batch + share.micro_batches <= share.total_micro_batches);
-  return std::make_unique<TrainingSampler>(samples, share, rules, seed, first_step, blocks, steps_ahead);
+  return std::make_unique<TrainingSampler>(samples, share, seed, first_step, blocks, steps_ahead);
 }
 
-std::unique_ptr<MicroBatchSampler> make_evaluation_sampler(std::int64_t samples, const ImageRules& rules,
-                                                           std::int64_t batch, int rank, int ranks,
-                                                           int micro_batches_ahead) {
+std::unique_ptr<MicroBatchSampler> make_evaluation_sampler(std::int64_t samples, std::int64_t batch, int rank,
+                                                           int ranks, int micro_batches_ahead) {
   assert(batch > 0 && rank >= 0 && rank < ranks);
-  return std::make_unique<EvaluationSampler>(samples, rules, batch, rank, ranks, micro_batches_ahead);
+  return std::make_unique<EvaluationSampler>(samples, batch, rank, ranks, micro_batches_ahead);
 }
 
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks) {

@@ -1,10 +1,10 @@
-// Which samples a rank's micro-batches contain, and their augmentation: pure functions of (seed, epoch, position).
+// Which samples a rank's micro-batches contain: a pure function of (seed, epoch, position).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
-#include "dataset/loading/augment.hpp"
 #include "dataset/loading/block_order.hpp"
 
 namespace lockstep {
@@ -27,12 +27,6 @@ struct MicroBatchRange {
   std::int64_t samples;
 };
 
-// The mixup partner of a sample: the sample at `position` of the same epoch.
-struct MixPartner {
-  std::int64_t position;
-  float share;  // weight of the sample itself, from 0 to 1
-};
-
 // Thread-safe.
 class MicroBatchSampler {
  public:
@@ -41,30 +35,21 @@ class MicroBatchSampler {
   virtual std::int64_t sample_at(const MicroBatchRange& place, std::int64_t position) const = 0;
   // Samples that should be read ahead now, because they are needed soon.
   virtual std::optional<SampleRange> needed_ahead(const MicroBatchRange&, std::int64_t) const { return std::nullopt; }
-  // `picture` is the size of the sample at `position`.
-  virtual AugmentationParams augmentation_at(const MicroBatchRange& place, std::int64_t position,
-                                             const PictureSize& picture) const = 0;
-  // With mixup, two adjacent positions of an epoch are partners and use the same weight, on whichever rank they are. A
-  // position without a neighbor is its own partner.
-  virtual bool mixes() const { return false; }
-  virtual MixPartner partner_of(const MicroBatchRange&, std::int64_t position) const { return {position, 1}; }
 };
 
 // Endless: every epoch has its own order and drops the incomplete last batch. Micro-batch 0 is the first of step
 // `first_step`, counted from the first epoch. `samples` is at least the global batch. Without `blocks` the order is a
 // full permutation, and each sample is requested `steps_ahead` steps ahead.
 std::unique_ptr<MicroBatchSampler> make_training_sampler(std::int64_t samples, const LoaderShare& share,
-                                                         const ImageRules& rules, std::uint64_t seed,
-                                                         std::int64_t first_step,
+                                                         std::uint64_t seed, std::int64_t first_step,
                                                          const std::optional<BlockShuffle>& blocks = {},
                                                          int steps_ahead = 1);
 
-// Each sample once over all ranks, in file order, with a center crop. Every rank has the same number of micro-batches
-// of size `batch`; the last ones may be incomplete. After the last one it starts again. Each micro-batch is requested
-// `micro_batches_ahead` micro-batches ahead.
-std::unique_ptr<MicroBatchSampler> make_evaluation_sampler(std::int64_t samples, const ImageRules& rules,
-                                                           std::int64_t batch, int rank, int ranks,
-                                                           int micro_batches_ahead = 1);
+// Each sample once over all ranks, in file order. Every rank has the same number of micro-batches of size `batch`; the
+// last ones may be incomplete. After the last one it starts again. Each micro-batch is requested `micro_batches_ahead`
+// micro-batches ahead.
+std::unique_ptr<MicroBatchSampler> make_evaluation_sampler(std::int64_t samples, std::int64_t batch, int rank,
+                                                           int ranks, int micro_batches_ahead = 1);
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks);  // per rank
 
 }  // namespace lockstep

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <span>
 
 #include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/loader.hpp"
-#include "dataset/loading/micro_batch_sampler.hpp"
-#include "dataset/loading/normalizer.hpp"
 
 namespace lockstep {
 namespace {
@@ -27,51 +25,22 @@ std::vector<std::uint8_t> mean_colour(const Manifest& data) {
   return color;
 }
 
-// RGB, of the given size.
-std::vector<std::uint8_t> image_of(const AugmentedPicture& seen, const PictureSize& size, const Manifest& data) {
-  const auto& [height, width] = size;
+// RGB, of an image [h, w, c].
+std::vector<std::uint8_t> drawn(std::span<const std::uint8_t> image, const PictureBox& erased, std::int64_t width,
+                                const Manifest& data) {
   const std::int64_t channels = data.shape.channels;
   const std::vector<std::uint8_t> mean = mean_colour(data);
-  std::vector<std::uint8_t> window(static_cast<std::size_t>(height * width * channels));
-  cut_window(seen.picture, seen.augmentation, size, window);
-  std::vector<std::uint8_t> image;
-  for (std::int64_t i = 0; i < height * width; ++i) {
-    const std::int64_t x = i % width;
-    const std::int64_t from = seen.augmentation.mirrored ? i - x + width - 1 - x : i;
-    const bool is_erased = holds(seen.augmentation.erased, i / width, x);
+  std::vector<std::uint8_t> rgb;
+  for (std::int64_t pixel = 0; pixel < std::ssize(image) / channels; ++pixel) {
+    const bool is_erased = holds(erased, pixel / width, pixel % width);
     for (std::int64_t c = 0; c < 3; ++c) {
       const std::int64_t channel = std::min(c, channels - 1);
-      image.push_back(is_erased ? mean[static_cast<std::size_t>(channel)]
-                                : window[static_cast<std::size_t>(from * channels + channel)]);
+      rgb.push_back(is_erased ? mean[static_cast<std::size_t>(channel)]
+                              : image[static_cast<std::size_t>(pixel * channels + channel)]);
     }
   }
-  return image;
+  return rgb;
 }
-
-// Reads training images in order, before mixup.
-class ImageReader {
- public:
-  ImageReader(const Dataset& dataset, const ImageRules& rules, const MicroBatchSampler& sampler)
-      : dataset_(dataset), rules_(rules), sampler_(sampler), place_(sampler.place(0)), reader_(dataset, rules) {}
-
-  std::int32_t label(std::int64_t position) const { return dataset_.label(sampler_.sample_at(place_, position)); }
-
-  // RGB, of the size that the rules state.
-  std::vector<std::uint8_t> read(std::int64_t position) {
-    const std::int64_t sample = sampler_.sample_at(place_, position);
-    dataset_.begin_reading(sample, 0);
-    const AugmentedPicture seen =
-        reader_.read(sample, sampler_.augmentation_at(place_, position, dataset_.picture_size(sample)));
-    return image_of(seen, rules_.size, dataset_.manifest());
-  }
-
- private:
-  const Dataset& dataset_;
-  const ImageRules& rules_;
-  const MicroBatchSampler& sampler_;
-  MicroBatchRange place_;
-  AugmentedReader reader_;
-};
 
 void mix(std::vector<std::uint8_t>& image, const std::vector<std::uint8_t>& other, float share) {
   for (std::size_t i = 0; i < image.size(); ++i) {
@@ -91,17 +60,29 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
   PictureGrid grid{{{}, {rows * (height + gap) - gap, columns * (width + gap) - gap}}, columns, {}, {}, {}};
   grid.picture.pixels.assign(static_cast<std::size_t>(grid.picture.size.height * grid.picture.size.width * 3),
                              background);
-  const std::unique_ptr<MicroBatchSampler> sampler =
-      make_training_sampler(dataset.samples(), {dataset.samples(), 1, 0, 1}, rules, seed, 0);
-  ImageReader reader(dataset, rules, *sampler);
+  const LoaderSource source = training_source(dataset, {dataset.samples(), 1, 0, 1}, rules, seed, 0, 0, 1);
+  const MicroBatchRange epoch = source.sampler->place(0);
+  AugmentedReader reader(dataset, rules);
+  struct Drawn {
+    std::vector<std::uint8_t> rgb;
+    std::int32_t label;
+    float share;
+  };
+  const auto draw = [&](std::int64_t position) -> Drawn {
+    const std::int64_t sample = source.sampler->sample_at(epoch, position);
+    dataset.begin_reading(sample, epoch.epoch);
+    const AugmentationParams augmentation = source.draw(epoch.epoch, position, sample);
+    return {drawn(reader.read(sample, augmentation), augmentation.erased, rules.size.width, dataset.manifest()),
+            dataset.label(sample), augmentation.share};
+  };
   for (std::int64_t position = 0; position < count; ++position) {
-    std::vector<std::uint8_t> image = reader.read(position);
-    grid.labels.push_back(reader.label(position));
-    if (sampler->mixes()) {
-      const MixPartner partner = sampler->partner_of(sampler->place(0), position);
-      mix(image, reader.read(partner.position), partner.share);
-      grid.others.push_back(reader.label(partner.position));
-      grid.shares.push_back(partner.share);
+    auto [image, label, share] = draw(position);
+    grid.labels.push_back(label);
+    if (source.mixes()) {
+      const Drawn other = draw(mixup_partner(position, dataset.samples()));
+      mix(image, other.rgb, share);
+      grid.others.push_back(other.label);
+      grid.shares.push_back(share);
     }
     const std::int64_t top = position / columns * (height + gap);
     const std::int64_t left = position % columns * (width + gap);
@@ -116,8 +97,8 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
 OwnedPicture tested_picture(const Dataset& dataset, const ImageRules& rules, std::int64_t sample) {
   dataset.begin_reading(sample, 0);
   AugmentedReader reader(dataset, rules);
-  const AugmentedPicture seen = reader.read(sample, center_crop(rules, dataset.picture_size(sample)));
-  return {image_of(seen, rules.size, dataset.manifest()), rules.size};
+  const auto image = reader.read(sample, center_crop(rules, dataset.picture_size(sample)));
+  return {drawn(image, {}, rules.size.width, dataset.manifest()), rules.size};
 }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
-// A micro-batch as input for a GPU: stored pixels and augmentation parameters. The GPU crops, mirrors, normalizes and
-// erases (device/cuda/passes/image_kernels.hpp).
+// A micro-batch as input for a GPU, which normalizes, erases and mixes (device/cuda/passes/image_kernels.hpp). Uploaded
+// pixels are images, as AugmentedReader gives them. Of a resident split, whose pixels are as stored, the GPU also crops
+// and mirrors.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,17 @@ namespace lockstep {
 // Where the GPU finds pixels: in a resident copy of the whole split, or in each uploaded micro-batch.
 enum class PixelSource : std::uint8_t { resident, travelling };
 
+// Whether a GPU can make the images from stored pixels: these have one size, and are neither resampled nor recolored.
+bool can_be_resident(const LoaderSource& source);
+
 // Memory of a micro-batch of size n.
 //
-//   augmentations   [n]           augmentation parameters and sample index, in the split if it is resident, otherwise
-//   in this
-//                         micro-batch; -1 without a sample. With mixup [2 n]: those of the partners follow
-//   shares  [n]           with mixup, the weights of the first images; otherwise empty
-//   pixels  [n, h, w, c]  uint8; empty if the split is resident; of pictures of other sizes, the window. With mixup
-//                         [n + outer_partners, h, w, c]
-//   labels  [n]           with the same indices as pixels; empty if the split is resident
+//   augmentations  [n]           what the GPU applies, and the index of the sample: in the split if it is resident,
+//                                otherwise in this micro-batch; -1 without a sample. With mixup [2 n]: those of the
+//                                partners follow
+//   shares         [n]           with mixup, the weights of the first images; otherwise empty
+//   pixels         [n, h, w, c]  uint8; empty if the split is resident. With mixup [n + outer_partners, h, w, c]
+//   labels         [n]           with the same indices as pixels; empty if the split is resident
 struct RawMicroBatch {
   std::span<cuda::SampleAugmentation> augmentations;
   std::span<float> shares;

@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view hash_text = "\nlockstep xxh3-128 ";
-constexpr std::size_t hash_line_bytes = hash_text.size() + 32 + 1;
+static_assert(hash_line_bytes == hash_text.size() + 32 + 1);
 
 std::string hex_of(const XXH128_hash_t& hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
@@ -35,6 +35,10 @@ std::vector<std::string> block_hashes(std::span<const std::byte> bytes, std::int
 
 std::string hash_line(std::span<const std::byte> bytes_before) {
   return fmt::format("{}{}\n", hash_text, xxh3_128_hex(bytes_before));
+}
+
+std::string hash_line_of(const GrowingHash& bytes_before) {
+  return fmt::format("{}{}\n", hash_text, bytes_before.hex());
 }
 
 bool has_hash_line(std::string_view image) {

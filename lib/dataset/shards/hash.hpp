@@ -20,6 +20,7 @@ std::vector<std::string> block_hashes(std::span<const std::byte> bytes, std::int
 
 // The last line of a file, after HDF5's own bytes: a hash of all bytes before it, so that damaged files are detected
 // before HDF5 reads them. HDF5 ignores the line.
+inline constexpr std::size_t hash_line_bytes = 52;
 std::string hash_line(std::span<const std::byte> bytes_before);
 // Whether the file ends with a line in the format of hash_line().
 bool has_hash_line(std::string_view image);
@@ -34,5 +35,6 @@ class GrowingHash {
  private:
   std::unique_ptr<XXH3_state_s, void (*)(XXH3_state_s*)> state_;
 };
+std::string hash_line_of(const GrowingHash& bytes_before);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,13 +13,26 @@
 
 namespace lockstep {
 
-// Arrays of one optimizer: fp32, plain, one-dimensional, equally laid out. `values` may be longer than `gradients`;
-// only the length of `gradients` is updated.
+// Elements [first, first + count) of a flat array. `first` is a multiple of 16.
+struct FlatPart {
+  std::int64_t first;
+  std::int64_t count;
+  bool operator==(const FlatPart&) const = default;
+};
+
+// Arrays of one optimizer: fp32, plain, one-dimensional. `values` may be longer than `gradients`; only the length of
+// `gradients` is updated.
 struct UpdateArrays {
   Tensor gradients;
   Tensor values;
-  std::vector<Tensor> states;  // Rule::states arrays
+  std::vector<Tensor> states;  // Rule::states arrays of the updated elements alone, one part after another
+  std::optional<std::vector<FlatPart>> parts = {};  // what is updated, in ascending order; unset: everything
 };
+
+// `parts`, or everything.
+inline std::vector<FlatPart> parts_of(const UpdateArrays& arrays) {
+  return arrays.parts.value_or(std::vector<FlatPart>{{0, arrays.gradients.shape().count()}});
+}
 
 // Indices of judge()'s inputs in the metric slots of the flat gradient buffer.
 struct MetricSlots {
@@ -40,7 +54,8 @@ class FlatPasses {
   virtual ~FlatPasses() = default;
 
   // Updates `arrays` by `rule`, element by element. `runs` are contiguous, start at element 0 and at multiples of 16.
-  // Norms that a rule uses for its rates do not depend on the number of threads. The device outlives the update.
+  // Norms that a rule uses for its rates are those of whole runs, also if only parts are updated, and do not depend on
+  // the number of threads. The device outlives the update.
   virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                   const UpdateArrays& arrays) = 0;
 
@@ -58,6 +73,9 @@ class FlatPasses {
   virtual void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) = 0;
   // Swaps the elements of both. `values` is a parameter array or an array that no layer reads.
   virtual void exchange(const Tensor& values, const Tensor& other) = 0;
+  // `values`, a parameter array, was changed by something other than these passes and Device::store(), such as a gather
+  // over ranks: renews what the device keeps beside it (a half-precision copy).
+  virtual void renew_copies(const Tensor& values) = 0;
   // count[0] (+)= number of `values` with |value| >= `limit` or NaN.
   virtual void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
 

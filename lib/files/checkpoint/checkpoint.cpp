@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cerrno>
+#include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -18,6 +21,7 @@ constexpr FileKind kind{"checkpoint", "Use an older checkpoint, if there is one.
 constexpr FileKind either_kind{"model file", "Copy it again, or train it again."};
 constexpr std::int32_t oldest_format = 2;
 constexpr const char* format_attribute = "checkpoint_format";
+constexpr const char* ema_in_file = "mean_weights";
 
 // Names that a group of the optimizer's state must not have. They are used in the root and among the hash's fields.
 constexpr std::array<std::string_view, 7> other_names{"weights", "mean_weights", "state", "model",
@@ -25,14 +29,33 @@ constexpr std::array<std::string_view, 7> other_names{"weights", "mean_weights",
 
 bool is_taken(const std::string& name) { return std::ranges::find(other_names, name) != other_names.end(); }
 
-std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state) {
-  ContentHash hash;
-  for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
-  if (!checkpoint.mean.empty()) hash.add_tensors("mean_weights", checkpoint.mean);
-  nlohmann::json fields = {{"format", format}, {"model", model_hash(checkpoint.model)}, {"state", state}};
+// `hash` has the tensors of the optimizer and the EMA.
+std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state, ContentHash hash,
+                    std::string model) {
+  nlohmann::json fields = {{"format", format}, {"model", std::move(model)}, {"state", state}};
   if (!checkpoint.note.empty()) fields["note"] = checkpoint.note;
   if (!checkpoint.tags.empty()) fields["tags"] = checkpoint.tags;
   return hash.digest(std::move(fields));
+}
+
+std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state) {
+  ContentHash hash;
+  for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
+  if (!checkpoint.ema.empty()) hash.add_tensors(ema_in_file, checkpoint.ema);
+  return hash_of(checkpoint, format, state, std::move(hash), model_hash(checkpoint.model));
+}
+
+void write_head(TensorFileWriter& file, const Checkpoint& checkpoint) {
+  file.write_number(format_attribute, format_of(checkpoint));
+  write_model_fields(file, checkpoint.model);
+}
+
+void write_tail(TensorFileWriter& file, const Checkpoint& checkpoint, const std::string& state,
+                const std::string& hash) {
+  if (!checkpoint.note.empty()) file.write_text("note", checkpoint.note);
+  if (!checkpoint.tags.empty()) file.write_texts("tags", checkpoint.tags);
+  file.write_long_text("state", state);
+  file.write_text("hash", hash);
 }
 
 TrainingState parse_state(const TensorFileReader& file, const std::string& text) {
@@ -53,19 +76,84 @@ std::int32_t format_of(const Checkpoint& checkpoint) {
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   const std::string state = training_state_text(checkpoint.state);
   TensorFileWriter file;
-  file.write_number(format_attribute, format_of(checkpoint));
-  write_model_fields(file, checkpoint.model);
-  file.write_tensors("weights", checkpoint.model.entries);
-  if (!checkpoint.mean.empty()) file.write_tensors("mean_weights", checkpoint.mean);
+  write_head(file, checkpoint);
+  file.write_tensors(weights_group, checkpoint.model.entries);
+  if (!checkpoint.ema.empty()) file.write_tensors(ema_in_file, checkpoint.ema);
   for (const auto& [name, entries] : checkpoint.optimizer) {
     assert(!is_taken(name));
     file.write_tensors(name.c_str(), entries);
   }
-  if (!checkpoint.note.empty()) file.write_text("note", checkpoint.note);
-  if (!checkpoint.tags.empty()) file.write_texts("tags", checkpoint.tags);
-  file.write_long_text("state", state);
-  file.write_text("hash", hash_of(checkpoint, format_of(checkpoint), state));
+  write_tail(file, checkpoint, state, hash_of(checkpoint, format_of(checkpoint), state));
   return file.image();
+}
+
+namespace {
+
+// Writes a checkpoint from tensors that come one by one, in the order of WeightSync::groups().
+class CheckpointStream {
+ public:
+  CheckpointStream(UnpublishedFile& file, const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), state_(training_state_text(checkpoint.state)), file_(file) {
+    write_head(file_, checkpoint);
+  }
+
+  void begin(const std::string& group) {
+    is_model_ = group == weights_group;
+    field_ = is_model_ ? model_hash_field : group == ema_group ? ema_in_file : group;
+    (is_model_ ? model_ : others_).begin_tensors(field_);
+    file_.begin_tensors(is_model_ ? weights_group : field_.c_str());
+  }
+
+  void take(const ParameterStore::Entry& tensor) {
+    (is_model_ ? model_ : others_).add_tensor(field_, tensor);
+    file_.write_tensor(tensor);
+  }
+
+  void finish() {
+    write_tail(file_, checkpoint_, state_,
+               hash_of(checkpoint_, format_of(checkpoint_), state_, std::move(others_),
+                       model_hash(checkpoint_.model, std::move(model_))));
+    file_.finish();
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::string state_;
+  TensorFileWriter file_;
+  ContentHash model_;   // of the weights
+  ContentHash others_;  // of the optimizer's groups and the EMA
+  bool is_model_ = false;
+  std::string field_;  // of the current group in its hash
+};
+
+}  // namespace
+
+void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, const WeightSync& sync) {
+  std::optional<CheckpointStream> stream;
+  std::exception_ptr failure;
+  const auto attempt = [&](const auto& work) {
+    if (file == nullptr || failure) return;
+    errno = 0;
+    try {
+      try {
+        work();
+      } catch (...) {
+        const int reason = errno;  // of the system, if HDF5 could not write
+        failure = std::current_exception();
+        stream.reset();
+        if (reason != 0) file->give_up(reason);
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  attempt([&] { stream.emplace(*file, checkpoint); });
+  for (const std::string& group : sync.groups()) {
+    attempt([&] { stream->begin(group); });
+    sync.visit(group, [&](const ParameterStore::Entry& tensor) { attempt([&] { stream->take(tensor); }); });
+  }
+  attempt([&] { stream->finish(); });
+  if (failure) std::rethrow_exception(failure);
 }
 
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {
@@ -75,8 +163,8 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   checkpoint.model.entries = file.tensors("weights");
   for (const std::string& name : file.groups()) {
     if (name == "weights") continue;
-    if (name == "mean_weights") {
-      checkpoint.mean = file.tensors("mean_weights");
+    if (name == ema_in_file) {
+      checkpoint.ema = file.tensors(ema_in_file);
       continue;
     }
     if (is_taken(name)) file.damaged(fmt::format("the name of the group '{}' is reserved for other data", name));
@@ -108,7 +196,7 @@ ModelFile read_weights(const std::filesystem::path& path) {
 }
 
 ModelFile model_to_use(Checkpoint checkpoint) {
-  if (!checkpoint.mean.empty()) checkpoint.model.entries = std::move(checkpoint.mean);
+  if (!checkpoint.ema.empty()) checkpoint.model.entries = std::move(checkpoint.ema);
   return std::move(checkpoint.model);
 }
 

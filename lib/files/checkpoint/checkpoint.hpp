@@ -22,6 +22,7 @@
 #include "files/checkpoint/training_state.hpp"
 #include "files/model_file.hpp"
 #include "optim/optimizer.hpp"
+#include "step/weight_sync.hpp"
 
 namespace lockstep {
 
@@ -31,9 +32,9 @@ struct Checkpoint {
   ModelFile model;
   OptimizerState optimizer;
   TrainingState state;
-  std::vector<ParameterStore::Entry> mean = {};  // the EMA, as model.entries; empty if none is kept
-  std::string note = {};                         // of the run; empty if there is none
-  std::vector<std::string> tags = {};            // of the run: KEY=VALUE each
+  std::vector<ParameterStore::Entry> ema = {};  // the EMA, as model.entries; empty if none is kept
+  std::string note = {};                        // of the run; empty if there is none
+  std::vector<std::string> tags = {};           // of the run: KEY=VALUE each
 };
 
 // The format that is written: the earliest that has the checkpoint's fields.
@@ -44,6 +45,10 @@ ModelFile model_to_use(Checkpoint checkpoint);
 
 // The bytes of the file.
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint);
+// Writes the same content to disk, with the tensors of `sync` instead of those in `checkpoint`, and only one of them in
+// memory. Collective unless sync.is_replicated(): every rank calls it, and only the one with a `file` writes. It takes
+// part to the end even if it cannot write; then it throws.
+void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, const WeightSync& sync);
 
 // Treats the file as untrusted, like parse_model_file(), and checks it against its hash. Throws Error(usage) if the
 // file cannot be opened, and Error(bad_data) with the defect.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <exception>
 #include <ranges>
 #include <string_view>
 #include <system_error>
@@ -126,17 +127,45 @@ std::set<std::int64_t> CheckpointFolder::kept(const std::set<std::int64_t>& step
   return kept;
 }
 
-fs::path CheckpointFolder::write(Checkpoint checkpoint) {
-  TrainingState& state = checkpoint.state;
+void CheckpointFolder::complete_scores(TrainingState& state) {
   const std::int64_t step = state.progress.step;
   if (state.progress.tested_step == step && step > 0) scores_[step] = state.report.score;
   state.scores = scores_;
+}
+
+fs::path CheckpointFolder::write(Checkpoint checkpoint) {
+  complete_scores(checkpoint.state);
+  const std::int64_t step = checkpoint.state.progress.step;
   const fs::path path = file_of(step);
   const std::vector<std::byte> image = checkpoint_image(checkpoint);
   lock_->require_held();
   write_file_atomically(path, image, [this] { lock_->require_held(); });
-  own_.insert(step);
+  keep_written(step);
+  return path;
+}
 
+fs::path CheckpointFolder::write(Checkpoint checkpoint, const WeightSync& sync) {
+  complete_scores(checkpoint.state);
+  const std::int64_t step = checkpoint.state.progress.step;
+  const fs::path path = file_of(step);
+  std::optional<UnpublishedFile> file;
+  std::exception_ptr failure;
+  try {
+    lock_->require_held();
+    file.emplace(path);
+  } catch (const Error&) {
+    failure = std::current_exception();
+  }
+  stream_checkpoint(file ? &*file : nullptr, checkpoint, sync);  // the other ranks take part in any case
+  if (failure) std::rethrow_exception(failure);
+  file->publish([this] { lock_->require_held(); });
+  keep_written(step);
+  return path;
+}
+
+// After a checkpoint was written: removes those that no rule keeps.
+void CheckpointFolder::keep_written(std::int64_t step) {
+  own_.insert(step);
   // Files that others put there meanwhile are ignored. They do not count against this training's checkpoints.
   std::set<std::int64_t> present = steps();
   std::erase_if(present, [this](std::int64_t one) { return !own_.contains(one); });
@@ -148,7 +177,6 @@ fs::path CheckpointFolder::write(Checkpoint checkpoint) {
     if (error) log::warning("cannot remove '{}': {}.", file_of(one).string(), error.message());
     scores_.erase(one);
   }
-  return path;
 }
 
 }  // namespace lockstep

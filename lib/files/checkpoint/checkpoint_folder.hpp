@@ -47,6 +47,8 @@ class CheckpointFolder {
   // no rule keeps. Returns its path. Throws Error(out_of_step) if the lock is lost, and Error as
   // write_file_atomically().
   std::filesystem::path write(Checkpoint checkpoint);
+  // The same with the tensors of `sync`, see stream_checkpoint().
+  std::filesystem::path write(Checkpoint checkpoint, const WeightSync& sync);
 
   // The newest intact checkpoint whose weights are all finite; empty if there is none. A diverging training may have
   // written others.
@@ -58,6 +60,8 @@ class CheckpointFolder {
  private:
   std::filesystem::path file_of(std::int64_t step) const;
   std::set<std::int64_t> steps() const;  // of all checkpoints in the folder
+  void complete_scores(TrainingState& state);
+  void keep_written(std::int64_t step);
   std::set<std::int64_t> kept(const std::set<std::int64_t>& steps) const;
 
   std::shared_ptr<FolderLock> lock_;

@@ -11,23 +11,12 @@
 
 namespace lockstep {
 
-void CheckpointWriter::start(Checkpoint checkpoint) {
-  assert(is_idle());
-  wait();
-  is_idle_ = false;
-  thread_ = std::thread([this, moved = std::move(checkpoint)]() mutable { write(std::move(moved)); });
-}
-
-void CheckpointWriter::wait() {
-  if (thread_.joinable()) thread_.join();
-}
-
-void CheckpointWriter::write(Checkpoint checkpoint) {
+template <typename Write>
+void CheckpointWriter::attempt(std::int64_t step, const Write& write) {
   const Stopwatch watch;
-  const std::int64_t step = checkpoint.state.progress.step;
   record_.failure.clear();
   try {
-    record_.path = folder_.write(std::move(checkpoint));
+    record_.path = write();
     record_.step = step;
     longest_seconds_ = std::max(longest_seconds_.load(), watch.seconds());
   } catch (const Error& error) {
@@ -40,7 +29,25 @@ void CheckpointWriter::write(Checkpoint checkpoint) {
     ++record_.failures;
     log::warning("the checkpoint of step {} was not written, but the training continues: {}", step, record_.failure);
   }
-  is_idle_.store(true, std::memory_order_release);
+}
+
+void CheckpointWriter::start(Checkpoint checkpoint) {
+  assert(is_idle());
+  wait();
+  is_idle_ = false;
+  thread_ = std::thread([this, moved = std::move(checkpoint)]() mutable {
+    attempt(moved.state.progress.step, [&] { return folder_.write(std::move(moved)); });
+    is_idle_.store(true, std::memory_order_release);
+  });
+}
+
+void CheckpointWriter::write_now(Checkpoint checkpoint, const WeightSync& sync) {
+  assert(is_idle());
+  attempt(checkpoint.state.progress.step, [&] { return folder_.write(std::move(checkpoint), sync); });
+}
+
+void CheckpointWriter::wait() {
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace lockstep

@@ -24,6 +24,8 @@ class CheckpointWriter {
   // Call only when idle. A failure is logged as a warning at once and recorded. Only a lost lock ends the program.
   void start(Checkpoint checkpoint);
   void wait();
+  // Writes in this thread, with the tensors of `sync`; see stream_checkpoint(). Otherwise as start().
+  void write_now(Checkpoint checkpoint, const WeightSync& sync);
 
   // The results so far. Read only when idle.
   struct Record {
@@ -37,7 +39,8 @@ class CheckpointWriter {
   double longest_seconds() const { return longest_seconds_.load(std::memory_order_relaxed); }
 
  private:
-  void write(Checkpoint checkpoint);
+  template <typename Write>
+  void attempt(std::int64_t step, const Write& write);
 
   CheckpointFolder& folder_;
   std::atomic<bool> is_idle_ = true;

@@ -14,7 +14,7 @@ namespace {
 constexpr int colors = 8;
 constexpr std::array<const char*, 3> dashes{"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 3\""};
 
-bool is_drawable(double number) { return std::isfinite(number) && std::abs(number) <= max_of_plot; }
+bool is_drawable(double number) { return std::isfinite(number) && std::abs(number) <= max_plot_value; }
 bool is_drawable(const PlotPoint& point) { return is_drawable(point.x) && is_drawable(point.y); }
 
 // The minimum and maximum of all added numbers.

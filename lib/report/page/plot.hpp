@@ -12,7 +12,7 @@
 namespace lockstep {
 
 // Numbers that are not finite, or larger in magnitude than this, leave a gap in a curve.
-inline constexpr double max_of_plot = 1e15;
+inline constexpr double max_plot_value = 1e15;
 
 struct PlotPoint {
   double x;

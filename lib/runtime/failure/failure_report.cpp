@@ -50,7 +50,7 @@ struct State {
   int rank = 0;
   std::atomic<bool> left_to_others = false;
   std::atomic<std::int64_t> step = -1;
-  std::atomic<std::atomic<int>*> told = nullptr;
+  std::atomic<std::atomic<int>*> report_state = nullptr;
   std::atomic<std::atomic<int>*> code = nullptr;
 };
 State state;
@@ -155,10 +155,10 @@ bool write_whole(int file, std::string_view text) {
 }
 
 // Waits until the first report is written. Ending the process now could end the thread that writes it.
-void wait_for(const std::atomic<int>& told) {
+void wait_for(const std::atomic<int>& report_state) {
   constexpr timespec look{0, 10'000'000};
   constexpr int looks = 100;  // one second; the writer may have been killed
-  for (int i = 0; i < looks && told != Shared::reported; ++i) ::nanosleep(&look, nullptr);
+  for (int i = 0; i < looks && report_state != Shared::reported; ++i) ::nanosleep(&look, nullptr);
 }
 
 enum class Outcome { written, another_stands, impossible };
@@ -272,17 +272,17 @@ bool write(const Cause& cause) noexcept {
 bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
   if (state.left_to_others) return false;
   const int saved_errno = errno;
-  std::atomic<int>* const told = state.told;
+  std::atomic<int>* const report_state = state.report_state;
   int nobody = Shared::unreported;
-  if (told != nullptr && !told->compare_exchange_strong(nobody, Shared::reporting)) {
-    wait_for(*told);
+  if (report_state != nullptr && !report_state->compare_exchange_strong(nobody, Shared::reporting)) {
+    wait_for(*report_state);
     errno = saved_errno;
     return false;
   }
   const Text report = report_of(rank, host, cause);
   const Outcome of_attempt = publish(state.exit_report, report.view());
   const Outcome of_folder = publish(state.folder, report.view());
-  if (told != nullptr) *told = Shared::reported;
+  if (report_state != nullptr) *report_state = Shared::reported;
   errno = saved_errno;
   return of_attempt != Outcome::another_stands && of_folder != Outcome::another_stands;
 }
@@ -300,7 +300,7 @@ std::optional<int> reported_code() {
 }
 
 void share(const Shared& shared) {
-  state.told = shared.told;
+  state.report_state = shared.report_state;
   state.code = shared.code;
 }
 

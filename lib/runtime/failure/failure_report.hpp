@@ -84,8 +84,8 @@ struct Shared {
   static constexpr int unreported = 0;
   static constexpr int reporting = 1;
   static constexpr int reported = 2;
-  std::atomic<int>* told = nullptr;  // state of the node's first report
-  std::atomic<int>* code = nullptr;  // set to this rank's exit code
+  std::atomic<int>* report_state = nullptr;  // state of the node's first report
+  std::atomic<int>* code = nullptr;          // set to this rank's exit code
 };
 void share(const Shared& shared);
 

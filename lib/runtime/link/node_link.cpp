@@ -36,12 +36,11 @@ struct NodeLink::Node {
   std::vector<int> ranks;
   std::vector<RankView> views;
   double seconds_without_heartbeat = 0;
-  bool owes_answer = false;
+  bool awaits_acknowledgement = false;
   bool has_left = false;
   std::optional<Stopwatch> ended;
 
   bool is_open() const { return socket->state() == SealedSocket::State::open && !has_left; }
-  bool is_missed() const { return !has_left; }
 };
 
 NodeLink::NodeLink(const Communicator& world, const Communicator& node, const std::string& host) {
@@ -121,20 +120,20 @@ void NodeLink::add_handles(std::vector<pollfd>& handles) const {
 }
 
 void NodeLink::serve() {
-  for (const std::unique_ptr<Node>& node : nodes_) listen(*node);
-  if (hub_ != nullptr) listen(*hub_);
+  for (const std::unique_ptr<Node>& node : nodes_) read_messages(*node);
+  if (hub_ != nullptr) read_messages(*hub_);
 }
 
-void NodeLink::listen(Node& node) {
+void NodeLink::read_messages(Node& node) {
   if (!node.is_open()) return;
   for (const std::string& text : node.socket->receive()) {
     node.seconds_without_heartbeat = 0;
     try {
-      hear(node, text);
+      handle_message(node, text);
     } catch (const std::exception&) {  // an invalid message from a node of ours counts as none
     }
   }
-  if (!node.is_missed()) return;
+  if (node.has_left) return;
   switch (node.socket->state()) {
     case SealedSocket::State::open:
       return;
@@ -155,22 +154,22 @@ void NodeLink::listen(Node& node) {
   }
 }
 
-void NodeLink::hear(Node& node, const std::string& text) {
+void NodeLink::handle_message(Node& node, const std::string& text) {
   if (text == bye) {
     node.has_left = true;
   } else if (text == seen) {
-    node.owes_answer = false;
+    node.awaits_acknowledgement = false;
   } else if (text.starts_with(views_follow)) {
     node.views = views_from_text(std::string_view(text).substr(views_follow.size()), node.host);
     node.socket->send(seen);
   }
 }
 
-void NodeLink::tell(std::span<const RankView> views, double waking_seconds) {
+void NodeLink::send_views(std::span<const RankView> views, double waking_seconds) {
   for (const std::unique_ptr<Node>& node : nodes_) node->seconds_without_heartbeat += waking_seconds;
   if (hub_ == nullptr) return;
   hub_->seconds_without_heartbeat += waking_seconds;
-  if (!hub_->is_open() || std::exchange(hub_->owes_answer, true)) return;
+  if (!hub_->is_open() || std::exchange(hub_->awaits_acknowledgement, true)) return;
   hub_->socket->send(fmt::format("{}{}", views_follow, to_text(views)));
 }
 
@@ -180,28 +179,29 @@ std::vector<RankView> NodeLink::others() const {
   return all;
 }
 
-std::vector<const NodeLink::Node*> NodeLink::missed() const {
+std::vector<const NodeLink::Node*> NodeLink::remaining() const {
   std::vector<const Node*> all;
   for (const std::unique_ptr<Node>& node : nodes_) {
-    if (node->is_missed()) all.push_back(node.get());
+    if (!node->has_left) all.push_back(node.get());
   }
-  if (hub_ != nullptr && hub_->is_missed()) all.push_back(hub_.get());
+  if (hub_ != nullptr && !hub_->has_left) all.push_back(hub_.get());
   return all;
 }
 
-std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
+std::optional<RankFailure> NodeLink::find_death(Urgency urgency) const {
   constexpr double for_own_words = 1;    // for a rank that failed to report its failure and end the job
   constexpr double for_survivors = 2.5;  // for survivors on that node, which know how it died
-  for (const Node* node : missed()) {
+  for (const Node* node : remaining()) {
     if (!node->ended) continue;
     const bool is_one = node->ranks.size() == 1;
     const bool is_due = node->ended->seconds() > (is_one ? for_own_words : for_survivors) ||
                         (is_one && urgency == Urgency::last_chance);
     if (!is_due) continue;
-    return Blame{node->ranks.front(), node->host,
-                 fmt::format("{} on {} {} killed or ended without a word. The other ranks cannot continue without {}. "
-                             "Check the last messages there and the memory of the node.",
-                             describe_ranks(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
+    return RankFailure{
+        node->ranks.front(), node->host,
+        fmt::format("{} on {} {} killed or ended without a word. The other ranks cannot continue without {}. "
+                    "Check the last messages there and the memory of the node.",
+                    describe_ranks(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
   }
   return std::nullopt;
 }
@@ -209,21 +209,22 @@ std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
 // A node without any heartbeats may itself be cut off from the network, but its report could still reach the disk. So
 // rank 0 reports first, if it still hears another node or there is only one. The others, which hear only rank 0,
 // follow.
-double NodeLink::turn_seconds(double heartbeat_timeout_seconds) const {
+double NodeLink::report_delay_seconds(double heartbeat_timeout_seconds) const {
   constexpr double turn = 3;
   if (!is_hub()) return turn;
-  const std::vector<const Node*> nodes = missed();
+  const std::vector<const Node*> nodes = remaining();
   const bool hears_some = std::ranges::any_of(
       nodes, [&](const Node* node) { return node->seconds_without_heartbeat < heartbeat_timeout_seconds / 2; });
   return hears_some || nodes.size() == 1 ? 0 : 2 * turn;
 }
 
-std::optional<Blame> NodeLink::find_lost_heartbeat(double timeout_seconds) const {
+std::optional<RankFailure> NodeLink::find_lost_heartbeat(double timeout_seconds) const {
   constexpr double for_others = 5;  // for ranks that are closer to the node, and know more
   const double heartbeat_timeout_seconds = timeout_seconds + for_others;
-  for (const Node* node : missed()) {
-    if (node->seconds_without_heartbeat < heartbeat_timeout_seconds + turn_seconds(heartbeat_timeout_seconds)) continue;
-    return Blame{
+  for (const Node* node : remaining()) {
+    if (node->seconds_without_heartbeat < heartbeat_timeout_seconds + report_delay_seconds(heartbeat_timeout_seconds))
+      continue;
+    return RankFailure{
         node->ranks.front(), node->host,
         fmt::format("no heartbeat from {} on {} for {}. It is stopped, or its node is cut off from the network. "
                     "Check that node. --hang-timeout 0 waits forever.",

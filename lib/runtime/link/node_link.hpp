@@ -37,17 +37,17 @@ class NodeLink {
   // Reads what has arrived. Does not wait.
   void serve();
   // Call once a period with this node's views. Sends them to rank 0 if the previous ones were acknowledged.
-  void tell(std::span<const RankView> views, double waking_seconds);
+  void send_views(std::span<const RankView> views, double waking_seconds);
   // On rank 0: the last views of the other nodes.
   std::vector<RankView> others() const;
 
   // Finds a node whose leader ended without a goodbye. Survivors on that node know more, so they get time to report
   // first, unless `last_chance`: this process is about to end.
   enum class Urgency { may_wait, last_chance };
-  std::optional<Blame> find_death(Urgency urgency) const;
+  std::optional<RankFailure> find_death(Urgency urgency) const;
   // Finds a node without a heartbeat for longer than the hang timeout plus a few seconds, in which ranks closer to it
   // may report first. Waits longer if this node may itself be cut off from the network.
-  std::optional<Blame> find_lost_heartbeat(double timeout_seconds) const;
+  std::optional<RankFailure> find_lost_heartbeat(double timeout_seconds) const;
 
   // Sends a goodbye: this node's leader ends normally, and the others do not report a death.
   void leave();
@@ -59,10 +59,10 @@ class NodeLink {
   struct Node;
   void accept_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
   void connect_to_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
-  void listen(Node& node);
-  void hear(Node& node, const std::string& text);
-  std::vector<const Node*> missed() const;
-  double turn_seconds(double heartbeat_timeout_seconds) const;
+  void read_messages(Node& node);
+  void handle_message(Node& node, const std::string& text);
+  std::vector<const Node*> remaining() const;
+  double report_delay_seconds(double heartbeat_timeout_seconds) const;
 
   bool is_hub_ = false;                       // this is rank 0, and there are other nodes
   std::vector<std::unique_ptr<Node>> nodes_;  // on rank 0: the other nodes

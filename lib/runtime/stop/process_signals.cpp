@@ -142,10 +142,10 @@ void ProcessSignals::set_message_prefix(std::string_view prefix) {
   prefix.copy(spoken_prefix.data(), spoken_prefix.size() - 1);
 }
 
-void ProcessSignals::start_waking(int descriptor, WokenBy signals) {
+void ProcessSignals::start_waking(int descriptor, WakingSignals signals) {
   woken = descriptor;
   handle(SIGUSR2, print_status);
-  terminate_wakes = signals == WokenBy::where_and_terminate;
+  terminate_wakes = signals == WakingSignals::print_status_and_terminate;
   if (terminate_only_wakes()) handle(SIGTERM, say_terminate);
 }
 

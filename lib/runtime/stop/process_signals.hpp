@@ -28,7 +28,7 @@ enum class Stopping { immediate, graceful };
 
 // The signals that wake the watcher: SIGUSR2 always, SIGTERM optionally. Programs with several ranks need SIGTERM,
 // because they report a death before they end. A single rank has nobody to wait for.
-enum class WokenBy { where_only, where_and_terminate };
+enum class WakingSignals { print_status, print_status_and_terminate };
 
 // At most one exists in a process. Construct it in the first line of main and destroy it in the last. A request can
 // then never kill a program that could have stopped in order.
@@ -57,7 +57,7 @@ class ProcessSignals {
   void set_message_prefix(std::string_view prefix);
 
   // Until stop_waking(), signals wake the thread that waits on `descriptor` (watch/wake).
-  void start_waking(int descriptor, WokenBy signals);
+  void start_waking(int descriptor, WakingSignals signals);
   void stop_waking();
   // Whether SIGTERM wakes the watcher without being recorded. The watcher must then end the process.
   bool terminate_only_wakes() const;

@@ -17,10 +17,10 @@ constexpr int tag = 4711;
 
 ClockOffset best_offset(std::span<const ClockAnswer> answers) {
   const ClockAnswer& best = *std::ranges::min_element(
-      answers, {}, [](const ClockAnswer& answer) { return answer.heard_ns - answer.asked_ns; });
-  const std::int64_t half = (best.heard_ns - best.asked_ns) / 2;
-  const std::int64_t middle = best.asked_ns + half;
-  return {middle, best.theirs_ns - middle, half + 1};
+      answers, {}, [](const ClockAnswer& answer) { return answer.received_ns - answer.sent_ns; });
+  const std::int64_t half = (best.received_ns - best.sent_ns) / 2;
+  const std::int64_t middle = best.sent_ns + half;
+  return {middle, best.remote_ns - middle, half + 1};
 }
 
 ClockOffset measure_offset(const Communicator& world) {
@@ -38,10 +38,10 @@ ClockOffset measure_offset(const Communicator& world) {
   }
   std::array<ClockAnswer, questions> answers{};
   for (ClockAnswer& answer : answers) {
-    answer.asked_ns = monotonic_ns();
-    check_mpi(MPI_Send(&answer.asked_ns, 1, MPI_INT64_T, 0, tag, ranks), "compare clocks");
-    check_mpi(MPI_Recv(&answer.theirs_ns, 1, MPI_INT64_T, 0, tag, ranks, MPI_STATUS_IGNORE), "compare clocks");
-    answer.heard_ns = monotonic_ns();
+    answer.sent_ns = monotonic_ns();
+    check_mpi(MPI_Send(&answer.sent_ns, 1, MPI_INT64_T, 0, tag, ranks), "compare clocks");
+    check_mpi(MPI_Recv(&answer.remote_ns, 1, MPI_INT64_T, 0, tag, ranks, MPI_STATUS_IGNORE), "compare clocks");
+    answer.received_ns = monotonic_ns();
   }
   return best_offset(answers);
 }

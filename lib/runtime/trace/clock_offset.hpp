@@ -17,11 +17,11 @@
 
 namespace lockstep {
 
-// All times are of this rank's clock, except `theirs_ns`.
+// All times are of this rank's clock, except `remote_ns`.
 struct ClockAnswer {
-  std::int64_t asked_ns;
-  std::int64_t theirs_ns;
-  std::int64_t heard_ns;
+  std::int64_t sent_ns;
+  std::int64_t remote_ns;
+  std::int64_t received_ns;
 };
 
 struct ClockOffset {

@@ -31,7 +31,7 @@ const RankView* longest_still(const Views& views) {
   return longest == views.end() ? nullptr : &*longest;
 }
 
-Blame describe_stopped(const RankView& rank, std::span<const RankView> all) {
+RankFailure describe_stopped(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it. "
                       "--hang-timeout 0 waits forever.",
@@ -39,7 +39,7 @@ Blame describe_stopped(const RankView& rank, std::span<const RankView> all) {
                       describe_others(all, rank.rank))};
 }
 
-Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
+RankFailure describe_stuck(const RankView& rank, std::span<const RankView> all) {
   const std::string state = rank.process_state == 'D' ? ", its process waiting for a disk or file system" : "";
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has made no progress for {}: {}{}{}. Check that node and its file system. If the "
@@ -59,7 +59,7 @@ const char* advice_to_waiting(const Views& views) {
   return "Their node may have too few cores. Start fewer ranks, or raise --hang-timeout.";
 }
 
-Blame describe_waiting(const Views& views) {
+RankFailure describe_waiting(const Views& views) {
   const RankView& rank = views.front();
   std::vector<int> ranks;
   for (const RankView& view : views) ranks.push_back(view.rank);
@@ -70,24 +70,25 @@ Blame describe_waiting(const Views& views) {
 
 // Hosts queue steps ahead and then wait at arbitrary places, so the progress of their devices tells which rank is
 // behind. Nothing if it is equal on all ranks and no device waits.
-std::optional<Blame> describe_devices(const Views& views) {
+std::optional<RankFailure> describe_devices(const Views& views) {
   if (!std::ranges::all_of(views, [](const RankView& view) { return view.device.has_value(); })) return std::nullopt;
   const auto place = [](const RankView& view) { return std::pair(view.device->marks.begun, view.device->marks.ended); };
   const auto [behind, ahead] = std::ranges::minmax_element(views, {}, place);
   if (place(*behind) == place(*ahead)) {
     return behind->device->is_summing() ? std::optional(describe_waiting(views)) : std::nullopt;
   }
-  return Blame{behind->rank, behind->host,
-               fmt::format("rank {} on {} blocks the others: for {}, its GPU has been {}{}. Check that node's GPU "
-                           "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.",
-                           behind->rank, behind->host, format_seconds(behind->device->stalled_seconds),
-                           describe_device(*behind->device), describe_others(views, behind->rank))};
+  return RankFailure{
+      behind->rank, behind->host,
+      fmt::format("rank {} on {} blocks the others: for {}, its GPU has been {}{}. Check that node's GPU "
+                  "(nvidia-smi, dmesg). If the work takes this long, raise --hang-timeout.",
+                  behind->rank, behind->host, format_seconds(behind->device->stalled_seconds),
+                  describe_device(*behind->device), describe_others(views, behind->rank))};
 }
 
 // All ranks wait for others. The place with the fewest ranks is the one that nobody else will reach. Ties go to the
 // place that is behind.
-Blame describe_all_waiting(const Views& views) {
-  if (const std::optional<Blame> found = describe_devices(views)) return *found;
+RankFailure describe_all_waiting(const Views& views) {
+  if (const std::optional<RankFailure> found = describe_devices(views)) return *found;
   std::map<std::tuple<std::int64_t, std::int64_t, Phase>, Views> places;
   for (const RankView& view : views) places[{view.step, view.sum, view.phase}].push_back(view);
   const auto fewest = std::ranges::min_element(places, {}, [](const auto& place) { return place.second.size(); });
@@ -127,7 +128,7 @@ std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_s
   return teams;
 }
 
-std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage) {
+std::optional<RankFailure> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage) {
   Views running;
   std::ranges::copy_if(views, std::back_inserter(running),
                        [](const RankView& view) { return view.code == RankStatus::running; });

@@ -41,7 +41,7 @@ struct TeamInView {
 std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_size);
 
 // The rank that blocks the others, and a description of how.
-struct Blame {
+struct RankFailure {
   int rank = 0;
   std::string host;
   std::string sentence;
@@ -50,7 +50,7 @@ struct Blame {
 // The rank of one team that blocks the others, if one has made no progress for `timeout_seconds`. This is a rank that
 // is stopped, or stuck in work of its own. If all ranks wait, it is the one whose device has completed the fewest sums.
 // Otherwise it is the one that waits at a different place than most.
-std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage);
+std::optional<RankFailure> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all ranks except `culprit` are.
 std::string describe_others(std::span<const RankView> views, int culprit);

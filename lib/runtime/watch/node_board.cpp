@@ -12,14 +12,14 @@ namespace lockstep {
 // A single rank needs no shared memory.
 struct NodeBoard::Alone {
   RankStatus status{};
-  std::atomic<int> told = 0;
+  std::atomic<int> report_state = 0;
 };
 
 NodeBoard::NodeBoard(const Communicator& node) {
   if (node.size() == 1) {
     alone_ = std::make_shared<Alone>();
     statuses_ = &alone_->status;
-    told_ = &alone_->told;
+    report_state_ = &alone_->report_state;
     return;
   }
   const std::int64_t bytes = node.size() * std::int64_t{sizeof(RankStatus)};
@@ -29,7 +29,7 @@ NodeBoard::NodeBoard(const Communicator& node) {
   require(segment_ != nullptr, Failure::other, "cannot monitor the ranks: cannot allocate {}. {}", reason.message,
           remedy_for(reason.error_number, Access::shared_memory).advice);
   statuses_ = std::launder(reinterpret_cast<RankStatus*>(segment_->data()));
-  told_ = std::launder(reinterpret_cast<std::atomic<int>*>(segment_->data() + bytes));
+  report_state_ = std::launder(reinterpret_cast<std::atomic<int>*>(segment_->data() + bytes));
 }
 
 }  // namespace lockstep

@@ -16,14 +16,14 @@ class NodeBoard {
   explicit NodeBoard(const Communicator& node);
 
   RankStatus& status(int node_rank) const { return statuses_[node_rank]; }
-  std::atomic<int>& told() const { return *told_; }  // see failure_report::Shared
+  std::atomic<int>& report_state() const { return *report_state_; }  // see failure_report::Shared
 
  private:
   struct Alone;
   std::shared_ptr<Alone> alone_;
   std::unique_ptr<SharedSegment> segment_;
   RankStatus* statuses_ = nullptr;
-  std::atomic<int>* told_ = nullptr;
+  std::atomic<int>* report_state_ = nullptr;
 };
 
 }  // namespace lockstep

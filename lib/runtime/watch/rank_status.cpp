@@ -97,6 +97,7 @@ std::string_view describe(Phase phase) {
                                                                       "gathering statistics of norms",
                                                                       "summing gradients",
                                                                       "updating weights",
+                                                                      "gathering weights",
                                                                       "testing",
                                                                       "gathering results",
                                                                       "writing files"};
@@ -112,7 +113,7 @@ std::int64_t monotonic_ns() noexcept {
 
 bool waits_for_others(Phase phase) {
   return phase == Phase::meeting || phase == Phase::sharing_norms || phase == Phase::reducing ||
-         phase == Phase::gathering;
+         phase == Phase::gathering_weights || phase == Phase::gathering;
 }
 
 namespace rank_status {

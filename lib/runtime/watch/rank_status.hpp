@@ -33,11 +33,12 @@ enum class Phase : std::int32_t {
   sharing_norms,  // statistics of a batch norm, with the ranks of its group
   reducing,
   updating,
+  gathering_weights,  // of sharded optimizers, from the ranks that updated them
   testing,
   gathering,  // results from all ranks
   saving,
 };
-inline constexpr std::size_t phase_count = 14;
+inline constexpr std::size_t phase_count = 15;
 
 std::string_view describe(Phase phase);  // "in forward", "summing gradients"
 bool waits_for_others(Phase phase);
@@ -45,7 +46,7 @@ bool waits_for_others(Phase phase);
 std::int64_t monotonic_ns() noexcept;  // CLOCK_MONOTONIC, used by RankStatus
 
 // Which ranks have received SIGTERM, as far as a rank knows: none, itself, or every rank of the job.
-enum class ToldToEnd : std::int32_t { nobody, itself, all };
+enum class SigtermReceivers : std::int32_t { none, itself, all };
 
 // The ranks that train together. Their states depend on each other. A rank of another training in the same job waits
 // for reasons of its own.
@@ -76,7 +77,7 @@ struct alignas(128) RankStatus {
   };
 
   std::atomic<int> code;  // running, done, or the exit code of a failure that the rank reported
-  std::atomic<ToldToEnd> told_to_end;
+  std::atomic<SigtermReceivers> sigterm_receivers;
   std::atomic<std::int32_t> team_first;  // Team::first + 1
   std::atomic<std::int32_t> team_size;
   std::atomic<Phase> phase;

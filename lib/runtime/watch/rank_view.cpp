@@ -32,7 +32,8 @@ std::string describe_device_place(const DeviceView& device) {
 // In other phases the device is idle, or computes no sums.
 bool is_of_a_step(Phase phase) {
   return phase == Phase::reading || phase == Phase::forward || phase == Phase::backward ||
-         phase == Phase::sharing_norms || phase == Phase::reducing || phase == Phase::updating;
+         phase == Phase::sharing_norms || phase == Phase::reducing || phase == Phase::updating ||
+         phase == Phase::gathering_weights;
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
 std::string describe_host(const RankView& view) {
   std::string message(describe(view.phase));
   if (view.step >= 0) message += fmt::format(" at step {}", view.step);
-  if (view.phase == Phase::reducing && !view.device) message += fmt::format(", sum {}", view.sum);
+  const bool is_exchanging = view.phase == Phase::reducing || view.phase == Phase::gathering_weights;
+  if (is_exchanging && !view.device) message += fmt::format(", sum {}", view.sum);
   constexpr std::array reads = {Phase::staging, Phase::opening_data, Phase::reading, Phase::testing};
   if (std::ranges::find(reads, view.phase) == reads.end()) return message;
   std::vector<std::string> shards;

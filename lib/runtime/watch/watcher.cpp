@@ -54,7 +54,7 @@ Death describe_death(int process, int pidfd) {
 }
 
 // The thread blocks all signals, because they are for the main thread.
-std::thread start_deaf(const std::function<void()>& work) {
+std::thread start_without_signals(const std::function<void()>& work) {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -79,9 +79,10 @@ Watcher::Watcher(const Communicator& world, const Communicator& node, std::strin
   find_ranks(world, node);
   ::pthread_getcpuclockid(::pthread_self(), &main_thread_time_);
   rank_status::move_to(&board_.status(node_rank_));
-  failure_report::share({&board_.told(), &board_.status(node_rank_).code});
-  signals_.start_waking(wake_, world_size_ > 1 ? WokenBy::where_and_terminate : WokenBy::where_only);
-  thread_ = start_deaf([this] { watch(); });
+  failure_report::share({&board_.report_state(), &board_.status(node_rank_).code});
+  signals_.start_waking(wake_,
+                        world_size_ > 1 ? WakingSignals::print_status_and_terminate : WakingSignals::print_status);
+  thread_ = start_without_signals([this] { watch(); });
   ::pthread_setname_np(thread_.native_handle(), "watcher");  // the name in top -H and /proc
 }
 
@@ -142,60 +143,60 @@ void Watcher::watch() {
     const Wakes wakes = read_wakes(wake_);
     if (wakes.stop) return;
     if (wakes.terminate && !since_terminate_) {
-      begin_to_end();
+      note_sigterm();
       timeout_ms = last_turns_ms;
     }
     if (wakes.print_status) print_status();
     link_.serve();
     std::erase_if(alive, [&](int rank) {
       if (!ranks_[static_cast<std::size_t>(rank)].has_ended()) return false;
-      judge(rank);
+      report_if_dead(rank);
       return true;
     });
-    look_for_deaths_elsewhere(since_terminate_ ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
-    if (since_terminate_ && signals_.terminate_only_wakes()) end_by_terminate();
-    look_around();
+    check_other_nodes(since_terminate_ ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
+    if (since_terminate_ && signals_.terminate_only_wakes()) end_by_sigterm();
+    check_progress();
   }
 }
 
-void Watcher::begin_to_end() {
+void Watcher::note_sigterm() {
   since_terminate_.emplace();
-  board_.status(node_rank_).told_to_end = ToldToEnd::itself;
+  board_.status(node_rank_).sigterm_receivers = SigtermReceivers::itself;
 }
 
-bool Watcher::node_is_told_to_end() const {
+bool Watcher::node_has_received_sigterm() const {
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const RankStatus& status = board_.status(rank);
-    if (status.told_to_end == ToldToEnd::nobody && status.code == running) return false;
+    if (status.sigterm_receivers == SigtermReceivers::none && status.code == running) return false;
   }
   return true;
 }
 
 // Each node says goodbye once its ranks have received SIGTERM, and rank 0's node once all others have left. Rank 0's
 // goodbye tells the node leaders to end, and each of them passes it on to its node.
-bool Watcher::all_are_told_to_end() {
-  std::atomic<ToldToEnd>& first = board_.status(0).told_to_end;
-  if (node_rank_ != 0) return first == ToldToEnd::all;
-  if (!node_is_told_to_end()) return false;
+bool Watcher::all_have_received_sigterm() {
+  std::atomic<SigtermReceivers>& first = board_.status(0).sigterm_receivers;
+  if (node_rank_ != 0) return first == SigtermReceivers::all;
+  if (!node_has_received_sigterm()) return false;
   const int ranks_elsewhere = world_size_ - static_cast<int>(ranks_.size());
   const bool others_have_left = link_.have_left(ranks_elsewhere);
   if ((others_have_left || !link_.is_hub()) && !std::exchange(has_left_, true)) link_.leave();
-  if (others_have_left) first = ToldToEnd::all;
+  if (others_have_left) first = SigtermReceivers::all;
   return others_have_left;
 }
 
 // Returns if there is something to wait for.
-void Watcher::end_by_terminate() {
+void Watcher::end_by_sigterm() {
   constexpr double patience = 2;  // longer than mpirun's delay from SIGTERM to SIGKILL
-  if (!all_are_told_to_end() && since_terminate_->seconds() < patience) return;
-  if (node_is_told_to_end()) board_.status(node_rank_).code = done;  // so that nobody reports a death
+  if (!all_have_received_sigterm() && since_terminate_->seconds() < patience) return;
+  if (node_has_received_sigterm()) board_.status(node_rank_).code = done;  // so that nobody reports a death
   if (!std::exchange(has_left_, true)) link_.leave();
   signals_.stop_waking();
   ::kill(::getpid(), SIGTERM);
 }
 
 // Returns if the rank was done.
-void Watcher::judge(int node_rank) {
+void Watcher::report_if_dead(int node_rank) {
   const int code = board_.status(node_rank).code;
   if (code == done) return;
   if (code != running) ::_exit(code);  // it has reported its failure
@@ -210,62 +211,62 @@ void Watcher::judge(int node_rank) {
 
 // The watcher of the rank without progress may report first; it works unless its process is stopped. Between nodes,
 // rank 0 reports first, because it sees most, and the others follow if it cannot.
-double Watcher::patience_seconds() const {
+double Watcher::timeout_seconds() const {
   constexpr double turn_seconds = 2;
   constexpr int turns = 4;
   const int turn = node_rank_ + (link_.is_used() && !link_.is_hub() ? 1 : 0);
   return options_.hang_timeout_seconds + turn_seconds * std::min(turn, turns);
 }
 
-void Watcher::look_around() {
+void Watcher::check_progress() {
   const double period_seconds = period_ms() / 1e3;
   const double seconds = since_look_.seconds();
   if (period_seconds < 0 || seconds < 0.9 * period_seconds) return;
   since_look_ = Stopwatch();
   const double waking_seconds = std::min(seconds, 2 * period_seconds);
-  std::vector<RankView> views = look_at_node(waking_seconds);
-  link_.tell(views, waking_seconds);
+  std::vector<RankView> views = views_of_node(waking_seconds);
+  link_.send_views(views, waking_seconds);
   if (options_.hang_timeout_seconds == 0) return;
   const std::vector<RankView> others = link_.others();
   views.insert(views.end(), others.begin(), others.end());
   const Team own = view_of(board_.status(node_rank_), 0, host_).team;
   for (const TeamInView& team : teams_in_view(views, world_size_)) {
-    const double patience = patience_seconds() + (team.team == own ? 0 : for_other_teams_seconds);
-    if (const std::optional<Blame> hang = find_hang(team.views, patience, team.coverage)) {
+    const double patience = timeout_seconds() + (team.team == own ? 0 : for_other_teams_seconds);
+    if (const std::optional<RankFailure> hang = find_hang(team.views, patience, team.coverage)) {
       end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
     }
   }
-  if (const std::optional<Blame> lost = link_.find_lost_heartbeat(options_.hang_timeout_seconds)) {
+  if (const std::optional<RankFailure> lost = link_.find_lost_heartbeat(options_.hang_timeout_seconds)) {
     end_job(static_cast<int>(Failure::out_of_step), 0, *lost);
   }
 }
 
-void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
-  if (const std::optional<Blame> death = link_.find_death(urgency)) {
+void Watcher::check_other_nodes(NodeLink::Urgency urgency) {
+  if (const std::optional<RankFailure> death = link_.find_death(urgency)) {
     end_job(failure_report::reported_code().value_or(1), 0, *death);
   }
 }
 
 // A stopped process shows no CPU time, because its watcher is stopped, too.
-void Watcher::show_main_thread_time() {
+void Watcher::publish_main_thread_time() {
   if (options_.progress != ProgressBy::marks_and_time) return;
   timespec time{};
   if (::clock_gettime(main_thread_time_, &time) != 0) return;
   board_.status(node_rank_).main_thread_ns = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
+std::vector<RankView> Watcher::views_of_node(double waking_seconds) {
   rank_status::copy_device_marks();  // a neighbor therefore sees them one period later
-  show_main_thread_time();
+  publish_main_thread_time();
   std::vector<RankView> views;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     Watched& watched = ranks_[static_cast<std::size_t>(rank)];
     const RankStatus& status = board_.status(rank);
-    watched.stillness.look(progress_of(status), waking_seconds);
-    watched.device_stillness.look(progress_of(status.device), waking_seconds);
+    watched.stall.look(progress_of(status), waking_seconds);
+    watched.device_stall.look(progress_of(status.device), waking_seconds);
     RankView view = view_of(status, watched.rank, host_);
-    view.stalled_seconds = watched.stillness.seconds();
-    if (view.device) view.device->stalled_seconds = watched.device_stillness.seconds();
+    view.stalled_seconds = watched.stall.seconds();
+    if (view.device) view.device->stalled_seconds = watched.device_stall.seconds();
     // The only check that needs a system call, so it is skipped while the rank makes progress.
     if (watched.is_visible && view.stalled_seconds > options_.hang_timeout_seconds / 2) {
       view.process_state = process_stat(watched.process).value_or(ProcessStat{}).state;
@@ -285,7 +286,7 @@ void Watcher::print_status() const {
                view.device ? "; its GPU is " + describe_device(*view.device) : "");
 }
 
-void Watcher::end_job(int code, int signal, const Blame& finding) {
+void Watcher::end_job(int code, int signal, const RankFailure& finding) {
   if (failure_report::write_of(finding.rank, finding.host, {code, signal, finding.sentence})) {
     log::error(finding.sentence);
   } else {

@@ -61,25 +61,25 @@ class Watcher {
     int process = 0;
     bool is_visible = false;             // in this rank's PID namespace, and not this rank
     std::unique_ptr<Descriptor> handle;  // pidfd; -1 if the system has none
-    StallTimer stillness;
-    StallTimer device_stillness;
+    StallTimer stall;
+    StallTimer device_stall;
     bool has_ended() const;
   };
   void find_ranks(const Communicator& world, const Communicator& node);
   void watch();
   int period_ms() const;
-  void judge(int node_rank);
-  void look_around();
-  void show_main_thread_time();
-  void look_for_deaths_elsewhere(NodeLink::Urgency urgency);
-  void begin_to_end();
-  bool node_is_told_to_end() const;
-  bool all_are_told_to_end();
-  void end_by_terminate();
-  double patience_seconds() const;
-  std::vector<RankView> look_at_node(double waking_seconds);
+  void report_if_dead(int node_rank);
+  void check_progress();
+  void publish_main_thread_time();
+  void check_other_nodes(NodeLink::Urgency urgency);
+  void note_sigterm();
+  bool node_has_received_sigterm() const;
+  bool all_have_received_sigterm();
+  void end_by_sigterm();
+  double timeout_seconds() const;
+  std::vector<RankView> views_of_node(double waking_seconds);
   void print_status() const;
-  [[noreturn]] void end_job(int code, int signal, const Blame& finding);
+  [[noreturn]] void end_job(int code, int signal, const RankFailure& finding);
 
   std::string host_;
   ProcessSignals& signals_;

@@ -9,11 +9,13 @@ class LoggedReducer final : public AllReducer {
  public:
   LoggedReducer(std::unique_ptr<AllReducer> inner, AllReduceLog& log) : inner_(std::move(inner)), log_(log) {
     log_.reducer = inner_.get();
+    log_.values = {};
   }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
-    log_.values = inner_->allocate(count, dtype);
-    return log_.values;
+    Tensor made = inner_->allocate(count, dtype);
+    if (!log_.values) log_.values = made;
+    return made;
   }
   void start_sum(const Tensor& values) override {
     log_.begins.push_back({values.bytes(), std::chrono::steady_clock::now()});
@@ -23,6 +25,16 @@ class LoggedReducer final : public AllReducer {
     log_.begins.push_back({values.bytes(), std::chrono::steady_clock::now()});
     inner_->start_rounded_sum(values);
   }
+  SlicePart part_of(const Tensor& values, int rank) const override { return inner_->part_of(values, rank); }
+  void start_reduce_scatter(const Tensor& values) override {
+    log_.begins.push_back({values.bytes(), std::chrono::steady_clock::now()});
+    inner_->start_reduce_scatter(values);
+  }
+  void start_rounded_reduce_scatter(const Tensor& values) override {
+    log_.begins.push_back({values.bytes(), std::chrono::steady_clock::now()});
+    inner_->start_rounded_reduce_scatter(values);
+  }
+  void start_all_gather(const Tensor& values) override { inner_->start_all_gather(values); }
   void wait() override { inner_->wait(); }
   bool needs_host() const override { return inner_->needs_host(); }
   void check() override { inner_->check(); }

@@ -1,4 +1,4 @@
-// A backend that logs when its all-reduces begin. Otherwise it behaves as the inner backend.
+// A backend that logs when its all-reduces and reduce-scatters begin. Otherwise it behaves as the inner backend.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct AllReduceLog {
   };
   std::vector<Begin> begins;      // since the log was last cleared
   AllReducer* reducer = nullptr;  // the most recent one
-  Tensor values;                  // everything that it all-reduces
+  Tensor values;                  // its first allocation: the gradients
 };
 
 // `log` must outlive the backend and its reducers.

@@ -50,12 +50,12 @@ double spent_in(std::initializer_list<Phase> phases) {
 }
 
 // This rank's times so far, without the current phase.
-RankStep spent_so_far(const Exchange& exchange) {
+RankStep spent_so_far(const WeightSync& sync) {
   return {spent_in({Phase::reading}),
           spent_in({Phase::forward}),
           spent_in({Phase::backward}),
-          1e-3 * exchange.cost().within_backward_ms,
-          spent_in({Phase::reducing, Phase::sharing_norms}),
+          1e-3 * sync.cost().within_backward_ms,
+          spent_in({Phase::reducing, Phase::sharing_norms, Phase::gathering_weights}),
           spent_in({Phase::updating})};
 }
 
@@ -69,9 +69,9 @@ struct Setting {
       : session{ranks, with_all_reduce_log(open_backend(settings.device), log)},
         share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
         model(session.device(), settings.model, settings.make_network),
-        exchange(make_all_reduce(session, model.store, settings.sums, share.total_micro_batches)),
-        optimizer(make_optimizer(model.store, SgdOptions{.kind = Momentum::nesterov})),
-        step(session, model, *exchange, *optimizer, share, 0.0F) {
+        sync(make_weight_sync(session, model.store, {settings.sums, SgdOptions{.kind = Momentum::nesterov}, {}, {}},
+                              share.total_micro_batches)),
+        step(session, model, *sync, share, 0.0F) {
     session.plan_folder = settings.device.plan_folder;
     initialize(model.store, 0);
     step.choose_kernels({});
@@ -92,8 +92,7 @@ struct Setting {
   Session session;
   LoaderShare share;
   Model model;
-  std::unique_ptr<Exchange> exchange;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<WeightSync> sync;
   TrainingStep step;
   std::unique_ptr<Loader> loader;
   std::int64_t steps = 0;  // started so far
@@ -119,12 +118,12 @@ double time_queued_steps(Setting& setting, std::int64_t count) {
 }
 
 RankStep run_step(Setting& setting) {
-  const RankStep before = spent_so_far(*setting.exchange);
+  const RankStep before = spent_so_far(*setting.sync);
   setting.log.begins.clear();
   const Clock::time_point begin = Clock::now();
   require_finite(setting.step.run(*setting.loader, setting.steps++, learning_rate));
   rank_status::enter(Phase::gathering);  // ends the previous phase
-  RankStep step = spent_so_far(*setting.exchange);
+  RankStep step = spent_so_far(*setting.sync);
   step.input -= before.input;
   step.forward -= before.forward;
   step.backward -= before.backward;
@@ -203,7 +202,7 @@ void measure_parts(const Communicator& ranks, Setting& setting, std::int64_t cou
   const double seconds = ranks.max(watch.seconds()) / static_cast<double>(count);
   point.step_seconds = {seconds};
   for (const AllReduceLog::Begin& sum : setting.log.begins) bucket_bytes.push_back(sum.bytes);
-  StepParts parts = take_apart(gather_steps(ranks, own), bucket_bytes, seconds);
+  StepParts parts = split_step_times(gather_steps(ranks, own), bucket_bytes, seconds);
   for (std::size_t part = 0; part < step_part_count; ++part) point.parts[part] = {parts.seconds[part]};
   point.buckets = std::move(parts.buckets);
   point.by_rank = std::move(parts.by_rank);
@@ -236,7 +235,7 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
   if (ranks.size() > 1) point.sums = measure_bucket_sums(ranks, setting, bucket_bytes);
   point.memory_bytes = std::llround(ranks.max(static_cast<double>(setting.session.device().peak_bytes())));
   return {std::move(point), setting.model.store.parameter_count(), setting.session.device().description(),
-          setting.exchange->description()};
+          setting.sync->description()};
 }
 
 void add_repeat(StudyPoint& all, const StudyPoint& repeat) {

@@ -11,8 +11,8 @@ double& part_of(StepParts& parts, StepPart part) { return parts.seconds[static_c
 
 }  // namespace
 
-StepParts take_apart(std::span<const std::vector<RankStep>> steps, std::span<const std::int64_t> bucket_bytes,
-                     double step_seconds) {
+StepParts split_step_times(std::span<const std::vector<RankStep>> steps, std::span<const std::int64_t> bucket_bytes,
+                           double step_seconds) {
   assert(!steps.empty() && !steps[0].empty());
   StepParts parts;
   parts.by_rank.resize(steps.size());
@@ -50,8 +50,8 @@ StepParts take_apart(std::span<const std::vector<RankStep>> steps, std::span<con
     }
   }
   for (Bucket& bucket : parts.buckets) bucket.ready = std::min(bucket.ready, 1.0);  // removes rounding errors
-  const double told = std::accumulate(parts.seconds.begin(), parts.seconds.end(), 0.0);
-  part_of(parts, StepPart::other) = std::max(step_seconds - told, 0.0);
+  const double accounted = std::accumulate(parts.seconds.begin(), parts.seconds.end(), 0.0);
+  part_of(parts, StepPart::other) = std::max(step_seconds - accounted, 0.0);
   return parts;
 }
 

@@ -34,7 +34,7 @@ struct StepParts {
 
 // `steps` is indexed by rank; all ranks have equally many. `step_seconds` is the mean time of a step. `bucket_bytes` is
 // in the order of the all-reduces.
-StepParts take_apart(std::span<const std::vector<RankStep>> steps, std::span<const std::int64_t> bucket_bytes,
-                     double step_seconds);
+StepParts split_step_times(std::span<const std::vector<RankStep>> steps, std::span<const std::int64_t> bucket_bytes,
+                           double step_seconds);
 
 }  // namespace lockstep

@@ -100,7 +100,7 @@ std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
   return adds ? fmt::format("{}: {}", row.description, facts.exit_report->sentence) : facts.exit_report->sentence;
 }
 
-std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {
+std::vector<std::string> bad_nodes_of(const AttemptFacts& facts) {
   if (facts.exit_report && !facts.exit_report->bad_hosts.empty()) return facts.exit_report->bad_hosts;
   if (facts.exit_report && !facts.exit_report->host.empty()) return {facts.exit_report->host};
   return facts.nodes;
@@ -150,13 +150,13 @@ Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
                                : fmt::format("your rule '{}' matched the line '{}'", printable(pattern),
                                              printable(match->matched.substr(0, 200)))};
     if (facts.exit_report) finding.sentence += ": " + facts.exit_report->sentence;
-    if (match->rule.next == NextNodes::others) finding.blamed = blamed_nodes(facts);
+    if (match->rule.next == NextNodes::others) finding.bad_nodes = bad_nodes_of(facts);
     return finding;
   } else {
     finding.cause = cause_of_failure(facts, code);
   }
   finding.kind = row_of(finding.cause).kind;
-  if (row_of(finding.cause).next == NextNodes::others) finding.blamed = blamed_nodes(facts);
+  if (row_of(finding.cause).next == NextNodes::others) finding.bad_nodes = bad_nodes_of(facts);
   finding.sentence = sentence_of(facts, finding.cause, code);
   return finding;
 }

@@ -43,8 +43,8 @@ struct Finding {
   Cause cause = Cause::failed;
   RetryKind kind = RetryKind::unknown;
   int code = 1;
-  std::vector<std::string> blamed;  // the next attempt avoids these nodes
-  std::string sentence;             // human-readable; from the exit report if there is one
+  std::vector<std::string> bad_nodes;  // the next attempt avoids these nodes
+  std::string sentence;                // human-readable; from the exit report if there is one
 };
 
 // Checks in this order: what Slurm did to the job, the user's rules, the exit report, signs of exhausted memory, the

@@ -13,7 +13,7 @@
 namespace lockstep {
 
 // One start of a job's script, and the paths of its files.
-struct AttemptPlace {
+struct AttemptContext {
   std::int64_t job = 0;
   std::int64_t attempt = 0;  // SLURM_RESTART_COUNT
   std::vector<std::string> nodes;
@@ -36,15 +36,15 @@ struct AttemptStart {
 // Writes the attempt's first line. If the previous attempt ended without a last line, writes that line too. A file that
 // cannot be read or written causes a warning and never fails an attempt. `stop_request`: a request made before this
 // attempt.
-AttemptStart begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request);
+AttemptStart begin_attempt(const AttemptContext& context, const RetryPolicy& policy, StopRequest stop_request);
 
 struct AttemptEnd {
   Finding finding;
   Decision decision;
 };
-// Writes the attempt's last line. Fills in the fields of `facts` and `prospects` that follow from the attempt, its log
+// Writes the attempt's last line. Fills in the fields of `facts` and `conditions` that follow from the attempt, its log
 // and its checkpoints.
-AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules,
-                       AttemptConditions prospects, const RetryPolicy& policy, double chance);
+AttemptEnd end_attempt(const AttemptContext& context, AttemptFacts facts, const RetryRules& rules,
+                       AttemptConditions conditions, const RetryPolicy& policy, double jitter);
 
 }  // namespace lockstep

@@ -24,7 +24,7 @@ inline constexpr std::array<Choice<RetryKind>, 5> retry_kinds{{{"none", RetryKin
                                                                {"unknown", RetryKind::unknown},
                                                                {"permanent", RetryKind::permanent}}};
 
-// Where the next attempt may run: on any node, or only on nodes that are not blamed for this attempt's failure.
+// Where the next attempt may run: on any node, or only on nodes that are not among the bad nodes.
 enum class NextNodes : std::uint8_t { any, others };
 
 enum class Cause : std::uint8_t {

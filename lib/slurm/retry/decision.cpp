@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 
 namespace lockstep {
 namespace {
@@ -27,37 +28,38 @@ std::vector<std::string> united(std::vector<std::string> names, const std::vecto
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 // Returns why the allowed nodes cannot run another attempt; empty if they can.
-std::string why_no_nodes(const AttemptConditions& prospects, const std::vector<std::string>& avoided) {
-  for (const std::string& node : prospects.nodes_required) {
+std::string why_no_nodes(const AttemptConditions& conditions, const std::vector<std::string>& avoided) {
+  for (const std::string& node : conditions.nodes_required) {
     if (contains(avoided, node)) return fmt::format("--nodelist requests {}", node);
   }
-  if (prospects.nodes_of_partition.empty()) return "";
-  const auto left = std::ranges::count_if(prospects.nodes_of_partition,
+  if (conditions.nodes_of_partition.empty()) return "";
+  const auto left = std::ranges::count_if(conditions.nodes_of_partition,
                                           [&](const std::string& node) { return !contains(avoided, node); });
-  if (left >= prospects.nodes_wanted) return "";
-  return fmt::format("its partition has {} other nodes, and the job needs {}", left, prospects.nodes_wanted);
+  if (left >= conditions.nodes_wanted) return "";
+  return fmt::format("its partition has {}, and the job needs {}", counted(left, "other node"),
+                     conditions.nodes_wanted);
 }
 
-std::string going_on(const AttemptConditions& prospects) {
-  return prospects.step_after
-             ? fmt::format("attempt {} resumes from the checkpoint of step {}", prospects.attempt + 1,
-                           *prospects.step_after)
-             : fmt::format("attempt {} starts from scratch, because no checkpoint exists", prospects.attempt + 1);
+std::string going_on(const AttemptConditions& conditions) {
+  return conditions.step_after
+             ? fmt::format("attempt {} resumes from the checkpoint of step {}", conditions.attempt + 1,
+                           *conditions.step_after)
+             : fmt::format("attempt {} starts from scratch, because no checkpoint exists", conditions.attempt + 1);
 }
 
-bool has_progress(const AttemptConditions& prospects) {
-  return prospects.step_after && prospects.step_after > prospects.step_before;
+bool has_progress(const AttemptConditions& conditions) {
+  return conditions.step_after && conditions.step_after > conditions.step_before;
 }
 
 }  // namespace
 
-Decision decide(const Finding& finding, const RetryHistory& history, const AttemptConditions& prospects,
-                const RetryPolicy& policy, double chance) {
+Decision decide(const Finding& finding, const RetryHistory& history, const AttemptConditions& conditions,
+                const RetryPolicy& policy, double jitter) {
   Decision decision;
   decision.transient_retries = history.transient_retries;
   decision.counted_retries = history.counted_retries;
   decision.excluded = history.excluded;
-  decision.avoided = prospects.nodes_avoided;
+  decision.avoided = conditions.nodes_avoided;
   if (finding.kind == RetryKind::none) return decision;
   if (finding.kind == RetryKind::permanent) {
     decision.sentence = "no retry: another attempt would fail in the same way";
@@ -66,7 +68,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
     }
     return decision;
   }
-  const bool fruitless = finding.kind != RetryKind::unknown && !has_progress(prospects);
+  const bool fruitless = finding.kind != RetryKind::unknown && !has_progress(conditions);
   decision.counted = finding.kind == RetryKind::unknown || fruitless;
   if (decision.counted && history.counted_retries >= policy.retry_count) {
     decision.sentence = fmt::format(
@@ -74,41 +76,41 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
         fruitless ? ". This retry would count, because the attempt left no newer checkpoint" : "");
     return decision;
   }
-  if (prospects.attempt + 1 >= policy.attempt_limit) {
+  if (conditions.attempt + 1 >= policy.attempt_limit) {
     decision.sentence = fmt::format("no retry: attempt {} was the last of {} (LOCKSTEP_ATTEMPT_LIMIT)",
-                                    prospects.attempt, policy.attempt_limit);
+                                    conditions.attempt, policy.attempt_limit);
     return decision;
   }
   decision.action = RetryAction::requeue;
   ++(decision.counted ? decision.counted_retries : decision.transient_retries);
-  decision.sentence = going_on(prospects);
+  decision.sentence = going_on(conditions);
   if (decision.counted) {
     decision.sentence += fmt::format(", as counted retry {} of {}{}", decision.counted_retries, policy.retry_count,
                                      fruitless ? " (no newer checkpoint than before)" : "");
   }
   if (finding.kind == RetryKind::transient_conflict) {
     decision.delay_seconds =
-        shortest_delay + static_cast<std::int64_t>(chance * static_cast<double>(longest_delay - shortest_delay + 1));
+        shortest_delay + static_cast<std::int64_t>(jitter * static_cast<double>(longest_delay - shortest_delay + 1));
     decision.sentence +=
         fmt::format(", after a delay of {}", format_duration(static_cast<double>(decision.delay_seconds)));
   }
-  if (finding.blamed.empty()) return decision;
-  decision.excluded = united(history.excluded, finding.blamed);
-  decision.avoided = united(prospects.nodes_avoided, decision.excluded);
-  decision.sentence += fmt::format(", without {}", join(finding.blamed));
-  const std::string why = why_no_nodes(prospects, decision.avoided);
+  if (finding.bad_nodes.empty()) return decision;
+  decision.excluded = united(history.excluded, finding.bad_nodes);
+  decision.avoided = united(conditions.nodes_avoided, decision.excluded);
+  decision.sentence += fmt::format(", without {}", join(finding.bad_nodes));
+  const std::string why = why_no_nodes(conditions, decision.avoided);
   if (why.empty()) return decision;
   decision.action = RetryAction::hold;
   decision.sentence = fmt::format(
       "held: the job cannot run without {} ({}). Release the job after the repair (scontrol release), or cancel it",
-      join(finding.blamed), why);
+      join(finding.bad_nodes), why);
   decision.excluded = history.excluded;
-  decision.avoided = prospects.nodes_avoided;
+  decision.avoided = conditions.nodes_avoided;
   return decision;
 }
 
-std::optional<Refusal> why_not_begin(std::int64_t attempt, StopRequest stop_request, const Decision& before,
-                                     const RetryPolicy& policy) {
+std::optional<Refusal> find_refusal(std::int64_t attempt, StopRequest stop_request, const Decision& before,
+                                    const RetryPolicy& policy) {
   if (stop_request == StopRequest::for_good) {
     return Refusal{Cause::stopped_for_good, static_cast<int>(Failure::stopped_early),
                    "stop_job ended this job permanently. If you submit it again, it resumes from its checkpoint"};

@@ -53,18 +53,18 @@ struct Decision {
   std::string sentence;               // human-readable reason for the action
 };
 
-// `chance`, in [0, 1), spreads the delays of jobs that conflicted.
-Decision decide(const Finding& finding, const RetryHistory& history, const AttemptConditions& prospects,
-                const RetryPolicy& policy, double chance);
+// `jitter`, in [0, 1), spreads the delays of jobs that conflicted.
+Decision decide(const Finding& finding, const RetryHistory& history, const AttemptConditions& conditions,
+                const RetryPolicy& policy, double jitter);
 
 struct Refusal {
   Cause cause = Cause::too_many_attempts;
   int code = 1;  // exit code of the job
-  std::string why;
+  std::string reason;
 };
 // Returns why an attempt that Slurm has started must not begin; nullopt if it may. `stop_request` comes from an earlier
 // attempt. `before` is the decision made when that attempt ended.
-std::optional<Refusal> why_not_begin(std::int64_t attempt, StopRequest stop_request, const Decision& before,
-                                     const RetryPolicy& policy);
+std::optional<Refusal> find_refusal(std::int64_t attempt, StopRequest stop_request, const Decision& before,
+                                    const RetryPolicy& policy);
 
 }  // namespace lockstep

@@ -53,7 +53,7 @@ Rendezvous::Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps)
           "this node provides no port, so instances cannot connect. Check the network of the node.");
 }
 
-RendezvousAddress Rendezvous::point_of(std::size_t step) const {
+RendezvousAddress Rendezvous::address_of_step(std::size_t step) const {
   return {token_, step, handshakes_.value().port(), addresses_};
 }
 
@@ -61,9 +61,9 @@ void Rendezvous::add_handles(std::vector<pollfd>& handles) const {
   if (handshakes_) {
     for (const int handle : handshakes_->handles()) handles.push_back({handle, POLLIN, 0});
   }
-  for (const Connection& visitor : visitors_) {
-    const bool sends = visitor.socket->has_unsent();
-    handles.push_back({visitor.socket->handle(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
+  for (const Connection& peer : peers_) {
+    const bool sends = peer.socket->has_unsent();
+    handles.push_back({peer.socket->handle(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
   }
 }
 
@@ -71,38 +71,38 @@ void Rendezvous::accept_peers() {
   handshakes_->serve(std::chrono::milliseconds(0));
   for (std::unique_ptr<SealedSocket>& socket : handshakes_->take_all()) {
     socket->set_longest_text(longest_text);
-    visitors_.push_back({std::move(socket), std::nullopt});
+    peers_.push_back({std::move(socket), std::nullopt});
   }
 }
 
 void Rendezvous::process_events() {
   if (handshakes_) accept_peers();
-  for (Connection& visitor : visitors_) {
-    for (const std::string& line : visitor.socket->receive()) handle_message(visitor, line);
+  for (Connection& peer : peers_) {
+    for (const std::string& line : peer.socket->receive()) handle_message(peer, line);
   }
-  std::erase_if(visitors_, [this](const Connection& visitor) {
-    const bool has_left = visitor.socket == nullptr || visitor.socket->state() != SealedSocket::State::open;
-    if (has_left && visitor.place) has_joined_[*visitor.place] = false;
+  std::erase_if(peers_, [this](const Connection& peer) {
+    const bool has_left = peer.socket == nullptr || peer.socket->state() != SealedSocket::State::open;
+    if (has_left && peer.place) has_joined_[*peer.place] = false;
     return has_left;
   });
 }
 
-void Rendezvous::handle_message(Connection& visitor, const std::string& line) {
-  if (visitor.socket == nullptr) return;
-  if (!visitor.place) {
-    const std::optional<JoinRequest> greeting = parse_join_request(line);
+void Rendezvous::handle_message(Connection& peer, const std::string& line) {
+  if (peer.socket == nullptr) return;
+  if (!peer.place) {
+    const std::optional<JoinRequest> request = parse_join_request(line);
     const bool is_known =
-        greeting && greeting->step < steps_.size() && greeting->rank < steps_[greeting->step].places.size();
-    if (!is_known) return visitor.socket.reset();
-    visitor.place = steps_[greeting->step].places[greeting->rank];
-    slurm_steps_[greeting->step] = greeting->slurm_step;
-    const ClusterInstance& one = instances_[*visitor.place];
-    visitor.socket->send(reservation_text({*visitor.place, reserved_ports(roles_, one.role, one.instance)}));
+        request && request->step < steps_.size() && request->rank < steps_[request->step].places.size();
+    if (!is_known) return peer.socket.reset();
+    peer.place = steps_[request->step].places[request->rank];
+    slurm_steps_[request->step] = request->slurm_step;
+    const ClusterInstance& one = instances_[*peer.place];
+    peer.socket->send(reservation_text({*peer.place, reserved_ports(roles_, one.role, one.instance)}));
     return;
   }
-  ClusterInstance& one = instances_[*visitor.place];
-  if (!read_location(line, reserved_ports(roles_, one.role, one.instance), one)) return visitor.socket.reset();
-  has_joined_[*visitor.place] = true;
+  ClusterInstance& one = instances_[*peer.place];
+  if (!read_location(line, reserved_ports(roles_, one.role, one.instance), one)) return peer.socket.reset();
+  has_joined_[*peer.place] = true;
 }
 
 bool Rendezvous::all_have_joined() const { return std::ranges::count(has_joined_, false) == 0; }
@@ -133,7 +133,7 @@ void Rendezvous::fill_in(Cluster& cluster) const {
 void Rendezvous::begin(const Cluster& cluster) {
   handshakes_.reset();
   const std::string text = cluster_text(cluster);
-  for (Connection& visitor : visitors_) visitor.socket->send(text);
+  for (Connection& peer : peers_) peer.socket->send(text);
 }
 
 }  // namespace lockstep

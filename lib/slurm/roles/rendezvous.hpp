@@ -60,7 +60,7 @@ class Rendezvous {
   // Throws Error(other) if no port is available.
   Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps);
 
-  RendezvousAddress point_of(std::size_t step) const;
+  RendezvousAddress address_of_step(std::size_t step) const;
   // Adds the descriptors to poll().
   void add_handles(std::vector<pollfd>& handles) const;
   // Reads the data that has arrived and sends pending data, without waiting.
@@ -84,14 +84,14 @@ class Rendezvous {
   };
 
   void accept_peers();
-  void handle_message(Connection& visitor, const std::string& line);
+  void handle_message(Connection& peer, const std::string& line);
 
   std::vector<Role> roles_;
   std::vector<RoleStep> steps_;
   std::string token_;
   std::optional<HandshakeServer> handshakes_;  // until all have joined
   std::vector<std::string> addresses_;
-  std::vector<Connection> visitors_;
+  std::vector<Connection> peers_;
   std::vector<ClusterInstance> instances_;
   std::vector<bool> has_joined_;
   std::vector<std::optional<std::int64_t>> slurm_steps_;

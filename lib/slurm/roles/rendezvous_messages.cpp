@@ -31,8 +31,8 @@ std::optional<std::int64_t> count_of(const Json& value, std::int64_t limit) {
 
 }  // namespace
 
-std::string join_request_text(const JoinRequest& greeting) {
-  return json_text({{"step", greeting.step}, {"rank", greeting.rank}, {"slurm_step", greeting.slurm_step}});
+std::string join_request_text(const JoinRequest& request) {
+  return json_text({{"step", request.step}, {"rank", request.rank}, {"slurm_step", request.slurm_step}});
 }
 
 std::optional<JoinRequest> parse_join_request(const std::string& line) {

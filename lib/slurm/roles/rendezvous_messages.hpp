@@ -15,7 +15,7 @@ struct JoinRequest {
   std::size_t rank = 0;
   std::int64_t slurm_step = 0;
 };
-std::string join_request_text(const JoinRequest& greeting);
+std::string join_request_text(const JoinRequest& request);
 std::optional<JoinRequest> parse_join_request(const std::string& line);
 
 struct PortReservation {

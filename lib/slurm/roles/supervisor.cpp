@@ -97,7 +97,7 @@ class Supervisor {
 
   void start(std::size_t step) {
     const std::map<std::string, std::string> variables = {
-        {rendezvous_variable, rendezvous_address_text(rendezvous_.point_of(step))},
+        {rendezvous_variable, rendezvous_address_text(rendezvous_.address_of_step(step))},
         {cluster_variable, options_.cluster_file.string()},
         {exit_report_variable, exit_report_path(step).string()}};
     children_.push_back({ChildProcess(
@@ -154,11 +154,11 @@ class Supervisor {
       is_open_ = true;
       log::info("all {} instances have joined. The cluster file is '{}'.", cluster.instances.size(),
                 options_.cluster_file.string());
-    } else if (watch_.seconds() > options_.arrival_seconds) {
+    } else if (watch_.seconds() > options_.join_timeout_seconds) {
       finish({static_cast<int>(Failure::out_of_step), 0, "",
               fmt::format("these instances have not joined after {:.0f} s, so the job cannot start: {}. Check that "
                           "their nodes are up and can reach this node.",
-                          options_.arrival_seconds, rendezvous_.describe_missing())});
+                          options_.join_timeout_seconds, rendezvous_.describe_missing())});
     }
   }
 

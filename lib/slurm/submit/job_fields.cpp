@@ -138,11 +138,11 @@ void JobReader::warn(int line, std::string_view message) {
   warnings_.push_back(fmt::format("{}{}.", yaml_place(name_, line), message));
 }
 
-void JobReader::treat(const JobField& field, int line, std::string_view owner) {
-  if (field.treatment == FieldSupport::warned) {
+void JobReader::enforce(const JobField& field, int line, std::string_view owner) {
+  if (field.support == FieldSupport::warned) {
     warn(line, fmt::format("'{}' of {} is ignored. {}", field.name, owner, field.reason));
   }
-  if (field.treatment == FieldSupport::refused) {
+  if (field.support == FieldSupport::refused) {
     refuse(line, fmt::format("'{}' of {} is not supported under Slurm. {}", field.name, owner, field.reason));
   }
 }
@@ -154,7 +154,7 @@ void JobReader::check_fields(const YamlValue& value, std::span<const JobField> f
       refuse(entry.line,
              fmt::format("unknown field '{}' of {}. Known: {}", printable(entry.key), owner, known_names(fields)));
     }
-    if (entry.value.kind != YamlValue::Kind::nothing) treat(*known, entry.line, owner);
+    if (entry.value.kind != YamlValue::Kind::nothing) enforce(*known, entry.line, owner);
   }
 }
 

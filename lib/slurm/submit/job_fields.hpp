@@ -13,7 +13,7 @@
 namespace lockstep {
 
 enum class FieldSupport : std::uint8_t {
-  taken,
+  supported,
   unused,   // does not affect how the job runs
   warned,   // the job runs without it
   refused,  // the job would not do what it is meant to
@@ -21,7 +21,7 @@ enum class FieldSupport : std::uint8_t {
 
 struct JobField {
   std::string_view name;
-  FieldSupport treatment = FieldSupport::taken;
+  FieldSupport support = FieldSupport::supported;
   std::string_view reason = {};  // of a warning or refusal: "Why. What to try"
 };
 
@@ -56,7 +56,7 @@ class JobReader {
   // others as the table says. `owner` completes "the field 'x' of ".
   void check_fields(const YamlValue& value, std::span<const JobField> fields, std::string_view owner);
   // Warns about a field or refuses it, as the table says.
-  void treat(const JobField& field, int line, std::string_view owner);
+  void enforce(const JobField& field, int line, std::string_view owner);
 
   // Returns null if the field is missing or null.
   static const YamlValue* find(const YamlValue& map, std::string_view field);

@@ -246,7 +246,7 @@ class JobFileReader {
     if (known == job_fields::plugins().end()) {
       reader_.refuse(named->line, fmt::format("unknown plugin '{}'. Known: cmd, ssh, tensorboard", printable(name)));
     }
-    reader_.treat(*known, named->line, "the runtime plugins");
+    reader_.enforce(*known, named->line, "the runtime plugins");
     const YamlValue* const parameters = JobReader::find(plugin, "parameters");
     if (name != "cmd" || parameters == nullptr) return;
     for (const YamlEntry& entry : reader_.map(*parameters, "parameters of the plugin cmd")) {

@@ -50,7 +50,7 @@ source "$secrets"
 
 }  // namespace
 
-std::string job_script(const JobFile& job, const ScriptPlace& place) {
+std::string job_script(const JobFile& job, const ScriptPaths& place) {
   std::string text = "#!/usr/bin/env bash\n" + sbatch_options(job);
   text += "# Written by submit_job.\n";
   text += fmt::format("library={}\nsource \"$library/job.sh\" || exit 2\n", shell_word(place.library.string()));

@@ -9,14 +9,14 @@
 namespace lockstep {
 
 // Paths that the script refers to.
-struct ScriptPlace {
+struct ScriptPaths {
   std::filesystem::path library;  // the folder of job.sh; absolute
   std::filesystem::path secrets;  // a file with secrets_text(); absolute; empty: the job has none
 };
 
 // A bash script that begins with sbatch options. run_roles starts the job's roles within one allocation of identical
 // tasks.
-std::string job_script(const JobFile& job, const ScriptPlace& place);
+std::string job_script(const JobFile& job, const ScriptPaths& place);
 
 // Bash input that puts the job's secrets into its environment.
 std::string secrets_text(const JobFile& job);

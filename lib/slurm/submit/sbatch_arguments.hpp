@@ -23,9 +23,9 @@ bool names_cluster(const std::string& word);
 // Whether an option turns the job into an array.
 bool makes_array(const SbatchChoices& choices);
 
-// Whether an option sets a time limit. If none does, print `not_a_time_message`.
+// Whether an option sets a time limit. If none does, print `no_time_limit_message`.
 bool states_time(const SbatchChoices& choices);
-inline constexpr const char* not_a_time_message =
+inline constexpr const char* no_time_limit_message =
     "no time limit is set (--time). Slurm uses SBATCH_TIMELIMIT, or else the default of the partition.";
 
 }  // namespace lockstep

@@ -1,9 +1,9 @@
 // Observers of the training loop: they write logs and files, compare ranks, and decide when a training ends. They only
 // read the training, and none knows another.
 //
-// Order: at each event, observers are called one after another, in the order of observers/all_observers.cpp. The first
-// ones are on every rank, in the same order: those with collectives, and those that end the training. Only rank 0 has
-// further ones, which write files.
+// Order: at each event, observers are called one after another, in the order of observers/all_observers.cpp. Observers
+// with collectives, and those that end the training, are on every rank, in the same order. Those that only write files
+// are on rank 0.
 #pragma once
 
 #include <cstdint>

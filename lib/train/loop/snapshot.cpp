@@ -34,17 +34,17 @@ ModelFile model_of(const OpenedTraining& training, std::int64_t steps) {
 Checkpoint checkpoint_of(const OpenedTraining& training, const TrainingProgress& progress,
                          const TrainingCounters& counters) {
   const Learner& learner = *training.learner;
-  const ParameterStore& store = learner.model.store;
-  Checkpoint checkpoint{model_with(training, learner.ema ? learner.ema->entries_of_weights() : store.entries()),
-                        state_of(store, *learner.optimizer),
+  TrainingTensors tensors = learner.sync->is_replicated() ? tensors_of(*learner.sync) : TrainingTensors();
+  Checkpoint checkpoint{model_with(training, std::move(tensors.weights)),
+                        std::move(tensors.optimizer),
                         {progress,
                          counters.state(),
-                         learner.step.loss_scale(),
+                         learner.sync->loss_scale(),
                          training.fixed_recipe,
                          this_origin(training.session, learner.gradients_text()),
                          training.session.device().ops().export_plan(),
                          {}}};
-  if (learner.ema) checkpoint.mean = learner.ema->entries();
+  checkpoint.ema = std::move(tensors.ema);
   checkpoint.note = training.run.note;
   checkpoint.tags = training.run.tags;
   checkpoint.state.progress.epoch = progress.step / training.data->length.steps_per_epoch;

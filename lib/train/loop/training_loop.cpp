@@ -33,7 +33,9 @@ TrainingOutcome TrainingLoop::run() {
   // The choice of kernels is part of the state, so the first checkpoint is written before a step.
   Checkpointing& checkpoints = *training_.checkpoints;
   if (checkpoints.is_on() && training_.earlier() == nullptr) checkpoints.write(checkpoint());
-  const TrainingOutcome outcome = conclude(training_, view_, train());
+  const End end = train();
+  training_.learner->gather_ema();
+  const TrainingOutcome outcome = conclude(training_, view_, end);
   for (const auto& observer : observers_.in_order) observer->on_end(outcome);
   if (training_.trace) training_.trace->write(training_.progress().step);
   if (outcome.end == End::done) observers_.stream->finish();
@@ -92,7 +94,9 @@ bool TrainingLoop::train_epoch(std::int64_t epoch) {
   const std::int64_t end = std::min((epoch + 1) * length_.steps_per_epoch, length_.steps());
   for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
     const Stopwatch watch;
-    if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end})) step_.request_stop();
+    if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end})) {
+      training_.learner->sync->request_stop();
+    }
     step_.start(*loader_, step, training_.data->schedule.at(step));
     progress_.step = step + 1;
     finish_steps(steps_ahead);
@@ -136,6 +140,7 @@ void TrainingLoop::finish_steps(int steps_left_in_flight) {
 // kept.
 bool TrainingLoop::test() {
   const Stopwatch watch;
+  training_.learner->gather_ema();
   for (const TestedSplit& tested : training_.tests) {
     const std::optional<TestResult> result = test(tested);
     if (!result) return false;
@@ -155,10 +160,10 @@ std::optional<TestResult> TrainingLoop::test(const TestedSplit& tested) {
   std::optional<Evaluation> weights = evaluate(tested);
   if (!weights) return std::nullopt;
   TestResult result{tested.split, *std::move(weights)};
-  if (Ema* const ema = training_.learner->ema.get(); ema != nullptr) {
-    ema->exchange();
+  if (WeightSync& sync = *training_.learner->sync; sync.keeps_ema()) {
+    sync.exchange_ema();
     result.ema = evaluate(tested);
-    ema->exchange();
+    sync.exchange_ema();
     if (!result.ema) return std::nullopt;
   }
   result.seconds = watch.seconds();

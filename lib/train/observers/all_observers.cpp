@@ -22,7 +22,7 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   FolderLock* const output = training.output.get();
   Checkpointing& checkpoints = *training.checkpoints;
   const TrainingLength& length = training.data->length;
-  const LaterOutput past = checkpoints.begin(length.steps_per_epoch);
+  const LaterOutput past = checkpoints.begin(length.steps_per_epoch, *training.learner->sync);
   if (training.events) training.events->begin(counters.steps());
   std::optional<EarlierResults> earlier;
   if (output != nullptr) {
@@ -47,9 +47,10 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
     early_stopping = observer.get();
     list.push_back(std::move(observer));
   }
-  if (session.world.rank() != 0) return observers;
-  list.push_back(std::make_unique<ProgressLines>());
-  list.push_back(std::make_unique<MetricsReports>(*observers.stream));
+  if (session.world.rank() == 0) {
+    list.push_back(std::make_unique<ProgressLines>());
+    list.push_back(std::make_unique<MetricsReports>(*observers.stream));
+  }
   if (output != nullptr) {
     const auto description = [&training, early_stopping] {
       nlohmann::json fields = summary_fields(training);
@@ -60,8 +61,10 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
     list.push_back(std::make_unique<TrainingSummary>(*output, std::move(earlier->summary), counters,
                                                      training.judging_split(), description));
   }
-  list.push_back(
-      std::make_unique<DueCheckpoints>(checkpoints, length));  // last: a checkpoint has what the others saved
+  // Last: a checkpoint has what the others saved. On every rank if the state is divided among them.
+  if (session.world.rank() == 0 || checkpoints.is_on()) {
+    list.push_back(std::make_unique<DueCheckpoints>(checkpoints, length));
+  }
   return observers;
 }
 

@@ -1,4 +1,5 @@
-// Writes a checkpoint whenever one is due: between two steps, and after the test at the end of an epoch. On rank 0.
+// Writes a checkpoint whenever one is due: between two steps, and after the test at the end of an epoch. On rank 0;
+// collective, on every rank, if the state is divided among ranks.
 #pragma once
 
 #include "train/loop/observer.hpp"

@@ -45,7 +45,7 @@ Straggler find_straggler(std::span<const StepTimes> ranks) {
 StragglerWatch::Spent StragglerWatch::spent() {
   const auto in = [](Phase phase) { return rank_status::record().spent_ns[static_cast<std::size_t>(phase)].load(); };
   return {in(Phase::reading), in(Phase::forward) + in(Phase::backward) + in(Phase::updating),
-          in(Phase::sharing_norms) + in(Phase::reducing)};
+          in(Phase::sharing_norms) + in(Phase::reducing) + in(Phase::gathering_weights)};
 }
 
 void StragglerWatch::on_pause(const TrainingView& training) {

@@ -35,7 +35,7 @@ std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const s
 
 Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions options,
                              const std::shared_ptr<FolderLock>& output, const StopAgreement& stops)
-    : options_(std::move(options)) {
+    : world_(world), options_(std::move(options)) {
   if (!options_.folder.empty()) {
     stops.wait_for_rank_0([&](const std::function<void()>& look) {
       folder_ = std::make_unique<CheckpointFolder>(lock_of(options_.folder, output, look), options_.keep);
@@ -67,10 +67,11 @@ void Checkpointing::forget_tensors() {
   if (!found_) return;
   found_->model.entries = {};
   found_->optimizer = {};
-  found_->mean = {};
+  found_->ema = {};
 }
 
-LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch) {
+LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync& sync) {
+  if (!sync.is_replicated()) divided_ = &sync;
   if (!folder_) return LaterOutput::repeated;
   constexpr std::int64_t no_step = -1;
   const bool goes_back = folder_->resume_after(found_ ? found_->state.progress.step : no_step,
@@ -80,11 +81,24 @@ LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch) {
   return goes_back ? LaterOutput::set_aside : LaterOutput::repeated;
 }
 
-bool Checkpointing::is_due(std::int64_t step) const { return writer_ && writer_->is_idle() && clock_->is_due(step); }
+// Collective if the state is divided. What rank 0 has decided; on other ranks false otherwise.
+bool Checkpointing::agree(bool of_rank_0) const {
+  return divided_ == nullptr ? of_rank_0 : is_on() && world_.max(of_rank_0 ? 1 : 0) > 0;
+}
+
+bool Checkpointing::is_due(std::int64_t step) const {
+  return agree(writer_ && writer_->is_idle() && clock_->is_due(step));
+}
 
 void Checkpointing::write(Checkpoint checkpoint) {
-  clock_->note_written(checkpoint.state.progress.step);
-  writer_->start(std::move(checkpoint));
+  if (writer_) clock_->note_written(checkpoint.state.progress.step);
+  if (divided_ == nullptr) {
+    writer_->start(std::move(checkpoint));
+  } else if (writer_) {
+    writer_->write_now(std::move(checkpoint), *divided_);
+  } else {
+    stream_checkpoint(nullptr, checkpoint, *divided_);
+  }
 }
 
 Checkpointing::Kept Checkpointing::last() const {
@@ -94,11 +108,12 @@ Checkpointing::Kept Checkpointing::last() const {
 }
 
 Checkpointing::Kept Checkpointing::write_last(Checkpoint checkpoint) {
-  writer_->wait();
-  if (!is_written(checkpoint.state.progress.step)) {
+  if (writer_) writer_->wait();
+  if (agree(writer_ && !is_written(checkpoint.state.progress.step))) {
     write(std::move(checkpoint));
-    writer_->wait();
+    if (writer_) writer_->wait();
   }
+  if (!writer_) return {};
   Kept kept = last();
   if (!kept.failure.empty()) return kept;
   try {

@@ -1,6 +1,7 @@
 // Checkpoints of one training: which one it resumes from, when the next one is due, and whether the last one is safe.
 //
-// Only rank 0 accesses the folder. All ranks hold the same state, so one rank writes for all.
+// Only rank 0 accesses the folder. If all ranks hold the same state, it writes alone; if the state is divided among
+// ranks, they send it to rank 0.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +33,18 @@ class Checkpointing {
   void forget_tensors();
 
   // Call once, when nothing can prevent the training from starting or resuming any more. Returns what happens to the
-  // output of an earlier attempt for later steps.
-  LaterOutput begin(std::int64_t steps_per_epoch);
+  // output of an earlier attempt for later steps. Unless `sync`, which outlives this, is replicated, is_due(), write()
+  // and write_last() are collective from here on.
+  LaterOutput begin(std::int64_t steps_per_epoch, const WeightSync& sync);
 
-  // Whether this rank must write a checkpoint after `step` steps: only rank 0, if one is due and none is being written.
+  // Whether this rank takes part in writing a checkpoint after `step` steps: rank 0, if one is due and none is being
+  // written; if the state is divided among ranks, every rank.
   bool is_due(std::int64_t step) const;
-  void write(Checkpoint checkpoint);  // in the background
+  // In the background; with tensors that are divided among ranks before it returns.
+  void write(Checkpoint checkpoint);
 
-  // Whether this rank writes checkpoints.
-  bool is_on() const { return folder_ != nullptr; }
+  // Whether this rank takes part in writing checkpoints.
+  bool is_on() const { return folder_ != nullptr || (divided_ != nullptr && !options_.folder.empty()); }
   // The result of writing a checkpoint: its file, or an error message.
   struct Kept {
     std::filesystem::path path;
@@ -68,13 +72,16 @@ class Checkpointing {
 
  private:
   std::string find();
+  bool agree(bool of_rank_0) const;
 
+  Communicator world_;
   CheckpointOptions options_;
   std::unique_ptr<CheckpointFolder> folder_;  // on rank 0
   std::optional<Checkpoint> found_;
   std::filesystem::path found_in_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<CheckpointClock> clock_;
+  const WeightSync* divided_ = nullptr;  // null: every rank has the whole state, or begin() was not called
 };
 
 }  // namespace lockstep

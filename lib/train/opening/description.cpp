@@ -25,8 +25,8 @@ nlohmann::json ranks_by_host(std::span<const std::string> hosts) {
 
 nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
 
-std::int64_t skipped_steps(const TrainingStep& step) {
-  return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
+std::int64_t skipped_steps(const WeightSync& sync) {
+  return std::llround(sync.loss_scale().value_or(LossScale{}).skipped_steps);
 }
 
 // An indented code block, which Markdown shows unchanged.
@@ -171,13 +171,13 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
           {"data_hash", data.train->manifest().root_hash},
           {"device", session.device().description()},
           {"precision", precision_name(session.device().precision())},
-          {"skipped_steps", skipped_steps(learner.step)},
+          {"skipped_steps", skipped_steps(*learner.sync)},
           {"versions", versions},
           {"kernels_recalled", learner.step.plan_use().recalled},
           {"kernels_measured", learner.step.plan_use().measured},
-          {"reducer", learner.exchange->description()},
-          {"sync_ms_within_backward", learner.exchange->cost().within_backward_ms},
-          {"sync_ms_after_backward", learner.exchange->cost().after_backward_ms}};
+          {"reducer", learner.sync->description()},
+          {"sync_ms_within_backward", learner.sync->cost().within_backward_ms},
+          {"sync_ms_after_backward", learner.sync->cost().after_backward_ms}};
 }
 
 }  // namespace lockstep

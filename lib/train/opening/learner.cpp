@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/text/counted.hpp"
-#include "step/all_reduce.hpp"
 
 namespace lockstep {
 
@@ -17,25 +16,38 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const
   return options;
 }
 
-std::unique_ptr<Ema> make_ema(ParameterStore& store, const std::optional<EmaRule>& rule) {
-  return rule ? std::make_unique<Ema>(store, *rule) : nullptr;
+WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length) {
+  return {all_reduce_options(recipe, run), optimizer_options(recipe.optimizer), recipe.optimizer.clip_norm,
+          ema_rule(recipe, length.steps_per_epoch), run.sums.shard_optimizer};
 }
 
 }  // namespace
 
 Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data)
     : model(session.device(), model_options(recipe, data.manifest(), data.test_rules.size)),
-      exchange(make_all_reduce(session, model.store, all_reduce_options(recipe, run), data.share.total_micro_batches)),
-      optimizer(make_optimizer(model.store, optimizer_options(recipe.optimizer), recipe.optimizer.clip_norm)),
-      ema(make_ema(model.store, ema_rule(recipe, data.length.steps_per_epoch))),
+      sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length),
+                            data.share.total_micro_batches)),
       norm_group(make_norm_group(session, recipe, data.share, model.store)),
-      shared_state(session.device().steps_ahead() == 0 ? &state_lock : nullptr),
-      step(session, model, *exchange, *optimizer, data.share, recipe.label_smoothing, ema.get(), norm_group.get()) {
+      shared_state(session.device().steps_ahead() == 0 && sync->is_replicated() ? &state_lock : nullptr),
+      step(session, model, *sync, data.share, recipe.label_smoothing, norm_group.get()),
+      rank_(session.world.rank()) {
   step.share_state(shared_state);
 }
 
+std::vector<ParameterStore::Entry> Learner::weights_to_use() const {
+  return is_ema_sharded() ? gathered_ema_ : lockstep::weights_to_use(*sync);
+}
+
+void Learner::gather_ema() {
+  if (!is_ema_sharded()) return;
+  gathered_ema_.clear();
+  sync->visit(ema_group, [this](const ParameterStore::Entry& entry) {
+    if (rank_ == 0) gathered_ema_.push_back(entry);
+  });
+}
+
 std::string Learner::gradients_text() const {
-  return fmt::format("{}, {}", exchange->description(), counted(exchange->bucket_count(), "bucket"));
+  return fmt::format("{}, {}", sync->description(), counted(sync->bucket_count(), "bucket"));
 }
 
 }  // namespace lockstep

@@ -5,14 +5,12 @@
 #include <vector>
 
 #include "backend/session.hpp"
-#include "optim/ema.hpp"
-#include "optim/optimizer.hpp"
 #include "recipe/run_options.hpp"
-#include "step/exchange.hpp"
 #include "step/model.hpp"
 #include "step/rank_norm_group.hpp"
 #include "step/state_lock.hpp"
 #include "step/training_step.hpp"
+#include "step/weight_sync.hpp"
 #include "train/opening/training_data.hpp"
 
 namespace lockstep {
@@ -23,19 +21,25 @@ struct Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  // The weights for model files: the EMA, if one is kept.
-  std::vector<ParameterStore::Entry> weights_to_use() const { return ema ? ema->entries() : model.store.entries(); }
+  // The weights for model files on rank 0: the EMA, if one is kept. A sharded EMA is that of the last gather_ema().
+  std::vector<ParameterStore::Entry> weights_to_use() const;
+  // Collective. Call when the EMA has changed, before weights_to_use(). Does nothing unless an EMA is sharded.
+  void gather_ema();
   // "shared memory (2 ranks), 3 buckets"
   std::string gradients_text() const;
 
   Model model;
-  std::unique_ptr<Exchange> exchange;
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<Ema> ema;               // null: no EMA is kept
+  std::unique_ptr<WeightSync> sync;
   std::unique_ptr<NormGroup> norm_group;  // null: each micro-batch has its own batch-norm statistics
   StateLock state_lock;
   StateLock* shared_state;  // null: no other thread reads the state
   TrainingStep step;
+
+ private:
+  bool is_ema_sharded() const { return sync->keeps_ema() && !sync->is_replicated(); }
+
+  int rank_;
+  std::vector<ParameterStore::Entry> gathered_ema_;  // on rank 0
 };
 
 }  // namespace lockstep

@@ -109,23 +109,23 @@ std::unique_ptr<EventLog> open_events(const OpenedTraining& training) {
   return events;
 }
 
-// From the checkpoint, or initial weights.
+// Collective. From the checkpoint, or initial weights.
 void load_weights(const OpenedTraining& training) {
   const Session& session = training.session;
   Learner& learner = *training.learner;
   const Checkpoint* const found = training.checkpoints->found();
   if (found == nullptr) {
     begin_weights(session.world, training.recipe, learner.model);
-    if (learner.ema) learner.ema->begin();
+    learner.sync->begin();
+    learner.gather_ema();
     return;
   }
   const TrainingState& state = found->state;
-  learner.model.store.assign(found->model.entries);
-  assign_state(learner.model.store, *learner.optimizer, found->optimizer);
-  if (learner.ema) learner.ema->assign(found->mean);
-  if (state.loss_scale) learner.step.scale_loss(*state.loss_scale);
+  learner.sync->assign({found->model.entries, found->optimizer, found->ema});
+  learner.gather_ema();
+  if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
-  learner.step.set_applied_steps(state.progress.step - std::llround(skipped));
+  learner.sync->set_applied_steps(state.progress.step - std::llround(skipped));
   const Origin now = this_origin(session, learner.gradients_text());
   const Sums sums = sums_of(training.recipe);
   const std::string difference = origin_difference(state.origin, now, sums);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "dataset/loading/window.hpp"
 #include "picture/decode.hpp"
 #include "picture/resize.hpp"
 #include "train/evaluation/model_fit.hpp"
@@ -39,7 +40,7 @@ PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shor
     : shape_(model.shape),
       shorter_side_(shorter_side),
       sample_bits_(sample_bits),
-      normalizer_(shape_, model.mean, model.deviation) {
+      normalizer_(model.mean, model.deviation) {
   require(shape_.channels == 1 || shape_.channels == 3, Failure::usage,
           "the model expects images with {} channels, but image files have 1 or 3. Choose another model.",
           shape_.channels);
@@ -54,8 +55,11 @@ void PicturePreparation::write(std::span<const std::byte> file, std::span<float>
   OwnedPicture picture;
   resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, shorter_side_)}, picture);
   if (shape_.channels == 1) make_gray(picture);
+  const PictureSize size{shape_.height, shape_.width};
+  std::vector<std::uint8_t> window(image.size());
+  cut_window({picture}, center_crop({size}, picture.size), size, window);
   std::vector<float> planes(image.size());
-  normalizer_.write(picture, center_crop({{shape_.height, shape_.width}}, picture.size), planes);
+  normalizer_.write(window, planes);
   const auto channels = static_cast<std::size_t>(shape_.channels);
   const std::size_t plane = planes.size() / channels;
   for (std::size_t pixel = 0; pixel < plane; ++pixel) {

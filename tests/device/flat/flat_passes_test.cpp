@@ -35,6 +35,34 @@ TEST_P(FlatPassesTest, each_run_has_a_weight_decay_of_its_own) {
   EXPECT_EQ(read(arrays.values), expected);
 }
 
+TEST_P(FlatPassesTest, updates_only_the_parts_that_are_asked_for) {
+  const std::vector<float> zeros(64, 0.0F);
+  const std::vector<UpdateRun> runs{{0, 24, 0.5F}, {32, 32, 0.25F}};
+  const UpdateArrays whole{make(zeros), make(std::vector<float>(64, 2.0F)), {make(zeros)}};
+  update({0.9F, Momentum::classic}, runs, whole, record(0.5F));
+  const UpdateArrays arrays{make(zeros),
+                            make(std::vector<float>(64, 2.0F)),
+                            {make(std::vector<float>(32, 0.0F))},
+                            std::vector<FlatPart>{{16, 16}, {48, 16}}};
+  update({0.9F, Momentum::classic}, runs, arrays, record(0.5F));
+  std::vector<float> values(64, 2.0F);
+  std::vector<float> state;
+  for (const FlatPart& part : *arrays.parts) {
+    for (std::int64_t i = part.first; i < part.first + part.count; ++i) {
+      values[static_cast<std::size_t>(i)] = read(whole.values)[static_cast<std::size_t>(i)];
+      state.push_back(read(whole.states[0])[static_cast<std::size_t>(i)]);
+    }
+  }
+  EXPECT_EQ(read(arrays.values), values);
+  EXPECT_EQ(read(arrays.states[0]), state);
+}
+
+TEST_P(FlatPassesTest, a_rank_without_parts_updates_nothing) {
+  const UpdateArrays arrays{make({1, 1}), make({2, 2}), {make({0})}, std::vector<FlatPart>()};
+  update({0.9F, Momentum::classic}, {{0, 2, 0.5F}}, arrays, record(0.5F));
+  EXPECT_EQ(read(arrays.values), (std::vector<float>{2, 2}));
+}
+
 // A power of two: the scaled gradient comes back exactly.
 TEST_P(FlatPassesTest, unscales_gradients_before_anything_else) {
   const std::vector<float> gradients{0.3F, -0.1F, 0.7F};

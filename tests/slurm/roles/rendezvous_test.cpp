@@ -65,14 +65,14 @@ TEST(RendezvousTest, all_tasks_learn_of_all_others_and_no_port_is_promised_twice
   const std::vector<Role> roles = small_cluster().roles;  // two servers by themselves, a world of three workers
   Rendezvous desk(roles, steps_of(roles));
   std::vector<std::future<JoinedTask>> tasks;
-  tasks.push_back(start_task(desk.point_of(1), 0));
-  for (const int rank : {2, 0, 1}) tasks.push_back(start_task(desk.point_of(2), rank));
+  tasks.push_back(start_task(desk.address_of_step(1), 0));
+  for (const int rank : {2, 0, 1}) tasks.push_back(start_task(desk.address_of_step(2), rank));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.has_joined(1) && desk.has_joined(2); }));
   EXPECT_FALSE(desk.all_have_joined());
   EXPECT_EQ(desk.describe_missing(), "ps[0]");
   EXPECT_EQ(desk.slurm_step(2), 42);
   EXPECT_FALSE(desk.slurm_step(0));
-  tasks.push_back(start_task(desk.point_of(0), 0));
+  tasks.push_back(start_task(desk.address_of_step(0), 0));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_joined(); }));
   Cluster cluster = small_cluster();
   desk.fill_in(cluster);
@@ -102,7 +102,7 @@ TEST(RendezvousTest, a_task_that_leaves_has_not_arrived) {
       desk.describe_missing(),
       "worker[0], worker[1], worker[2], worker[3], worker[4], worker[5], worker[6], worker[7], worker[8], worker[9] "
       "and 2 others");
-  const RendezvousAddress point = desk.point_of(0);
+  const RendezvousAddress point = desk.address_of_step(0);
   {
     auto connected = std::async(std::launch::async, [&] {
       return connect_to_node({"127.0.0.1"}, point.port, point.token, std::chrono::seconds(10));
@@ -123,7 +123,7 @@ TEST(RendezvousTest, a_run_roles_that_does_not_answer_is_told) {
   RendezvousAddress point;
   {
     const std::vector<Role> roles = workers(1);
-    point = Rendezvous(roles, steps_of(roles)).point_of(0);
+    point = Rendezvous(roles, steps_of(roles)).address_of_step(0);
   }
   point.addresses = {"127.0.0.1"};
   expect_error(Failure::out_of_step, {std::to_string(point.port)},
@@ -135,7 +135,7 @@ TEST(RendezvousTest, a_run_roles_that_gives_up_is_told) {
   std::future<JoinedTask> task;
   {
     Rendezvous desk(roles, steps_of(roles));
-    task = start_task(desk.point_of(0), 0);
+    task = start_task(desk.address_of_step(0), 0);
     ASSERT_TRUE(attend_until(desk, [&] { return desk.describe_missing() == "worker[1]"; }));
   }
   expect_error(Failure::out_of_step, {}, [&] { task.get(); });
@@ -174,10 +174,10 @@ TEST(RendezvousTest, an_unauthenticated_peer_learns_nothing_and_the_job_begins) 
   std::vector<std::future<JoinedTask>> tasks;
   Rendezvous desk(roles, steps_of(roles));
   Rendezvous desk_of_another_job(roles, steps_of(roles));
-  RendezvousAddress point = desk.point_of(0);
+  RendezvousAddress point = desk.address_of_step(0);
   point.addresses = {"127.0.0.1"};
   RendezvousAddress of_another_job = point;
-  of_another_job.token = desk_of_another_job.point_of(0).token;
+  of_another_job.token = desk_of_another_job.address_of_step(0).token;
   const auto own = draw_secret();
   std::vector<std::unique_ptr<LineSocket>> unauthenticated;
   for (int i = 0; i < 5; ++i) unauthenticated.push_back(come_to(point));
@@ -209,7 +209,7 @@ TEST(RendezvousTest, a_job_begins_among_many_unauthenticated_peers) {
   const std::vector<Role> roles = workers(4);
   std::vector<std::future<JoinedTask>> tasks;
   Rendezvous desk(roles, steps_of(roles));
-  const RendezvousAddress point = desk.point_of(0);
+  const RendezvousAddress point = desk.address_of_step(0);
   UnauthenticatedPeers unauthenticated(point.port, 2,
                                        {"newlines", "endless_line", "noise", "hello", "pose", "dawdle", "stay"});
   for (const int rank : {0, 1, 2, 3}) tasks.push_back(start_task(point, rank));
@@ -230,7 +230,7 @@ TEST(RendezvousTest, a_description_of_many_megabytes_arrives_whole) {
   }
   std::vector<std::future<JoinedTask>> tasks;
   Rendezvous desk(roles, steps_of(roles));
-  for (std::size_t rank = 0; rank < roles.size(); ++rank) tasks.push_back(start_task(desk.point_of(0), rank));
+  for (std::size_t rank = 0; rank < roles.size(); ++rank) tasks.push_back(start_task(desk.address_of_step(0), rank));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_joined(); }));
   Cluster cluster;
   desk.fill_in(cluster);
@@ -242,7 +242,7 @@ TEST(RendezvousTest, a_description_of_many_megabytes_arrives_whole) {
 TEST(RendezvousTest, the_interface_of_a_users_choice_has_to_have_an_address) {
   const std::vector<Role> roles = workers(1);
   Rendezvous desk(roles, steps_of(roles));
-  const auto join_over = [point = desk.point_of(0)](const char* interface) {
+  const auto join_over = [point = desk.address_of_step(0)](const char* interface) {
     return std::async(std::launch::async,
                       [=] { return join_rendezvous(point, {.host = "n1", .interface = interface}); });
   };

@@ -248,6 +248,9 @@ class RepeatingFlatPasses final : public FlatPasses {
   void exchange(const Tensor& values, const Tensor& other) override {
     calls_.keep([this, values = unowned(values), other = unowned(other)] { inner_.exchange(values, other); });
   }
+  void renew_copies(const Tensor& values) override {
+    calls_.keep([this, values = unowned(values)] { inner_.renew_copies(values); });
+  }
   void set(const Tensor& slot, float value) override {
     calls_.keep([this, slot = unowned(slot), value] { inner_.set(slot, value); });
   }

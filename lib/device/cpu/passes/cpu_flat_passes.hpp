@@ -20,6 +20,7 @@ class CpuFlatPasses final : public FlatPasses {
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override;
   void exchange(const Tensor& values, const Tensor& other) override;
+  void renew_copies(const Tensor& /*values*/) override {}  // keeps none
   void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override;
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;
   void values_of_fixed(const Tensor& sums, const Tensor& values) override;

@@ -29,6 +29,7 @@ class CpuFlatUpdate final : public FlatUpdate {
         rule_(rule),
         runs_(runs.begin(), runs.end()),
         arrays_(std::move(arrays)),
+        segments_(segments_of(runs_, arrays_)),
         rates_(runs.size()),
         norms_(context, loops, Rule::rates_are == RatesAre::adapted ? runs_ : std::vector<UpdateRun>()) {
     assert(arrays_.states.size() == Rule::states && !runs.empty());
@@ -39,17 +40,41 @@ class CpuFlatUpdate final : public FlatUpdate {
     if (!is_applied(record)) return;
     find_rates({*record.at(step_learning_rate).as<float>(), *record.at(step_gradient_scale).as<float>(),
                 *record.at(step_applied_steps).as<float>()});
-    // Each thread takes one part of all runs, because most of a network's runs are tiny.
-    parallel_parts(context_.threads, arrays_.gradients.shape().count(), [&](std::int64_t first, std::int64_t last) {
-      for (std::size_t index = 0; index < runs_.size(); ++index) {
-        const UpdateRun& run = runs_[index];
-        update(std::max(run.first, first), std::min(run.first + run.count, last), rates_[index]);
+    // Each thread takes an equal share of all segments, because most of a network's runs are tiny.
+    const std::int64_t elements = segments_.empty() ? 0 : segments_.back().state + segments_.back().count;
+    parallel_parts(context_.threads, elements, [&](std::int64_t first, std::int64_t last) {
+      for (const Segment& segment : segments_) {
+        const std::int64_t begin = std::max(segment.state, first);
+        const std::int64_t end = std::min(segment.state + segment.count, last);
+        if (begin < end) update(segment.first + begin - segment.state, begin, end - begin, rates_[segment.run]);
       }
     });
   }
 
  private:
   using Rates = typename Rule::Rates;
+
+  // Elements with the same update that are contiguous in all arrays.
+  struct Segment {
+    std::int64_t first;  // in gradients and values
+    std::int64_t state;  // in the state arrays
+    std::int64_t count;
+    std::size_t run;
+  };
+
+  static std::vector<Segment> segments_of(std::span<const UpdateRun> runs, const UpdateArrays& arrays) {
+    std::vector<Segment> segments;
+    std::int64_t state = 0;
+    for (const FlatPart& part : parts_of(arrays)) {
+      for (std::size_t index = 0; index < runs.size(); ++index) {
+        const std::int64_t first = std::max(runs[index].first, part.first);
+        const std::int64_t end = std::min(runs[index].first + runs[index].count, part.first + part.count);
+        if (first < end) segments.push_back({first, state + first - part.first, end - first, index});
+      }
+      state += part.count;
+    }
+    return segments;
+  }
 
   void find_rates(const StepRates& step) {
     if constexpr (Rule::rates_are == RatesAre::adapted) {
@@ -61,15 +86,15 @@ class CpuFlatUpdate final : public FlatUpdate {
     }
   }
 
-  void update(std::int64_t first, std::int64_t last, const Rates& given) const {
+  void update(std::int64_t first, std::int64_t state_first, std::int64_t count, const Rates& given) const {
     // Copies. Otherwise the compiler would have to assume that a store changes a factor.
     const Rule rule = rule_;
     const Rates rates = given;
-    const float* const gradients = arrays_.gradients.template as<float>();
-    float* const values = arrays_.values.template as<float>();
+    const float* const gradients = arrays_.gradients.template as<float>() + first;
+    float* const values = arrays_.values.template as<float>() + first;
     std::array<float*, Rule::states> states{};
-    for (std::size_t k = 0; k < states.size(); ++k) states[k] = arrays_.states[k].template as<float>();
-    for (std::int64_t i = first; i < last; ++i) {
+    for (std::size_t k = 0; k < states.size(); ++k) states[k] = arrays_.states[k].template as<float>() + state_first;
+    for (std::int64_t i = 0; i < count; ++i) {
       std::array<float, Rule::states> state;
       for (std::size_t k = 0; k < states.size(); ++k) state[k] = states[k][i];
       float value = values[i];
@@ -83,7 +108,8 @@ class CpuFlatUpdate final : public FlatUpdate {
   Rule rule_;
   std::vector<UpdateRun> runs_;
   UpdateArrays arrays_;
-  std::vector<Rates> rates_;  // of each run, in this step
+  std::vector<Segment> segments_;  // of all parts, in the order of the state arrays
+  std::vector<Rates> rates_;       // of each run, in this step
   SquareSums norms_;
   std::vector<double> values_ = std::vector<double>(runs_.size());  // sums of squares per run, if the rule uses them
   std::vector<double> gradients_ = std::vector<double>(runs_.size());

@@ -171,10 +171,12 @@ struct FindRates {
   }
 };
 
-// An optimizer's update. One thread per four elements.
+// An optimizer's update of a part of flat arrays. All pointers are to the part's first element. One thread per four
+// elements.
 template <typename Rule>
 struct Update {
   Rule rule;
+  std::int64_t first;  // of the part, in the runs
   const float* gradients;
   float* values;
   float* states[Rule::states];
@@ -188,7 +190,7 @@ struct Update {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     if (*step.skip != 0) return;
-    const typename Rule::Rates its_rates = rates_at(index * quad);
+    const typename Rule::Rates its_rates = rates_at(first + index * quad);
     const Float4 g = load_float4(gradients, index, count);
     Float4 w = load_float4(values, index, count);
     Float4 s[Rule::states];

@@ -81,20 +81,29 @@ class KernelFlatUpdate final : public FlatUpdate {
   }
 
   void run(const StepRecord& record) override {
-    Update<Rule> update{.rule = rule_,
-                        .gradients = arrays_.gradients.template as<float>(),
-                        .values = arrays_.values.template as<float>(),
-                        .states = {},
-                        .narrow = reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(arrays_.values)),
-                        .narrow_dtype = context_.precision,
-                        .count = arrays_.gradients.shape().count(),
-                        .runs = runs_.data(),
-                        .run_count = runs_.count(),
-                        .rates = entries_of<const Rates>(rates_),
-                        .step = places_in(record)};
-    for (std::size_t k = 0; k < arrays_.states.size(); ++k) update.states[k] = arrays_.states[k].template as<float>();
-    if constexpr (Rule::rates_are != RatesAre::copied) find_rates(update.step);
-    launch_(quads(update.count), update);
+    const StepPlaces step = places_in(record);
+    if constexpr (Rule::rates_are != RatesAre::copied) find_rates(step);
+    auto* const narrow = reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(arrays_.values));
+    std::int64_t state = 0;
+    for (const FlatPart& part : parts_of(arrays_)) {
+      Update<Rule> update{.rule = rule_,
+                          .first = part.first,
+                          .gradients = arrays_.gradients.template as<float>() + part.first,
+                          .values = arrays_.values.template as<float>() + part.first,
+                          .states = {},
+                          .narrow = narrow == nullptr ? nullptr : narrow + part.first,
+                          .narrow_dtype = context_.precision,
+                          .count = part.count,
+                          .runs = runs_.data(),
+                          .run_count = runs_.count(),
+                          .rates = entries_of<const Rates>(rates_),
+                          .step = step};
+      for (std::size_t k = 0; k < arrays_.states.size(); ++k) {
+        update.states[k] = arrays_.states[k].template as<float>() + state;
+      }
+      launch_(quads(update.count), update);
+      state += part.count;
+    }
   }
 
  private:
@@ -182,6 +191,12 @@ class KernelFlatPasses final : public FlatPasses {
     launch_(quads(count),
             ExchangeValues{values.as<float>(), other.as<float>(),
                            reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)), context_.precision, count});
+  }
+
+  void renew_copies(const Tensor& values) override {
+    auto* const narrow = reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values));
+    const std::int64_t count = values.shape().count();
+    if (narrow != nullptr) launch_(quads(count), Narrow{values.as<float>(), context_.precision, narrow, count});
   }
 
   void set(const Tensor& slot, float value) override { launch_(1, StoreValue<float>{value, slot.as<float>()}); }

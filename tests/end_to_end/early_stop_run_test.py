@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--early-stop ends a training at the same step with the same weights, wherever it was killed: early_stop_test.py BIN"""
+"""--early-stop ends a training at the same step with the same weights, wherever it was killed: early_stop_run_test.py BIN"""
 import json
 import pathlib
 import shutil

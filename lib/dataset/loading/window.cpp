@@ -1,0 +1,68 @@
+#include "dataset/loading/window.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace lockstep {
+namespace {
+
+// Reverses the order of the pixels of a row, here of one channel. `row` and `mirrored` must not overlap.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void mirror_gray(
+    const std::uint8_t* __restrict row, std::int64_t count, std::uint8_t* __restrict mirrored) {
+  for (std::int64_t i = 0; i < count; ++i) mirrored[i] = row[count - 1 - i];
+}
+
+// Five pixels at once. A vector has one byte more: one that precedes them in `row`, and that the next vector overwrites
+// in `mirrored`.
+[[gnu::target_clones("arch=x86-64-v3", "default")]] void mirror_rgb(const std::uint8_t* __restrict row,
+                                                                    std::int64_t count,
+                                                                    std::uint8_t* __restrict mirrored) {
+  using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
+  std::int64_t i = 0;
+  for (; i + 6 <= count; i += 5) {
+    Bytes pixels;
+    std::memcpy(&pixels, row + 3 * (count - i - 5) - 1, sizeof pixels);
+    pixels = __builtin_shufflevector(pixels, pixels, 13, 14, 15, 10, 11, 12, 7, 8, 9, 4, 5, 6, 1, 2, 3, 0);
+    std::memcpy(mirrored + 3 * i, &pixels, sizeof pixels);
+  }
+  for (; i < count; ++i) std::copy_n(row + 3 * (count - 1 - i), 3, mirrored + 3 * i);
+}
+
+void mirror_row(const std::uint8_t* row, std::int64_t channels, std::int64_t count, std::uint8_t* mirrored) {
+  if (channels == 1) return mirror_gray(row, count, mirrored);
+  if (channels == 3) return mirror_rgb(row, count, mirrored);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::copy_n(row + channels * (count - 1 - i), channels, mirrored + channels * i);
+  }
+}
+
+}  // namespace
+
+void cut_window(const PicturePart& part, const AugmentationParams& augmentation, const PictureSize& image,
+                std::span<std::uint8_t> pixels) {
+  const auto& [stored, size] = part.pixels;
+  const auto channels = static_cast<std::int64_t>(pixels.size()) / (image.height * image.width);
+  assert(static_cast<std::int64_t>(stored.size()) == size.height * size.width * channels);
+  const std::int64_t top = augmentation.top - part.top;
+  const std::int64_t left = augmentation.left - part.left;
+  // Columns [first, last) of the window are inside the part.
+  const std::int64_t first = std::clamp<std::int64_t>(-left, 0, image.width);
+  const std::int64_t last = std::clamp<std::int64_t>(size.width - left, first, image.width);
+  const std::int64_t row_bytes = image.width * channels;
+  for (std::int64_t row = 0; row < image.height; ++row) {
+    std::uint8_t* const to = pixels.data() + row * row_bytes;
+    const std::int64_t from = top + row;
+    const bool is_outside = from < 0 || from >= size.height || first == last;
+    if (is_outside || last - first < image.width) std::fill_n(to, row_bytes, std::uint8_t{0});
+    if (is_outside) continue;
+    const std::uint8_t* const shown = stored.data() + (from * size.width + left + first) * channels;
+    if (augmentation.mirrored) {
+      mirror_row(shown, channels, last - first, to + (image.width - last) * channels);
+    } else {
+      std::copy_n(shown, (last - first) * channels, to + first * channels);
+    }
+  }
+}
+
+}  // namespace lockstep

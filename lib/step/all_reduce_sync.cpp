@@ -1,0 +1,49 @@
+#include "step/all_reduce_sync.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "device/flat/flat_passes.hpp"
+
+namespace lockstep {
+
+AllReduceSync::AllReduceSync(ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
+                             const WeightSyncOptions& options, std::optional<std::vector<FlatPart>> parts)
+    : WeightSync(store),
+      all_reduce_(std::move(all_reduce)),
+      optimizer_(make_optimizer(store, options.optimizer, options.clip_norm, parts)) {
+  if (options.ema) ema_.emplace(store, *options.ema, std::move(parts));
+}
+
+GradientSink& AllReduceSync::begin_micro_batch(int micro_batch, int micro_batches) {
+  all_reduce_->begin_micro_batch(micro_batch, micro_batches);
+  return *all_reduce_;
+}
+
+void AllReduceSync::update() {
+  store_.device().flat().judge(store_.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
+                               record_);
+  optimizer_->step(record_);
+  store_.update_running_statistics(record_);
+  if (ema_) ema_->follow(record_);
+}
+
+void AllReduceSync::begin() {
+  if (ema_) ema_->begin();
+}
+
+std::vector<std::string> AllReduceSync::groups() const {
+  std::set<std::string> names;
+  for (const StateArray& array : optimizer_->state()) names.insert(array.name);
+  std::vector<std::string> groups(names.begin(), names.end());
+  if (ema_) groups.emplace_back(ema_group);
+  groups.emplace_back(weights_group);
+  return groups;
+}
+
+const Tensor& AllReduceSync::optimizer_array(const std::string& name) const {
+  return std::ranges::find(optimizer_->state(), name, &StateArray::name)->values;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+#include "step/weight_sync.hpp"
+
+#include <utility>
+
+#include "device/flat/flat_passes.hpp"
+#include "step/replicated_sync.hpp"
+#include "step/sharded_sync.hpp"
+
+namespace lockstep {
+
+WeightSync::WeightSync(ParameterStore& store)
+    : store_(store), record_(store.device(), ParameterStore::metric_slot_count) {}
+
+void WeightSync::set_learning_rate(double rate) {
+  store_.device().flat().set(record_.at(step_learning_rate), static_cast<float>(rate));
+}
+
+// The slot is zero unless some rank requests a stop: apart from this, only the sum over ranks writes it.
+void WeightSync::request_stop() { store_.device().flat().set(store_.metric_slots(ParameterStore::stop_slot), 1.0F); }
+
+void WeightSync::scale_loss(const LossScale& state) {
+  count_overflows();
+  scales_loss_ = true;
+  record_.scale_loss(state);
+}
+
+std::optional<LossScale> WeightSync::loss_scale() const {
+  if (!scales_loss_) return std::nullopt;
+  return record_.loss_scale();
+}
+
+TrainingTensors tensors_of(const WeightSync& sync) {
+  TrainingTensors tensors;
+  for (const std::string& group : sync.groups()) {
+    auto& entries = group == weights_group ? tensors.weights
+                    : group == ema_group   ? tensors.ema
+                                           : tensors.optimizer[group];
+    sync.visit(group, [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
+  }
+  return tensors;
+}
+
+std::vector<ParameterStore::Entry> weights_to_use(const WeightSync& sync) {
+  std::vector<ParameterStore::Entry> entries;
+  sync.visit(sync.keeps_ema() ? ema_group : weights_group,
+             [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
+  return entries;
+}
+
+std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterStore& store,
+                                             const WeightSyncOptions& options, int micro_batches) {
+  Sharding sharding = Sharding::none;
+  if (options.shard_optimizer) {
+    sharding = needs_norms(options.optimizer, options.clip_norm) ? Sharding::updates : Sharding::sums_and_updates;
+  }
+  auto all_reduce = make_all_reduce(session, store, options.reduce, micro_batches, sharding);
+  std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
+  std::unique_ptr<WeightSync> sync;
+  if (options.shard_optimizer) {
+    sync = std::make_unique<ShardedSync>(store, std::move(all_reduce), options, std::move(own));
+  } else {
+    sync = std::make_unique<ReplicatedSync>(store, std::move(all_reduce), options);
+  }
+  if (session.device().precision() == DType::f16) sync->scale_loss({});
+  return sync;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+// The boundary between the gradients of a step and the weights of the next one.
+//
+// One object owns everything between "this micro-batch's gradient of this parameter is complete" and "the weights that
+// this rank reads next are current, or the step was skipped, or the training has diverged": the exchange of gradients,
+// the verdict on the step, the update, running statistics and the EMA. Callers rely on this, whatever the
+// implementation:
+//
+//   - After share_weights() (stream-ordered) weights and running statistics are equal on all ranks.
+//   - Metrics, overflow counts and stop requests travel with the gradients. After update() record() has their sums over
+//     all ranks and the verdict, equal on all ranks. Only an `applied` step changes a weight, a statistic or the EMA.
+//   - The whole state leaves and enters by visit() and assign(), in the same form for every implementation. If
+//     is_replicated(), every rank has all of it, so that rank 0 can write checkpoints alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/session.hpp"
+#include "device/flat/step_record.hpp"
+#include "nn/layer.hpp"
+#include "optim/optimizer.hpp"
+#include "recipe/recipe.hpp"
+
+namespace lockstep {
+
+// Host time that the exchange of gradients has cost this rank so far.
+struct SyncCost {
+  double within_backward_ms = 0;  // spent during backward, if the host does the work
+  double after_backward_ms = 0;   // spent waiting in sum_gradients(): not overlapped
+};
+
+// All tensors of a training, as a checkpoint keeps them; see ParameterStore for the form of entries.
+struct TrainingTensors {
+  std::vector<ParameterStore::Entry> weights;  // with the running statistics
+  OptimizerState optimizer;
+  std::vector<ParameterStore::Entry> ema;  // as `weights`; empty if no EMA is kept
+};
+
+// Groups of tensors that are not the optimizer's.
+inline constexpr const char* weights_group = "weights";
+inline constexpr const char* ema_group = "ema";
+
+struct WeightSyncOptions {
+  AllReduceOptions reduce;
+  OptimizerOptions optimizer;
+  std::optional<float> clip_norm;  // the limit of the global gradient norm
+  std::optional<EmaRule> ema;      // unset: no EMA is kept
+  bool shard_optimizer = false;    // see sharded_sync.hpp
+};
+
+class WeightSync {
+ public:
+  virtual ~WeightSync() = default;
+  WeightSync(const WeightSync&) = delete;
+  WeightSync& operator=(const WeightSync&) = delete;
+
+  // One step calls these in this order, collectively and stream-ordered. begin_micro_batch() precedes the forward of
+  // each micro-batch, whose backward reports gradients to the returned sink.
+  void set_learning_rate(double rate);
+  virtual GradientSink& begin_micro_batch(int micro_batch, int micro_batches) = 0;
+  virtual void sum_gradients() = 0;
+  virtual void update() = 0;
+  virtual void share_weights() {}
+
+  // Whether the host exchanges the values of a device that has its own queue. Then all sums start in sum_gradients().
+  // Neither it nor share_weights() can be captured in a graph then, but everything between them.
+  virtual bool needs_host() const = 0;
+  // Throws Error if an operation in flight has failed. In a captured graph that can happen at any time.
+  virtual void check() = 0;
+
+  // Between two steps: asks all ranks, with the next step's sums, to stop.
+  void request_stop();
+  // From the next step on, scales the loss and skips steps in which a gradient overflows on any rank. Half precision
+  // does so from the start. Equal on all ranks. Blocking.
+  void scale_loss(const LossScale& state);
+  std::optional<LossScale> loss_scale() const;  // std::nullopt without loss scaling. Blocking
+  // For a resumed training: the number of steps applied before its first step here, without skipped ones.
+  void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
+  const StepRecord& record() const { return record_; }
+
+  // The state, between two steps. Blocking. Collective unless is_replicated().
+  virtual bool is_replicated() const = 0;
+  virtual void begin() = 0;  // the store has the initial weights
+  // The optimizer's groups in ascending order, then the EMA's if one is kept, then the weights. visit() passes the
+  // tensors of one group to `take`, sorted by name; see ParameterStore. They are the same on every rank.
+  virtual std::vector<std::string> groups() const = 0;
+  virtual void visit(const std::string& group, const ParameterStore::TakeEntry& take) const = 0;
+  // Throws Error(usage) if the state belongs to another optimizer, and as ParameterStore::assign().
+  virtual void assign(const TrainingTensors& tensors) = 0;
+  virtual bool keeps_ema() const = 0;
+  // Swaps the weights and statistics with the EMA: until the next call the model holds the EMA. Stream-ordered.
+  virtual void exchange_ema() = 0;
+
+  virtual std::string description() const = 0;   // "shared memory (2 ranks)"
+  virtual std::size_t bucket_count() const = 0;  // number of slices in which a step's gradients are reduced
+  virtual const SyncCost& cost() const = 0;
+
+ protected:
+  explicit WeightSync(ParameterStore& store);
+  virtual void count_overflows() = 0;  // from the next step on, in the overflow slot
+
+  ParameterStore& store_;
+  StepRecord record_;
+
+ private:
+  bool scales_loss_ = false;
+};
+
+// All tensors, or those to use: the EMA if one is kept, else the weights. As visit().
+TrainingTensors tensors_of(const WeightSync& sync);
+std::vector<ParameterStore::Entry> weights_to_use(const WeightSync& sync);
+
+// Collective. Allocates `store`, whose layers are built, and which outlives the result. `micro_batches`: per step, over
+// all ranks. Throws as Backend::make_reducer().
+std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterStore& store,
+                                             const WeightSyncOptions& options, int micro_batches);
+
+}  // namespace lockstep
