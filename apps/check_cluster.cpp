@@ -44,7 +44,8 @@ struct CheckOptions {
         ->type_name("FOLDER");
     app.add_option("--model", model, "Network whose steps and gradient sums are measured: " + known_models())
         ->capture_default_str()
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(CLI::Validator(known_models()));
     add_number(app, "--image-size", image_size, count, "Height and width of the input")->type_name("PIXELS");
     add_number(app, "--batch", batch, count, "Samples per rank and step")->type_name("SAMPLES");
     app.add_option("--floors", floors, "File with minimum values, from --write-floors; the check fails below them")
@@ -59,6 +60,10 @@ struct CheckOptions {
     add_number(app, "--hang-timeout", hang_timeout, {0, 1e9},
                "End the check with 76 if a rank makes no progress for this long, and name it; 0: never")
         ->type_name("SECONDS");
+    app.footer(
+        "Examples:\n  mpirun -n 8 --hostfile nodes check_cluster --output runs\n"
+        "  srun --mpi=pmix check_cluster --output runs --write-floors floors.json\n"
+        "  srun --mpi=pmix check_cluster --output runs --floors floors.json");
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
   double hang_timeout_seconds() const { return hang_timeout; }

@@ -67,6 +67,7 @@ struct EvaluateOptions {
             ->excludes(file);
     app.add_option("--model", model, "Network of the weights, if another program wrote them: " + known_models())
         ->type_name("NAME")
+        ->check(CLI::Validator(known_models()))
         ->excludes(follow);
     app.option_defaults()->group(heading_of(FieldGroup::data));
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
@@ -87,6 +88,10 @@ struct EvaluateOptions {
         ->excludes(follow);
     declare_fields(app, settings, {FieldGroup::staging, FieldGroup::device, FieldGroup::resizing, FieldGroup::testing});
     hang_timeout.declare(app);
+    app.footer(
+        "Examples:\n  evaluate --model-file runs/r20 --data data/cifar10 --json test.json\n"
+        "  mpirun -n 2 evaluate --model-file runs/r20/model.h5 --data data/cifar10\n"
+        "  evaluate --follow runs/r20 --data data/cifar10");
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };

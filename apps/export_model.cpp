@@ -2,6 +2,7 @@
 //
 //   export_model runs/cifar10/model.h5 --onnx model.onnx
 //   export_model runs/cifar10/model.h5 --safetensors model.safetensors
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -35,11 +36,13 @@ bool begins_as_safetensors(std::string_view start) {
 }
 
 void require_place_for_onnx(const std::filesystem::path& file) {
-  require_place_for_result(file, {"ONNX model", begins_as_onnx}, "--onnx");
+  static constexpr std::array<std::string_view, 1> endings = {".onnx"};
+  require_place_for_result(file, {"ONNX model", begins_as_onnx}, "--onnx", endings);
 }
 
 void require_place_for_safetensors(const std::filesystem::path& file) {
-  require_place_for_result(file, {"safetensors file", begins_as_safetensors}, "--safetensors");
+  static constexpr std::array<std::string_view, 1> endings = {".safetensors"};
+  require_place_for_result(file, {"safetensors file", begins_as_safetensors}, "--safetensors", endings);
 }
 
 struct ExportOptions {
@@ -56,6 +59,9 @@ struct ExportOptions {
                "Write the network with its weights to this file. Input: pixels / 255, any batch size; output: logits");
     add_result(app, "--safetensors", safetensors, require_place_for_safetensors,
                "Write the weights to this file, under torchvision's names");
+    app.footer(
+        "Examples:\n  export_model runs/r20 --onnx r20.onnx\n"
+        "  export_model runs/r20/model.h5 --safetensors r20.safetensors");
   }
 };
 

@@ -5,6 +5,7 @@
 //   inspect data/mine --pictures batch.png --image-size 128
 #include <fmt/ranges.h>
 
+#include <array>
 #include <limits>
 
 #include "base/io/file.hpp"
@@ -32,7 +33,8 @@ bool begins_as_png(std::string_view start) {
 }
 
 void require_place_for_pictures(const std::filesystem::path& file) {
-  require_place_for_result(file, {"PNG picture", begins_as_png}, "--pictures");
+  static constexpr std::array<std::string_view, 1> endings = {".png"};
+  require_place_for_result(file, {"PNG picture", begins_as_png}, "--pictures", endings);
 }
 
 struct InspectOptions {
@@ -57,6 +59,9 @@ struct InspectOptions {
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Seed of sample order and augmentation");
     declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
+    app.footer(
+        "Examples:\n  inspect runs/r20\n  inspect runs/r20/model.h5\n"
+        "  inspect data/mine --pictures batch.png --image-size 128");
   }
 };
 

@@ -25,6 +25,7 @@ struct StatusOptions {
     app.description("Prints the state of a job or a training, from its files and from Slurm.");
     app.add_option("JOB|FOLDER", what, "Job ID (17; array task: 6_1), or output folder of a training")->required();
     app.add_flag("--follow", follow, "Then print a line for each change, until it ends");
+    app.footer("Examples:\n  job_status 17\n  job_status runs/r20\n  job_status 17 --follow");
   }
 };
 
@@ -38,9 +39,9 @@ struct Look {
 
 Look look_at_folder(const fs::path& folder) {
   const TrainingStatus status = training_status(folder);
-  const bool is_over = status.state && status.holder.kind == FolderHolder::Kind::nobody;
-  const std::string state = status.state ? describe_state(*status.state, status.holder) : "";
-  return {status_text(status), training_line(status), state, is_over};
+  const bool has_begun = status.state || !status.failure.empty();
+  const bool is_over = has_begun && status.holder.kind == FolderHolder::Kind::nobody;
+  return {status_text(status), training_line(status), describe_state(status), is_over};
 }
 
 Look look_at_job(JobNumber number) {

@@ -3,7 +3,10 @@
 //   make_shards cifar10 --source cifar-10-batches-bin --output cifar10     (faster under mpirun, with the same bytes)
 //   make_shards images  --source my_pictures        --output mine --store raw --side 32
 //   make_shards verify cifar10
+#include <fmt/format.h>
+
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 
@@ -40,11 +43,17 @@ struct MakeShardsOptions {
     app.require_subcommand(1);
     for (const SourceEntry& entry : known_sources()) declare_source(app, entry);
     CLI::App* const verify = app.add_subcommand("verify", "Reads all shards and names the damaged ones");
-    verify->add_option("DIR", verified, "Folder made by make_shards, or one of its splits")->required();
+    verify->add_option("DIR", verified, "Folder made by make_shards, or one of its splits")
+        ->required()
+        ->type_name("DIR");
     verify->add_flag_callback(
         "--root-hash", [this] { verify_output = VerifyOutput::root_hashes; },
         "Print only the root hash of each split, one per line; print nothing if a shard is damaged");
     hang_timeout.declare(*verify);
+    app.footer(
+        "Examples:\n  make_shards cifar10 --source cifar-10-batches-bin --output data/cifar10\n"
+        "  make_shards images --source my_pictures --output data/mine\n"
+        "  make_shards verify data/cifar10");
   }
 
   // ImageNet's meta.mat is read before MPI starts, in the process that becomes rank 0.
@@ -141,7 +150,21 @@ struct MakeShardsOptions {
                "With --store jpeg: shrink pictures whose longer side exceeds this many pixels; 0: none");
     add_number(sub, "--quality", pictures.quality, {1, 100}, "JPEG quality of pictures that are encoded again");
     add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Approximate size of a shard, in MiB");
-    sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes_ << 20; });
+    sub.parse_complete_callback([this, &sub] {
+      convert.bytes_per_shard = shard_megabytes_ << 20;
+      refuse_unread(sub, {"--side"}, SampleStore::pictures);
+      refuse_unread(sub, {"--max-side", "--quality"}, SampleStore::jpeg);
+    });
+  }
+
+  // Options that only `store` uses, so that no user relies on one without effect.
+  void refuse_unread(const CLI::App& sub, std::initializer_list<const char*> options, SampleStore store) const {
+    const SampleStore chosen = request.pictures.store;
+    for (const char* option : options) {
+      if (chosen == store || sub.count(option) == 0) continue;
+      throw CLI::ValidationError(option, fmt::format("it has no effect with --store {}, only with {}. Leave it out",
+                                                     choice_name(stores, chosen), choice_name(stores, store)));
+    }
   }
 
   static constexpr std::array<Choice<SampleStore>, 2> stores{

@@ -40,11 +40,11 @@ struct PlanOptions {
         "Predicts time, memory and node-hours of a training on more ranks than a scaling study measured, and the Slurm "
         "options to request. Predictions for several nodes need a study of several nodes.");
     app.footer(
-        "Examples:\n  plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90\n"
+        "Examples:\n  plan study --ranks 64,1024 --samples 1281167 --epochs 90\n"
         "  plan study --run runs/r20");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
     constexpr int most = max_study_ranks;
-    app.add_option("STUDY", study, "Output folder of scaling_study, or its study.json")->required();
+    app.add_option("STUDY", study, "Output folder of scaling_study, or its study.json")->required()->type_name("FILE");
     add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts to predict, such as 64,1024")
         ->type_name("COUNT")
         ->delimiter(',');

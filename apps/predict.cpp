@@ -64,7 +64,8 @@ struct PredictOptions {
                "Write the table to this file, not to standard output: CSV, or tab-separated if it ends in .tsv");
     CLI::Option* const name =
         app.add_option("--model", model, "Network of the weights, if another program wrote them: " + known_models())
-            ->type_name("NAME");
+            ->type_name("NAME")
+            ->check(CLI::Validator(known_models()));
     app.add_option(
            "--data", data,
            "Prepare pictures as in evaluation on this data set. Defines classes, size and normalization of another "
@@ -79,6 +80,9 @@ struct PredictOptions {
         ->excludes("--data");
     declare_fields(app, settings, {FieldGroup::device});
     hang_timeout.declare(app);
+    app.footer(
+        "Examples:\n  predict runs/r20 holiday/ cat.jpg --top 3\n"
+        "  predict weights.safetensors cat.jpg --model resnet50 --classes names.txt");
   }
   // Standard output contains only the table. So --device auto must not print that it found no GPU.
   DeviceOptions device_options() const {

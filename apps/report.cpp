@@ -5,6 +5,9 @@
 //   report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html
 #include <fmt/core.h>
 
+#include <array>
+#include <string_view>
+
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
@@ -32,7 +35,8 @@ namespace {
 
 void require_place_for_page(const std::filesystem::path& file) {
   const auto begins_as_page = [](std::string_view start) { return start.starts_with(html_page_start); };
-  require_place_for_result(file, {"report", begins_as_page}, "--output");
+  static constexpr std::array<std::string_view, 2> endings = {".html", ".htm"};
+  require_place_for_result(file, {"report", begins_as_page}, "--output", endings);
 }
 
 constexpr std::size_t max_pictures = 24;
@@ -64,6 +68,9 @@ struct ReportOptions {
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::resizing, FieldGroup::testing});
     hang_timeout.declare(app);
+    app.footer(
+        "Examples:\n  report runs/r20 --output r20.html\n"
+        "  report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html");
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };

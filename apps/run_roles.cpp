@@ -45,6 +45,7 @@ struct RoleOptions {
                "Seconds within which all instances must report");
     add_number(app, "--grace", plan.grace_seconds, {0, day},
                "Seconds from the stop request to the kill of an instance");
+    app.footer("Examples:\n  run_roles roles.json\n  run_roles roles.json --checkpoints runs/r20/checkpoints");
   }
 };
 

@@ -79,7 +79,9 @@ struct StudyOptions {
         ->type_name("FOLDER");
     app.option_defaults()->group("Workload");
     app.add_option("--data", data, "Folder made by make_shards (default: one batch of noise)")->type_name("FOLDER");
-    app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
+    app.add_option("--model", model, "Network: " + known_models())
+        ->type_name("NAME")
+        ->check(CLI::Validator(known_models()));
     add_number(app, "--image-size", image_size, count, "Height and width of the input (default: from --data, else 32)")
         ->type_name("PIXELS");
     add_number(app, "--channels", channels, {1, 16}, "Without --data: channels of the input")->type_name("COUNT");
@@ -122,6 +124,9 @@ struct StudyOptions {
         ->type_name("RATE");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
     hang_timeout.declare(app);
+    app.footer(
+        "Examples:\n  mpirun -n 4 scaling_study --output study\n"
+        "  mpirun -n 8 scaling_study --data data/cifar10 --model resnet18 --output study");
   }
 };
 

@@ -26,13 +26,17 @@ struct ShowOptions {
   void declare(CLI::App& app) {
     app.description("Prints the environment variables of instances in a job with several roles.");
     app.add_option("CLUSTER", cluster,
-                   "File cluster-JOB.ATTEMPT.json that run_roles wrote; without it: the file in LOCKSTEP_CLUSTER");
+                   "File cluster-JOB.ATTEMPT.json that run_roles wrote; without it: the file in LOCKSTEP_CLUSTER")
+        ->type_name("FILE");
     app.add_option("--role", role, "Role whose instance to print; without it: all instances of all roles")
         ->type_name("NAME");
     add_number(app, "--instance", instance, {0, max_instances - 1}, "With --role: index of the instance");
     app.add_flag(
         "--exports", exports,
         "For scripts: print NAME=VALUE and a zero byte per variable of this task, with those of LOCKSTEP_INTERFACE");
+    app.footer(
+        "Examples:\n  show_environment\n  show_environment cluster-17.0.json\n"
+        "  show_environment cluster-17.0.json --role trainer --instance 1");
   }
 };
 

@@ -30,13 +30,14 @@ struct SubmitOptions {
 
   void declare(CLI::App& app) {
     app.description("Submits an OpenPAI job file (protocol version 2) to Slurm.");
-    app.add_option("FILE", file, "Job file, in YAML")->required();
+    app.add_option("FILE", file, "Job file, in YAML")->required()->type_name("FILE");
     app.add_option("--site", site, "Site profile (see slurm/README.md)")->type_name("FILE");
     app.add_option("--time", choices.time,
                    "Time limit in sbatch's format: 30 (minutes), 2:00:00, 1-12 (days-hours) (default: the partition's)")
         ->type_name("TIME");
     app.add_flag("--dry-run", dry_run, "Print the sbatch script, without secrets, and submit nothing");
     app.add_option("OPTIONS", choices.options, "After --: further sbatch options, each one word, such as --exclusive");
+    app.footer("Examples:\n  submit_job job.yaml --dry-run\n  submit_job job.yaml --time 2:00:00 -- --exclusive");
   }
 };
 

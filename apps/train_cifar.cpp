@@ -30,10 +30,9 @@ Settings cifar_settings() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_training(
-      argc, argv,
-      {"Trains an image classifier on one or many ranks. Its defaults are for CIFAR-10.",
-       "  train_cifar --data data/cifar10 --output runs/r20\n"
-       "  mpirun -n 4 train_cifar --data data/cifar10 --epochs 30 --precision bf16 --output runs/longer"},
-      cifar_settings());
+  return run_training(argc, argv,
+                      {"Trains an image classifier on one or many ranks. Its defaults are for CIFAR-10.",
+                       "  train_cifar --data data/cifar10 --output runs/r20\n"
+                       "  mpirun -n 4 train_cifar --data data/cifar10 --epochs 30 --output runs/longer"},
+                      cifar_settings());
 }

@@ -33,11 +33,10 @@ Settings imagenet_settings() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_training(
-      argc, argv,
-      {"Trains an image classifier on photographs of all sizes, on one or many ranks. Its defaults are "
-       "for ImageNet.",
-       "  mpirun -n 8 train_imagenet --data data/imagenet --output runs/rn50\n"
-       "  train_imagenet --data data/mine --model resnet18 --image-size 128 --epochs 30 --output runs/mine"},
-      imagenet_settings());
+  return run_training(argc, argv,
+                      {"Trains an image classifier on photographs of all sizes, on one or many ranks. Its defaults are "
+                       "for ImageNet.",
+                       "  mpirun -n 8 train_imagenet --data data/imagenet --output runs/rn50\n"
+                       "  train_imagenet --data data/mine --model resnet18 --output runs/mine"},
+                      imagenet_settings());
 }

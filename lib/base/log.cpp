@@ -15,6 +15,7 @@
 
 #include "base/io/nonblocking_output.hpp"
 #include "base/log_scope.hpp"
+#include "base/output_closed.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/printable.hpp"
 
@@ -195,6 +196,7 @@ void plain(std::string_view text) {
   int error_number = now.out.write(printable_lines(text) + '\n');
   if (error_number == EAGAIN) error_number = now.out.drain(endless_patience);
   if (error_number == 0) return;
+  if (error_number == EPIPE) throw OutputClosed();
   throw system_failure("cannot write to standard output", error_number, Access::writing, "the output is lost");
 }
 

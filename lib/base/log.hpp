@@ -31,7 +31,7 @@ void warning(std::string_view text);
 void error(std::string_view text);
 // Prints a result without a prefix on standard output (rank 0 only): tables, JSON lines. Newlines and tabs stay, so
 // pass each field that comes from a file through printable() first. Throws as system_failure() if the write fails: a
-// lost result is a failure. Lines of the log, in contrast, may be lost.
+// lost result is a failure, unless its reader has gone (OutputClosed). Lines of the log, in contrast, may be lost.
 void plain(std::string_view text);
 // As plain(), for a line of another program's log: does not throw, and the line may be lost.
 void forwarded(std::string_view text);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <iterator>
 #include <string_view>
@@ -31,7 +32,8 @@ bool begins_as_table(std::string_view start) {
 }  // namespace
 
 void require_place_for_table(const std::filesystem::path& file) {
-  require_place_for_result(file, {"table of predictions", begins_as_table}, "--predictions");
+  static constexpr std::array<std::string_view, 2> endings = {".csv", ".tsv"};
+  require_place_for_result(file, {"table of predictions", begins_as_table}, "--predictions", endings);
 }
 
 TableFormat table_format_of(const std::filesystem::path& file) {

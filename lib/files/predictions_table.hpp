@@ -14,7 +14,7 @@ namespace lockstep {
 // tsv if the name ends in .tsv, otherwise csv.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-// Call before the computation. Throws as require_place_for_result().
+// Call before the computation. Throws as require_place_for_result(): names end in .csv, .tsv or have no ending.
 void require_place_for_table(const std::filesystem::path& file);
 
 // A header line, then the index, label, prediction and their names of each sample.

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/output_closed.hpp"
 #include "base/system_failure.hpp"
 
 namespace lockstep {
@@ -25,11 +28,17 @@ CurrentFailure want_of_memory() {
           "out of memory: an allocation failed. Choose a smaller batch, or fewer ranks on this node."};
 }
 
-}  // namespace
+// Never destroyed, as threads may fail during exit.
+std::vector<StatedPath>& known_paths() {
+  static auto& only = *new std::vector<StatedPath>;
+  return only;
+}
 
-CurrentFailure describe_current_failure() {
+CurrentFailure describe_exception() {
   try {
     throw;
+  } catch (const OutputClosed&) {
+    return {128 + SIGPIPE, ""};  // the code that shells report for a program that SIGPIPE ends
   } catch (const Error& error) {
     return {error.exit_code(), error.what()};
   } catch (const std::bad_alloc&) {
@@ -45,6 +54,16 @@ CurrentFailure describe_current_failure() {
   } catch (...) {
     return {static_cast<int>(Failure::other), "unknown exception (a bug). Please report it."};
   }
+}
+
+}  // namespace
+
+void set_stated_paths(std::vector<StatedPath> paths) { known_paths() = std::move(paths); }
+
+CurrentFailure describe_current_failure() {
+  CurrentFailure failure = describe_exception();
+  failure.sentence = with_option_of_path(std::move(failure.sentence), known_paths());
+  return failure;
 }
 
 }  // namespace lockstep

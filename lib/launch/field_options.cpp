@@ -48,6 +48,7 @@ void declare(CLI::App& app, const Field& field, Settings& settings) {
         ->default_str(shown_default(field, settings))
         ->type_name(field.type_name);
   }
+  if (field.separator != '\0') option->delimiter(field.separator);
   option->required(field.is_required);
   option->group(heading_of(field.group));
   if (!field.excludes.empty()) option->excludes(app.get_option("--" + field.excludes));
@@ -95,7 +96,7 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
            *usual = settings.recipe.optimizer.kind;
          },
          "Published recipe that replaces the defaults; other options override it: " + known_recipes())
-      ->check(CLI::Validator(validation_error, "", "recipe"))
+      ->check(CLI::Validator(validation_error, known_recipes(), "recipe"))
       ->default_str("")
       ->type_name("NAME");
 }
@@ -124,8 +125,6 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 
 void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
-  app.get_help_ptr()->description("Print the common options; --help GROUP prints one group");
-  app.set_help_all_flag("--help-all", "Print all options");
   const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
   declare_recipe(app, settings, usual);
   declare_fields(app, settings,

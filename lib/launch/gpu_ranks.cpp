@@ -13,6 +13,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/number.hpp"
+#include "launch/help_request.hpp"
 #include "recipe/field.hpp"
 
 namespace lockstep {
@@ -90,7 +91,7 @@ std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& word
                                             const std::function<std::size_t()>& count, const JobEnvironment& job) {
   const std::string asked = value_of(words, gpus_option);
   const std::optional<std::size_t> parsed = parse_gpus(asked);
-  if (!parsed || job.launcher != Launcher::none) return {};
+  if (!parsed || job.launcher != Launcher::none || help_request(words)) return {};
   const std::string device = value_of(words, "--device");
   require(device != "cpu", Failure::usage, "{} {} conflicts with --device cpu, which uses no GPUs. Remove one of them.",
           gpus_option, asked);

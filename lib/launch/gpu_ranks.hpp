@@ -16,8 +16,9 @@ namespace lockstep {
 void declare_gpus(CLI::App& app, std::string& gpus);
 
 // The command that starts one rank for each requested GPU, out of `count` visible ones. Empty if the program continues
-// unchanged: without --gpus, for one GPU, or if declare_gpus() will refuse the value. `words` is the program's command
-// line, its path first. Throws Error(usage) if there are too few GPUs, or if mpirun would use other nodes too.
+// unchanged: without --gpus, for one GPU, to print help, or if declare_gpus() will refuse the value. `words` is the
+// program's command line, its path first. Throws Error(usage) if there are too few GPUs, or if mpirun would use other
+// nodes too.
 std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& words,
                                             const std::function<std::size_t()>& count, const JobEnvironment& job);
 

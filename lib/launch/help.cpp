@@ -132,11 +132,6 @@ std::string commands_text(const CLI::App& app, std::size_t columns) {
 
 std::string footer(const CLI::App& app) { return app.get_footer().empty() ? "" : '\n' + app.get_footer() + '\n'; }
 
-const CLI::App& command_in_use(const CLI::App& app) {
-  const std::vector<CLI::App*> used = app.get_subcommands();
-  return used.empty() ? app : command_in_use(*used.front());
-}
-
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::tolower(letter); });
   return text;
@@ -145,22 +140,33 @@ std::string lower(std::string text) {
 // "data, augmentation, model": first words of the headings, which --help shows.
 std::string group_word(const OptionGroup& group) { return lower(group.heading.substr(0, group.heading.find(' '))); }
 
-std::vector<std::string> group_words(const CLI::App& app) {
-  std::vector<std::string> words;
-  for (const OptionGroup& group : option_groups(app)) words.push_back(group_word(group));
-  return words;
+bool is_named(const OptionGroup& group, const std::string& word) {
+  return holds_word(lower(group.heading), lower(word));
 }
 
-std::string group_help_text(const CLI::App& app, const std::string& word, std::size_t columns) {
-  const std::vector<OptionGroup> groups = option_groups(app);
-  const auto is_meant = [&](const OptionGroup& group) { return holds_word(lower(group.heading), lower(word)); };
-  const auto found = std::ranges::find_if(groups, is_meant);
-  const std::vector<std::string> words = group_words(app);
-  require(found != groups.end(), Failure::usage, "--help: '{}' is not a group of options. {}Known: {}.", word,
-          did_you_mean(word, words), fmt::join(words, ", "));
-  std::string text = found->heading + ":\n";
-  for (const CLI::Option* option : found->options) text += entry(option_text(*option), columns);
-  text.pop_back();
+void require_group(const CLI::App& command, const std::vector<OptionGroup>& groups, const std::string& word) {
+  const std::vector<std::string> known = group_words(command);
+  require(std::ranges::any_of(groups, [&](const OptionGroup& group) { return is_named(group, word); }), Failure::usage,
+          "--help: '{}' is not a group of options. {}Known: {}.", word, did_you_mean(word, known),
+          fmt::join(known, ", "));
+}
+
+bool takes_arguments(const CLI::App& command) {
+  return std::ranges::any_of(command.get_options(), [](const CLI::Option* one) { return one->get_positional(); });
+}
+
+// Empty if no word names a group.
+std::string named_groups_text(const CLI::App& command, std::span<const std::string> words, std::size_t columns) {
+  const std::vector<OptionGroup> groups = option_groups(command);
+  if (!takes_arguments(command)) {
+    for (const std::string& word : words) require_group(command, groups, word);
+  }
+  std::string text;
+  for (const OptionGroup& group : groups) {
+    if (std::ranges::none_of(words, [&](const std::string& word) { return is_named(group, word); })) continue;
+    text += (text.empty() ? "" : "\n") + group.heading + ":\n";
+    for (const CLI::Option* option : group.options) text += entry(option_text(*option), columns);
+  }
   return text;
 }
 
@@ -181,7 +187,7 @@ OptionText option_text(const CLI::Option& option) {
   std::string range = colon == std::string::npos ? "" : type.substr(colon + 1);
   if (!option.get_positional()) {
     text.value = type.substr(0, colon) + (option.get_expected_max() > 1 ? "..." : "");
-    if (text.value == "NAME") text.names = split_names(range);
+    if (text.value.starts_with("NAME")) text.names = split_names(range);
   }
   const bool is_listed = !text.names.empty() && std::ranges::all_of(text.names, [&](const std::string& name) {
     return holds_word(text.description, name);
@@ -218,24 +224,31 @@ std::string usage_of(const CLI::App& app) {
   return text;
 }
 
-std::string full_help_text(const CLI::App& app, int columns) {
-  const CLI::App& used = command_in_use(app);
+std::vector<std::string> group_words(const CLI::App& command) {
+  std::vector<std::string> words;
+  for (const OptionGroup& group : option_groups(command)) words.push_back(group_word(group));
+  return words;
+}
+
+std::string full_help_text(const CLI::App& command, int columns) {
   const auto width = static_cast<std::size_t>(columns);
-  std::string text = head(used, width) + groups_text(used, width, [](const CLI::Option&) { return true; }) +
-                     commands_text(used, width) + footer(used);
+  std::string text = head(command, width) + groups_text(command, width, [](const CLI::Option&) { return true; }) +
+                     commands_text(command, width) + footer(command);
   text.pop_back();
   return text;
 }
 
-std::string help_text(const CLI::App& app, const std::string& group, int columns) {
-  const CLI::App& used = command_in_use(app);
+std::string help_text(const CLI::App& command, std::span<const std::string> groups, int columns) {
+  constexpr std::size_t many = 50;
   const auto width = static_cast<std::size_t>(columns);
-  if (used.get_help_all_ptr() == nullptr) return full_help_text(app, columns);
-  if (!group.empty()) return group_help_text(used, group, width);
-  const std::string more = "These are the common options. --help-all lists all options, --help GROUP one group: ";
-  std::string text = head(used, width) + '\n' +
-                     wrapped(fmt::format("{}{}.", more, fmt::join(group_words(used), ", ")), 0, 0, width) + '\n' +
-                     groups_text(used, width, is_common) + footer(used);
+  std::string text = named_groups_text(command, groups, width);
+  if (text.empty() && command.get_options().size() <= many) return full_help_text(command, columns);
+  if (text.empty()) {
+    const std::string more = "These are the common options. --help-all lists all options, --help GROUP one group: ";
+    text = head(command, width) + '\n' +
+           wrapped(fmt::format("{}{}.", more, fmt::join(group_words(command), ", ")), 0, 0, width) + '\n' +
+           groups_text(command, width, is_common) + footer(command);
+  }
   text.pop_back();
   return text;
 }

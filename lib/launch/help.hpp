@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,15 @@ std::vector<OptionGroup> option_groups(const CLI::App& app);
 // "[OPTIONS] RUN_FOLDER... COMMAND"
 std::string usage_of(const CLI::App& app);
 
-// What --help prints for the command in use. Programs with --help-all print their common options (Field::is_common) and
-// how to see the others. `group` is the word behind --help, or empty: then only that group is printed. Throws
-// Error(usage) for an unknown group, naming the known ones.
-std::string help_text(const CLI::App& app, const std::string& group, int columns);
+// What --help prints for a program or one of its commands. If it has more than 50 options, only the common ones
+// (Field::is_common) and how to see the others. `groups` are the words of --help GROUP: if there are any, only their
+// groups. Throws Error(usage) for an unknown group, naming the known ones, unless the word may be an argument.
+std::string help_text(const CLI::App& command, std::span<const std::string> groups, int columns);
 // What --help-all prints.
-std::string full_help_text(const CLI::App& app, int columns);
+std::string full_help_text(const CLI::App& command, int columns);
+
+// "data, augmentation, model": the words that --help takes for the groups.
+std::vector<std::string> group_words(const CLI::App& command);
 
 // Width of the terminal at standard output, from 40 to 100 columns; 80 if it is none.
 int help_columns();

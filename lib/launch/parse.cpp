@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/versions.hpp"
@@ -14,7 +15,10 @@
 #include "base/log.hpp"
 #include "base/text/nearest_name.hpp"
 #include "launch/build_info.hpp"
+#include "launch/current_failure.hpp"
 #include "launch/help.hpp"
+#include "launch/help_request.hpp"
+#include "launch/path_options.hpp"
 #include "launch/result_options.hpp"
 #include "runtime/failure/failure_report.hpp"
 
@@ -178,12 +182,39 @@ std::vector<RankValue> valid_command_line(const CLI::App& app) {
   return values;
 }
 
-// The group in `--help GROUP`, or empty.
-std::string word_after_help(const std::vector<std::string>& words) {
-  const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-  const auto help = std::ranges::find_if(words, is_help);
-  const bool has_group = help != words.end() && help + 1 != words.end() && !(help + 1)->starts_with('-');
-  return has_group ? *(help + 1) : "";
+bool takes_value(const CLI::App& app, const std::string& name) {
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  if (option != nullptr && option->get_items_expected_max() > 0) return true;
+  return std::ranges::any_of(app.get_subcommands({}),
+                             [&](const CLI::App* command) { return takes_value(*command, name); });
+}
+
+// CLI11 takes the next word as the value of `--output=`, which usually comes from an unset shell variable.
+std::vector<std::string> with_empty_values(const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--") {
+      result.insert(result.end(), word, words.end());
+      break;
+    }
+    const bool is_empty = word->starts_with("--") && word->find('=') + 1 == word->size();
+    const std::string name = word->substr(0, word->find('='));
+    if (is_empty && takes_value(app, name)) {
+      result.insert(result.end(), {name, ""});
+    } else {
+      result.push_back(*word);
+    }
+  }
+  return result;
+}
+
+std::string answer_to(const HelpRequest& request, const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App& command = command_in(app, words);
+  if (request.kind == HelpRequest::Kind::version) return versions_text();
+  if (request.kind == HelpRequest::Kind::help_all) return full_help_text(command, help_columns());
+  std::vector<std::string> groups = request.groups;
+  std::erase(groups, command.get_name());
+  return help_text(command, groups, help_columns());
 }
 
 }  // namespace
@@ -204,33 +235,36 @@ std::string usage_error_message(const CLI::App& app, const CLI::ParseError& erro
 
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare) {
   app.option_defaults()->always_capture_default();
-  app.set_help_flag("-h,--help", "Print this help");
+  app.set_help_flag("-h,--help", "Print help; --help GROUP prints one group of options");
+  app.set_help_all_flag("--help-all", "Print all options");
   app.set_version_flag("--version", versions_text, "Print the versions of the program and its libraries");
   declare(app);
   refuse_values_of_flags(app);
+  refuse_empty_paths(app);
 }
 
 // Ranks compare each outcome before one acts on it: after that, the other ranks wait for it.
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                                  const ParsingRanks& ranks) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
   CLI::App app;
+  app.name(argv[0]);
   declare_program(app, declare);
+  if (const std::optional<HelpRequest> request = help_request(words)) {
+    ranks.compare({command_line(request_text(*request))});
+    log::plain(answer_to(*request, app, words));
+    return 0;
+  }
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> reversed = with_empty_values(app, words);
+    std::ranges::reverse(reversed);
+    app.parse(std::move(reversed));
+    set_stated_paths(stated_paths(app));
     ranks.compare(valid_command_line(app));
     ranks.on_writer([&app] { require_places_for_results(app); });
     return std::nullopt;
-  } catch (const CLI::CallForHelp&) {
-    const std::string group = word_after_help({argv, argv + argc});
-    ranks.compare({command_line(group.empty() ? "--help" : "--help " + group)});
-    log::plain(help_text(app, group, help_columns()));
-    return 0;
-  } catch (const CLI::CallForAllHelp&) {
-    ranks.compare({command_line("--help-all")});
-    log::plain(full_help_text(app, help_columns()));
-    return 0;
   } catch (const CLI::Success& asked) {
-    ranks.compare({command_line("--version or --print-recipe")});
+    ranks.compare({command_line("--print-recipe")});
     log::plain(asked.what());
     return 0;
   } catch (const CLI::ParseError& error) {

@@ -24,9 +24,10 @@ struct ParsingRanks {
 };
 
 // Parses the command line after `declare` has declared the options. Returns nullopt if the program continues, else the
-// exit code: 0 after --help or --version, 2 after a usage error. Rank 0 prints and reports. If the launcher gave ranks
-// their own command lines, only node-specific options may differ: --data, --stage, --output, --threads and
-// --loader-threads. Throws what require_places_for_results() throws.
+// exit code: 0 after a HelpRequest, 2 after a usage error. Rank 0 prints and reports. If the launcher gave ranks their
+// own command lines, only node-specific options may differ: --data, --stage, --output, --threads and --loader-threads.
+// Later failures name the options of paths (launch/current_failure.hpp). Throws what require_places_for_results()
+// throws.
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                                  const ParsingRanks& ranks = {});
 

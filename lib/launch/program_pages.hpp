@@ -14,7 +14,7 @@ std::string manual_page(const CLI::App& app, const std::string& program);
 std::string bash_completion(const CLI::App& app, const std::string& program);
 
 // Handles `PROGRAM --write-pages FOLDER`, which the installation runs: writes both files below FOLDER. Call it before
-// anything else in the program. Returns nullopt if this option is absent, else the exit code.
+// anything else in the program. Returns nullopt if this option does not come first, else the exit code.
 std::optional<int> write_pages_if_asked(int argc, char** argv, const std::function<void(CLI::App&)>& declare);
 
 }  // namespace lockstep

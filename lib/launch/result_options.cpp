@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "launch/path_options.hpp"
 
 namespace lockstep {
 namespace {
@@ -11,11 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* check_name = "place of a result";
-
-struct StatedFile {
-  std::string option;
-  fs::path path;
-};
 
 // The check is inactive, so that CLI11 does not run it: it accesses files, which only one rank may do. Null for other
 // options.
@@ -25,10 +21,7 @@ CLI::Validator* place_check(CLI::Option& option) try {
   return nullptr;
 }
 
-bool names_input(CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return place_check(option) == nullptr && (type == "FILE" || type == "FOLDER" || type == "DIR");
-}
+bool names_input(CLI::Option& option) { return place_check(option) == nullptr && names_path(option); }
 
 // Hard and symbolic links to a file count as that file.
 bool is_same_file(const fs::path& one, const fs::path& other) {
@@ -42,8 +35,8 @@ bool is_same_file(const fs::path& one, const fs::path& other) {
   return !path.empty() && path == whole(other);
 }
 
-std::vector<StatedFile> stated_files(CLI::App& app, const std::function<bool(CLI::Option&)>& counts) {
-  std::vector<StatedFile> files;
+std::vector<StatedPath> stated_files(CLI::App& app, const std::function<bool(CLI::Option&)>& counts) {
+  std::vector<StatedPath> files;
   for (CLI::Option* option : app.get_options()) {
     if (!counts(*option)) continue;
     for (const std::string& path : option->results()) files.push_back({option->get_name(), path});
@@ -51,8 +44,8 @@ std::vector<StatedFile> stated_files(CLI::App& app, const std::function<bool(CLI
   return files;
 }
 
-void require_other_files(const StatedFile& result, const std::vector<StatedFile>& inputs) {
-  for (const StatedFile& input : inputs) {
+void require_other_files(const StatedPath& result, const std::vector<StatedPath>& inputs) {
+  for (const StatedPath& input : inputs) {
     require(
         !is_same_file(result.path, input.path), Failure::usage,
         "'{}' of {} is the same file as '{}' of {}. The result would overwrite its input. Choose another file for {}.",
@@ -60,7 +53,7 @@ void require_other_files(const StatedFile& result, const std::vector<StatedFile>
   }
 }
 
-void require_distinct(const std::vector<StatedFile>& results) {
+void require_distinct(const std::vector<StatedPath>& results) {
   for (auto one = results.begin(); one != results.end(); ++one) {
     for (auto other = results.begin(); other != one; ++other) {
       require(!is_same_file(one->path, other->path), Failure::usage,
@@ -86,12 +79,12 @@ CLI::Option* add_result(CLI::App& app, const std::string& flag, fs::path& target
 }
 
 void require_places_for_results(CLI::App& app) {
-  const std::vector<StatedFile> results =
+  const std::vector<StatedPath> results =
       stated_files(app, [](CLI::Option& option) { return place_check(option) != nullptr; });
-  const std::vector<StatedFile> inputs = stated_files(app, names_input);
-  for (const StatedFile& result : results) require_other_files(result, inputs);
+  const std::vector<StatedPath> inputs = stated_files(app, names_input);
+  for (const StatedPath& result : results) require_other_files(result, inputs);
   require_distinct(results);
-  for (const StatedFile& result : results) {
+  for (const StatedPath& result : results) {
     CLI::Validator check = *place_check(*app.get_option(result.option));
     check.active(true)(result.path.string());
   }

@@ -17,7 +17,7 @@ CLI::Option* add_result(CLI::App& app, const std::string& flag, std::filesystem:
                         const PlaceCheck& require_place, const std::string& help);
 
 // Call it after parsing, on the rank that writes results. Throws Error(usage) if two results have the same file. Also
-// throws if a result has the file of an option or argument of type FILE, FOLDER or DIR. Paths are compared by file, not
+// throws if a result has the file of an option or argument that names_path(). Paths are compared by file, not
 // by spelling. Throws what the PlaceChecks throw.
 void require_places_for_results(CLI::App& app);
 

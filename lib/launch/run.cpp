@@ -44,6 +44,7 @@ namespace {
 
 // Reports the failure. Returns whether this rank's report was used.
 bool tell(const CurrentFailure& failed) {
+  if (failed.sentence.empty()) return false;
   const bool speaks = failure_report::write({failed.code, 0, failed.sentence});
   if (speaks) log::error(failed.sentence);
   return speaks;

@@ -16,7 +16,7 @@ int run_program_outside_ranks(int argc, char** argv, const std::function<void(CL
     return body();
   } catch (...) {
     const CurrentFailure failure = describe_current_failure();
-    log::error(failure.sentence);
+    if (!failure.sentence.empty()) log::error(failure.sentence);
     return failure.code;
   }
 }

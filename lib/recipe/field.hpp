@@ -53,6 +53,7 @@ struct Field {
   std::string needs;                 // an option without which this one has no effect
   std::string chooser;               // the option that decides whether this one is used; empty: always used
   std::vector<std::string> readers;  // the values of `chooser` for which this option is used
+  char separator = '\0';             // of several values in one word; '\0': each word is one value
   bool is_required = false;          // must be given to start a training
   bool may_be_unset = false;
   bool is_common = false;  // in the short --help

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/text/choice.hpp"
 #include "base/text/number.hpp"
+#include "models/model_zoo.hpp"
 #include "recipe/field.hpp"
 
 namespace lockstep {
@@ -80,6 +81,11 @@ struct NamedFileForm : TextForm {
   static std::string validation_error(const std::string& text) {
     return text.empty() ? "'' is not the name of a file (is a variable unset?)" : "";
   }
+};
+
+// make_model() checks the name, which may have the ending of a variant.
+struct ModelForm : TextForm {
+  static std::string values() { return known_models(); }
 };
 
 // Limited to the size of a text in a checkpoint.

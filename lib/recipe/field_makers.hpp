@@ -45,6 +45,12 @@ inline Field required(Field field) {
   return field;
 }
 
+// "3,5" means the same as "3 5".
+inline Field comma_separated(Field field) {
+  field.separator = ',';
+  return field;
+}
+
 inline Field also_called(Field field, const char* name) {
   field.also = name;
   return field;

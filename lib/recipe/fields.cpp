@@ -124,7 +124,7 @@ std::vector<Field> resizing_fields() {
 std::vector<Field> model_fields() {
   constexpr FieldGroup group = FieldGroup::model;
   return {
-      common(one_value({"model", group, "NAME", "Network: " + known_models()}, of(&Recipe::model), TextForm())),
+      common(one_value({"model", group, "NAME", "Network: " + known_models()}, of(&Recipe::model), ModelForm())),
       // The initial weights have no effect on a resumed training.
       may_change(common(one_value({"init-from", group, "FILE",
                                    "Start from the weights in this file: a model, a checkpoint, safetensors or HDF5"},

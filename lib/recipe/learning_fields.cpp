@@ -89,9 +89,10 @@ std::vector<Field> schedule_fields() {
                          "With --schedule cosine or poly: final learning rate, not scaled with the batch"},
                         of(&Recipe::learning_rate, &LearningRate::end), from_zero),
               "schedule", {"cosine", "poly"}),
-      read_by(list_of_values({"milestones", group, "EPOCHS",
-                              "With --schedule step: epochs after which the rate is multiplied by --lr-factor"},
-                             of(&Recipe::learning_rate, &LearningRate::milestones), from_zero),
+      read_by(comma_separated(list_of_values(
+                  {"milestones", group, "EPOCHS",
+                   "With --schedule step: epochs after which the rate is multiplied by --lr-factor, such as 30,60"},
+                  of(&Recipe::learning_rate, &LearningRate::milestones), from_zero)),
               "schedule", {"step"}),
       read_by(one_value({"lr-factor", group, "FACTOR", "With --schedule step: factor at each milestone"},
                         of(&Recipe::learning_rate, &LearningRate::factor), above_zero),

@@ -1,5 +1,7 @@
 #include "recipe/run_options.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "device/precision.hpp"
 
@@ -25,6 +27,16 @@ void require_possible_schedule(const Recipe& recipe) {
   make_schedule(rate, 1, fine, fine);
 }
 
+std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }
+
+void require_distinct_tags(const std::vector<std::string>& tags) {
+  for (auto tag = tags.begin(); tag != tags.end(); ++tag) {
+    const auto earlier = std::ranges::find(tags.begin(), tag, key_of(*tag), key_of);
+    require(earlier == tag, Failure::usage, "--tag: '{}' and '{}' have the same key. Give each key once.", *earlier,
+            *tag);
+  }
+}
+
 }  // namespace
 
 void require_possible(const Recipe& recipe, const RunOptions& run) {
@@ -32,6 +44,7 @@ void require_possible(const Recipe& recipe, const RunOptions& run) {
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
+  require_distinct_tags(run.tags);
   all_reduce_options(recipe, run);
 }
 

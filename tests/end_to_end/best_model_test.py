@@ -118,7 +118,7 @@ def refusals(runs):
 
     refused(["--note", "4097", "4096"], "--note", "n" * 4097)
     refused(["--tag", "257", "255", "--note"], "--tag", "t=" + "a" * 255)
-    many = [word for number in range(65) for word in ("--tag", f"t={number}")]
+    many = [word for number in range(65) for word in ("--tag", f"t{number}=1")]
     refused(["65", "--tag", "64"], *many)
 
 

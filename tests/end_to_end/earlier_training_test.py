@@ -4,7 +4,7 @@
 earlier_training_test.py PROGRAMS [--write]
 
 Each training is resumed to its end, from its checkpoint in tests/golden/trainings and with each instruction set that
-the processor has. expected.json there has the weights' hash and the loss at the end, and the model's loss. Other
+the processor has, with a replicated and with a sharded optimizer. expected.json there has the weights' hash and the loss at the end, and the model's loss. Other
 compilers and build types may round differently: there only losses are compared, up to rounding. --write makes all of
 these files anew: only if a change of bits is meant.
 """
@@ -57,8 +57,8 @@ class Trainings:
                  *TRAININGS[name][1], *more, ranks=ranks)
         return output
 
-    def resume(self, name, instruction_set, ranks):
-        output = self.train(name, instruction_set, ranks, "--resume", GOLDEN / f"{name}.h5")
+    def resume(self, name, instruction_set, ranks, *more):
+        output = self.train(name, instruction_set, ranks, "--resume", GOLDEN / f"{name}.h5", *more)
         summary = json.loads((output / "summary.json").read_text())
         return {field: summary[field] for field in ("build", "weights_hash", "test_loss")}
 
@@ -111,6 +111,10 @@ def main():
                 print(f"{one}: not on this processor")
                 continue
             alike = found["sgd on 1"]["build"] == expected["sgd on 1"]["build"]
+            for name, (ranks, _) in TRAININGS.items():
+                key = f"{name} on {ranks[0]}"
+                found[f"{key}, sharded"] = trainings.resume(name, one, ranks[0], "--shard-optimizer")
+                expected[f"{key}, sharded"] = expected[key]
             faults += [f"{one}: {name}: {found[name]} instead of {expected[name]}" for name in expected
                        if not is_same(found[name], expected[name], alike)]
             print(f"{one}: compared {'bits' if alike else 'losses'}")

@@ -32,10 +32,10 @@ class Runs:
         self.programs, self.folder, self.faults = programs, folder, []
         make_data(programs, "train_cifar", 300, folder / "data")
 
-    def training(self, name, rule=":".join(map(str, RULE)), ranks=1):
+    def training(self, name, rule=":".join(map(str, RULE)), ranks=1, more=()):
         command = [f"{self.programs}/train_cifar", "--data", self.folder / "data", "--output", self.folder / name,
                    "--model", "convnet", "--image-size", "16", "--epochs", EPOCHS, "--threads", "1", "--device", "cpu",
-                   "--global-batch", "60", "--virtual-ranks", "2", "--checkpoint-every", "2", "--keep-latest", "99"]
+                   "--global-batch", "60", "--virtual-ranks", "2", "--checkpoint-every", "2", "--keep-latest", "99", *more]
         command += ["--early-stop", rule] if rule else []
         return Training(under_mpirun(ranks) + command if ranks > 1 else command, self.folder / name)
 
@@ -85,7 +85,8 @@ def main(programs):
         for step in sorted(whole.checkpoints()):
             runs.expect_same_end(f"killed after {step}", runs.copy_killed_after(f"after-{step}", step), whole)
         runs.expect("a complete one trains no more", "  loss " not in runs.training(f"after-{end}").words())
-        runs.expect_same_end("two ranks", runs.training("two", ranks=2), whole)
+        for name, more in (("two ranks", ()), ("two ranks, sharded", ("--shard-optimizer",))):
+            runs.expect_same_end(name, runs.training(name, ranks=2, more=more), whole)
 
         for what, rule in (("more patience", "test-accuracy:3:0.03"), ("without it", "")):
             shutil.copytree(whole.output, runs.folder / what)
@@ -99,7 +100,7 @@ def main(programs):
         refused = runs.training("refused", "validation-loss:2:0")
         runs.expect("no validation split: code", refused.run() == 2, refused.words())
         runs.expect("no validation split: named", "--early-stop validation-loss:2:0" in refused.words(), refused.words())
-        print("\n".join(runs.faults) or f"ends after step {end} in {len(whole.checkpoints()) + 1} ways")
+        print("\n".join(runs.faults) or f"ends after step {end} in {len(whole.checkpoints()) + 2} ways")
         return 1 if runs.faults else 0
 
 

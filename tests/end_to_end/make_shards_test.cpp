@@ -231,6 +231,40 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
   EXPECT_FALSE(fs::exists("hurt"));
 }
 
+// --source is required, it said.
+TEST_F(MakeShardsTest, help_and_versions_are_printed_whatever_else_is_wrong) {
+  const std::string program = built_program("make_shards");
+  const ProgramResult help = run_program({program, "images", "--help"});
+  EXPECT_NE(help.output.find("Usage: make_shards images"), std::string::npos) << help.output << help.errors;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--help", "images"},
+                                                {"images", "--side", "x", "-h"},
+                                                {"images", "--quantum-leap", "--help-all"}}) {
+    std::vector<std::string> line = {program};
+    line.insert(line.end(), words.begin(), words.end());
+    EXPECT_EQ(run_program(line).output, help.output) << words.front();
+  }
+  const ProgramResult group = run_program({program, "images", "--help", "input"});
+  EXPECT_TRUE(group.output.starts_with("Input:\n")) << group.output;
+  EXPECT_TRUE(run_program({program, "images", "--version"}).output.starts_with("lockstep "));
+}
+
+TEST_F(MakeShardsTest, options_without_effect_and_empty_names_are_refused) {
+  const std::vector<std::string> start = {built_program("make_shards"), "images", "--source", folder_.path(),
+                                          "--output"};
+  const auto refuse = [&](const std::string& output, const std::vector<std::string>& more,
+                          const std::vector<std::string>& subjects) {
+    std::vector<std::string> words = start;
+    words.push_back(output);
+    words.insert(words.end(), more.begin(), more.end());
+    expect_failure(words, 2, subjects);
+  };
+  refuse(output(), {"--side", "32"}, {"--side", "raw"});
+  refuse(output(), {"--store", "raw", "--max-side", "32"}, {"--max-side", "jpeg"});
+  refuse(output(), {"--quality", "32", "--store", "raw"}, {"--quality", "jpeg"});
+  refuse("", {}, {"--output", "''"});
+  EXPECT_FALSE(fs::exists(output()));
+}
+
 TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
   const GoldenPictures golden;
   const fs::path pictures = folder_.path() / "pictures";

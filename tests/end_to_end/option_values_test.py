@@ -18,6 +18,7 @@ COMMANDS = [["train_cifar"], ["evaluate"], ["export_model"], ["inspect"], ["pred
 COMMANDS += [["make_shards", source] for source in ("cifar10", "cifar100", "mnist", "fashion_mnist", "idx", "synthetic", "verify")]
 OPTIONAL = {"step_bench", "conv_bench"}  # built where benches and their peers are
 PROBE = "12abc"
+UNKNOWN = "--quantum-leap"
 TEXT_TYPES = {"FOLDER", "FILE", "DIR", "NAME", "TEXT", "auto|never|FILE"}
 LEAST_NUMBERS = {"train_cifar": 20, "evaluate": 2, "predict": 3, "report": 2, "scaling_study": 9, "plan": 6, "step_bench": 6, "conv_bench": 4, "make_shards synthetic": 4}
 
@@ -40,7 +41,7 @@ def options_of(folder, command):
 
 def judge(folder, command, name, type_name):
     """What became of the option: "number", "text", "refused" or "flag"; anything else is a fault."""
-    result = run(folder, [*command, f"--{name}={PROBE}", "--help"])
+    result = run(folder, [*command, f"--{name}={PROBE}", UNKNOWN])
     said = result.stderr
     if result.returncode == 2 and re.search(rf"--{name}: '{PROBE}' is not a (whole )?number ", said):
         return "number"
@@ -48,7 +49,8 @@ def judge(folder, command, name, type_name):
         return "refused"
     if result.returncode == 2 and f"--{name} takes no value" in said:
         return "flag"
-    if result.returncode == 0 and type_name in TEXT_TYPES:
+    # What a taken text meets next: the unknown option, or another option that it needs.
+    if result.returncode == 2 and type_name in TEXT_TYPES and (UNKNOWN in said or f"--{name} requires --" in said):
         return "text"
     return f"--{name}={PROBE} ends with {result.returncode}: {said.strip() or 'taken without a word'}"
 

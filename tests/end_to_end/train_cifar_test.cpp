@@ -163,7 +163,7 @@ TEST_F(TrainCifarTest, help_ends_with_two_examples) {
   EXPECT_EQ(result.exit_code, 0);
   const std::string examples =
       "\nExamples:\n  train_cifar --data data/cifar10 --output runs/r20\n"
-      "  mpirun -n 4 train_cifar --data data/cifar10 --epochs 30 --precision bf16 --output runs/longer\n";
+      "  mpirun -n 4 train_cifar --data data/cifar10 --epochs 30 --output runs/longer\n";
   EXPECT_TRUE(result.output.find(examples) != std::string::npos) << result.output;
 }
 

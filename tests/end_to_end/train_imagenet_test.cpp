@@ -30,13 +30,18 @@ class TrainImagenetTest : public testing::Test {
     folder_ = new TemporaryFolder;
     const fs::path pictures = folder_->path() / "pictures";
     ASSERT_EQ(run_program({built_program("write_pictures"), pictures, "240"}).exit_code, 0);
-    for (const char* const store : {"jpeg", "raw"}) {
-      const ProgramResult made = run_program({built_program("make_shards"), "images", "--source", pictures, "--output",
-                                              data(store), "--store", store, "--side", "48"});
-      ASSERT_EQ(made.exit_code, 0) << made.errors;
-    }
+    make_shards(pictures, "jpeg", {});
+    make_shards(pictures, "raw", {"--side", "48"});
   }
   static void TearDownTestSuite() { delete folder_; }
+
+  static void make_shards(const fs::path& pictures, const std::string& store, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        built_program("make_shards"), "images", "--source", pictures, "--output", data(store), "--store", store};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult made = run_program(words);
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+  }
 
   static fs::path data(const std::string& store) { return folder_->path() / store; }
 

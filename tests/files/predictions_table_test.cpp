@@ -115,5 +115,16 @@ TEST(PredictionsTableTest, the_files_name_decides) {
   EXPECT_EQ(table_format_of("a.tsv/predictions"), TableFormat::csv);
 }
 
+// --predictions p.xlsx got a CSV file of that name.
+TEST(PredictionsTableTest, a_name_of_another_kind_is_refused) {
+  const TemporaryFolder folder;
+  for (const char* name : {"p.xlsx", "p.json", "p.TSV"}) {
+    const std::filesystem::path file = folder.path() / name;
+    expect_error(Failure::usage, {file.string(), "--predictions", ".csv", ".tsv"},
+                 [&] { require_place_for_table(file); });
+  }
+  for (const char* name : {"p", "p.csv", "a.b.tsv"}) require_place_for_table(folder.path() / name);
+}
+
 }  // namespace
 }  // namespace lockstep

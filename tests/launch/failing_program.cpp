@@ -37,6 +37,7 @@ struct FailingOptions {
   std::string how = "finish";
   int rank = 0;
   std::string output;
+  std::string input;
   HowWatched hang_timeout;
   int ending = 0;
   bool quietly = false;
@@ -46,6 +47,7 @@ struct FailingOptions {
     app.add_option("--how", how, "finish, throw, ...");
     add_number(app, "--rank", rank, {-1, 1000}, "which rank does so");
     app.add_option("--output", output, "folder for failure.json");
+    app.add_option("--input", input, "read by nobody")->type_name("FOLDER");
     add_number(app, "--hang-timeout", hang_timeout.seconds, {0, 1000}, "seconds");
     app.add_flag("--by-time", hang_timeout.by_time, "whether processor time is progress");
     app.add_flag("--quietly", quietly, "nothing else");

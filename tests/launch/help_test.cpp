@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "launch/field_options.hpp"
+#include "launch/help_request.hpp"
 #include "launch/parse.hpp"
 #include "recipe/fields.hpp"
 #include "support/messages.hpp"
@@ -33,6 +35,8 @@ class HelpTest : public testing::Test {
     });
   }
 
+  std::string help_of(const std::vector<std::string>& groups) const { return help_text(app_, groups, 80); }
+
   CLI::App app_;
   Settings settings_;
 };
@@ -51,7 +55,7 @@ std::ptrdiff_t options_in(const std::string& help) {
 }
 
 TEST_F(HelpTest, common_options_are_few_and_lead_to_the_others) {
-  const std::string help = help_text(app_, "", 80);
+  const std::string help = help_of({});
   EXPECT_THAT(help, testing::StartsWith(
                         "Trains an image classifier.\n\nUsage: train_cifar [OPTIONS]\n\nThese are the common "));
   EXPECT_LE(options_in(help), 21);
@@ -73,13 +77,49 @@ TEST_F(HelpTest, all_options_are_in_a_group) {
 }
 
 TEST_F(HelpTest, one_group_is_printed_by_its_first_word) {
-  const std::string help = help_text(app_, "precision", 80);
+  const std::string help = help_of({"precision"});
   EXPECT_THAT(help, testing::StartsWith("Precision and device:\n"));
   EXPECT_THAT(help, HasSubstr("--tf32 "));
   EXPECT_THAT(help, Not(HasSubstr("--momentum")));
-  EXPECT_EQ(help_text(app_, "Precision", 80), help);
-  EXPECT_EQ(help_text(app_, "device", 80), help);
-  expect_error(Failure::usage, {"--help", "optimiser"}, [this] { help_text(app_, "optimiser", 80); });
+  EXPECT_EQ(help_of({"Precision"}), help);
+  EXPECT_EQ(help_of({"device"}), help);
+  expect_error(Failure::usage, {"--help", "optimiser"}, [this] { help_of({"optimiser"}); });
+}
+
+// Of --help model data, only the model's options were printed.
+TEST_F(HelpTest, several_groups_are_printed_once_each) {
+  EXPECT_EQ(help_of({"model", "data", "model"}), help_of({"data"}) + "\n\n" + help_of({"model"}));
+  expect_error(Failure::usage, {"'optimiser'"}, [this] { help_of({"model", "optimiser"}); });
+}
+
+std::string request_in(const std::vector<std::string>& words) {
+  const std::optional<HelpRequest> request = help_request(words);
+  return request ? request_text(*request) : "none";
+}
+
+// A mistake elsewhere on the line was told instead.
+TEST(HelpRequestTest, a_request_counts_wherever_it_is_on_the_line) {
+  EXPECT_EQ(request_in({"--epochs", "x", "--help"}), "--help");
+  EXPECT_EQ(request_in({"images", "-h", "--source"}), "--help");
+  EXPECT_EQ(request_in({"images", "--version"}), "--version");
+  EXPECT_EQ(request_in({"--version", "--help", "--help-all"}), "--help-all");
+  EXPECT_EQ(request_in({"--version", "--help"}), "--help");
+  EXPECT_EQ(request_in({"--dry-run", "--", "--help"}), "none");
+  EXPECT_EQ(request_in({"--helper", "help"}), "none");
+}
+
+TEST(HelpRequestTest, the_words_after_help_are_groups_in_any_form) {
+  EXPECT_EQ(request_in({"--help", "model", "data", "--epochs", "3", "-h", "output"}), "--help model data output");
+  EXPECT_EQ(request_in({"--help=model,data"}), "--help model data");
+  EXPECT_EQ(request_in({"--help="}), "--help");
+}
+
+TEST(HelpRequestTest, the_command_is_found_without_parsing) {
+  CLI::App app;
+  app.add_subcommand("images");
+  app.add_subcommand("verify");
+  EXPECT_EQ(command_in(app, std::vector<std::string>{"--help", "verify", "images"}).get_name(), "verify");
+  EXPECT_EQ(&command_in(app, std::vector<std::string>{"--help", "picture"}), &app);
 }
 
 TEST_F(HelpTest, lines_are_as_wide_as_the_terminal) {
@@ -116,9 +156,12 @@ TEST(HelpOfArgumentsTest, several_arguments_have_the_usual_form) {
     declared.add_option("RUN_FOLDER", folders, "Folders of trainings")->required()->expected(1, 16);
     declared.add_option("FILE", files);
   });
-  const std::string help = help_text(app, "", 80);
+  const std::string help = help_text(app, {}, 80);
   EXPECT_THAT(help, HasSubstr("Usage: report [OPTIONS] RUN_FOLDER... [FILE...]\n"));
   EXPECT_THAT(help, HasSubstr("\nArguments:\n  RUN_FOLDER...            Folders of trainings\n"));
+  // A word after --help may be an argument.
+  EXPECT_EQ(help_text(app, std::vector<std::string>{"runs/r20"}, 80), help);
+  EXPECT_THAT(help_text(app, std::vector<std::string>{"runs/r20", "options"}, 80), testing::StartsWith("Options:\n"));
 }
 
 }  // namespace

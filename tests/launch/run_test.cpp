@@ -201,6 +201,16 @@ TEST_F(RunTest, what_the_file_system_refuses_is_told_in_our_words) {
   }
 }
 
+TEST_F(RunTest, a_path_is_told_with_its_option) {
+  for (const int ranks : {0, 2}) {
+    const ProgramResult result = run(ranks, {"--rank", "-1", "--how", "throw_file_system", "--input", "/no/such"});
+    EXPECT_EQ(result.exit_code, 2);
+    const std::string sentence = report()["sentence"];
+    EXPECT_THAT(sentence, HasSubstr("'/no/such/folder' (--input)"));
+    EXPECT_EQ(times(result.errors, line(0, sentence)), 1U) << result.errors;
+  }
+}
+
 TEST_F(RunTest, what_the_system_refuses_comes_with_advice) {
   const ProgramResult result = run(0, {"--how", "throw_system"});
   EXPECT_EQ(result.exit_code, 2);
@@ -320,10 +330,38 @@ TEST_F(RunTest, an_option_without_its_value_ends_with_2) {
   }
 }
 
+// --output= took the next option as its value.
+TEST_F(RunTest, an_option_without_its_value_takes_no_other_option) {
+  const ProgramResult result = run(0, {"--input=", "--quietly"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_message(sentence_of_rank_0(result.errors), {"--input", "''"});
+  EXPECT_EQ(run(0, {"--how=", "--rank", "1"}).exit_code, 0);
+}
+
 TEST_F(RunTest, an_option_with_two_values_ends_with_2) {
   const ProgramResult result = run(0, {"--rank", "1", "--rank", "1"});
   EXPECT_EQ(result.exit_code, 2);
   expect_message(sentence_of_rank_0(result.errors), {"--rank"});
+}
+
+// A mistake elsewhere on the line was told instead.
+TEST_F(RunTest, help_and_versions_are_printed_whatever_else_is_wrong) {
+  for (const char* wrong : {"--rank=one", "--hwo=throw", "--how", "throw"}) {
+    const ProgramResult help = run(0, {wrong, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << help.errors;
+    EXPECT_EQ(times(help.output, "Ends as told."), 1U);
+    EXPECT_EQ(run(0, {wrong, "--help-all"}).output, help.output);
+    EXPECT_EQ(times(run(0, {"--version", wrong}).output, "lockstep"), 1U);
+  }
+}
+
+// Help for `head -1` ended with "Broken pipe (the output is lost). Check the file system."
+TEST_F(RunTest, a_reader_that_goes_ends_the_program_without_a_word) {
+  const std::string command = built_program("failing_program").string() + " --help";
+  const ProgramResult result =
+      run_program({"bash", "-c", "trap '' PIPE; { sleep 0.1; " + command + "; } | true; exit ${PIPESTATUS[0]}"});
+  EXPECT_EQ(result.exit_code, 128 + SIGPIPE);
+  EXPECT_EQ(result.errors, "");
 }
 
 TEST_F(RunTest, help_and_versions_are_printed_once) {

@@ -12,6 +12,8 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
+#include "support/messages.hpp"
+#include "support/no_room.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -141,6 +143,31 @@ TEST_P(ShardedSyncTest, streams_the_checkpoint_that_a_replicated_one_writes) {
   checkpoint.optimizer = tensors.optimizer;
   checkpoint.ema = tensors.ema;
   EXPECT_EQ(checkpoint_image(read), checkpoint_image(checkpoint));
+}
+
+// Rank 0 cannot write; every rank takes part to the end, and the next attempt succeeds.
+TEST_P(ShardedSyncTest, a_full_disk_leaves_no_file_and_no_rank_behind) {
+  const std::unique_ptr<WholeStep> step = make(true);
+  train(*step, 0, 1);
+  const std::string before = hash_of(*step->own_sync);
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "step.h5";
+  const auto write = [&] {
+    std::optional<UnpublishedFile> file;
+    if (world_.rank() == 0) file.emplace(path);
+    stream_checkpoint(file ? &*file : nullptr, small_checkpoint(), *step->own_sync);
+    if (file) file->publish([] {});
+  };
+  if (world_.rank() == 0) {
+    const NoRoomBeyond limit(64 << 10);
+    expect_error(Failure::other, {path.string()}, write);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  } else {
+    write();
+  }
+  EXPECT_EQ(hash_of(*step->own_sync), before);
+  write();
+  if (world_.rank() == 0) EXPECT_EQ(read_checkpoint(path).model.entries.size(), step->model().store.names().size());
 }
 
 constexpr EmaRule ema{0.25F, 1, 1};

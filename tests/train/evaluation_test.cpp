@@ -9,6 +9,7 @@
 
 #include "nn/initialize.hpp"
 #include "support/samples/small_data_set.hpp"
+#include "train/evaluation/evaluation_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -131,6 +132,17 @@ TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
           .predictions;
   found.resize(expected.size());
   EXPECT_EQ(found, expected);
+}
+
+// "top-5 100.00 %" of three classes.
+TEST(EvaluationTextTest, has_top_5_only_if_there_are_more_classes) {
+  for (const std::int64_t classes : {3, 5, 6}) {
+    Evaluation evaluation;
+    evaluation.classes = classes;
+    evaluation.confusion.resize(static_cast<std::size_t>(classes * classes));
+    const std::vector<std::string> names(static_cast<std::size_t>(classes), "c");
+    EXPECT_EQ(evaluation_text(evaluation, names).find("top-5") != std::string::npos, classes == 6) << classes;
+  }
 }
 
 TEST(EvaluationBatchTest, is_small_where_images_are_large_or_few) {

@@ -135,6 +135,8 @@ TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
   expect_message(refusal({"resnet18", {224, 224, 3}, 1000, 16}, {"resnet34", {32, 32, 3}, 10, 16}),
                  {"'w.h5'", "'resnet34'", "--model resnet18"});
   expect_message(refusal({"resnet20", {32, 32, 3}, 100}, {"resnet20", {32, 32, 3}, 10}), {"--new-head", "w.h5"});
+  // "They fit --model lenet", which had been given.
+  expect_message(refusal({"lenet", {32, 32, 3}, 10}, {"lenet", {28, 28, 3}, 10}), {"--model lenet", "32 x 32"});
 }
 
 // The misfit was told as a tensor's shape, [64, 3, 7, 7] there and [64, 3, 3, 3] here.

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -55,7 +59,8 @@ class PictureSource final : public SampleSource {
         list_.classes,
         storage.store,
         fingerprint(list_),
-        list_.validation.empty() ? "" : list_.validation_origin};
+        list_.validation.empty() ? "" : list_.validation_origin,
+        describe_storage(storage)};
   }
 
   const SourceDescription& description() const override { return description_; }
@@ -183,28 +188,38 @@ PictureList list_together(const Communicator& world, const fs::path& folder, con
   return world.rank() == 0 ? std::move(list) : picture_list_from(text);
 }
 
-std::string shared_pictures_message(const std::vector<SharedPicture>& shared) {
+// "2 pictures are in two splits: 'a.jpg' (test) has the same bytes as 'b.jpg' (training), ..."
+std::string shared_pictures_message(std::span<const SharedPicture> shared, std::string_view where) {
   constexpr std::size_t max_shown = 3;
-  std::string message = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
+  std::string message = fmt::format("{} in two {}: ", counted(shared.size(), "picture is", "pictures are"), where);
   for (std::size_t at = 0; at < std::min(shared.size(), max_shown); ++at) {
     const SharedPicture& one = shared[at];
     message += fmt::format("{}'{}' ({}) has the same bytes as '{}' ({})", at == 0 ? "" : ", ", printable(one.name),
-                           one.split, printable(one.same_as), one.same_split);
+                           name_of(one.split), printable(one.same_as), name_of(one.same_split));
   }
   if (shared.size() > max_shown) message += fmt::format(", and {} more", shared.size() - max_shown);
   return message;
 }
 
-// On rank 0: pictures shared by two splits are an error, or a remark if they are allowed.
-void judge(const std::vector<SharedPicture>& shared, const PictureStorage& storage, PictureList& list) {
-  if (shared.empty()) return;
-  const std::string message = shared_pictures_message(shared);
-  require(storage.allows(Oddity::duplicates), Failure::usage,
-          "{}. A test on training pictures measures nothing. Remove the copies, or add --allow duplicates.", message);
-  log::warning("{} (--allow duplicates).", message);
+// On rank 0: pictures shared by two splits are an error, or a remark if they are allowed. Pictures shared by two
+// classes of a split are a remark.
+void judge(std::vector<SharedPicture> shared, const PictureStorage& storage, PictureList& list) {
+  const auto of_classes =
+      std::ranges::stable_partition(shared, [](const SharedPicture& one) { return one.split != one.same_split; });
+  const std::span of_splits(shared.begin(), of_classes.begin());
+  if (!of_splits.empty()) {
+    const std::string message = shared_pictures_message(of_splits, "splits");
+    require(storage.allows(Oddity::duplicates), Failure::usage,
+            "{}. A test on training pictures measures nothing. Remove the copies, or add --allow duplicates.", message);
+    log::warning("{} (--allow duplicates).", message);
+  }
+  if (!of_classes.empty()) {
+    log::warning("{}. One of the labels is wrong. Remove or skip those files.",
+                 shared_pictures_message(of_classes, "classes"));
+  }
   for (const SharedPicture& one : shared) {
     list.remarks.push_back(
-        {one.name, false, fmt::format("has the same bytes as '{}' ({})", one.same_as, one.same_split)});
+        {one.name, false, fmt::format("has the same bytes as '{}' ({})", one.same_as, name_of(one.same_split))});
   }
 }
 
@@ -214,8 +229,8 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
                                             const PictureStorage& storage, std::uint64_t seed, const MetaMat& meta) {
   PictureList list = list_together(world, folder, storage, seed, meta);
   require_same_pictures(world, list);
-  const std::vector<SharedPicture> shared = shared_pictures(world, list);
-  on_rank_0(world, [&] { judge(shared, storage, list); });
+  std::vector<SharedPicture> shared = shared_pictures(world, list);
+  on_rank_0(world, [&] { judge(std::move(shared), storage, list); });
   auto source = std::make_unique<PictureSource>(std::move(list), storage);
   source->find_sample_bits(world);
   return source;

@@ -44,16 +44,37 @@ std::string record_error_message(const std::string& name) {
   return "--" + name;
 }
 
+// If only the storage differs: its text in `before`, the text of another source.
+std::optional<std::string> other_storage(const std::string& before, const SourceDescription& now) {
+  const std::size_t at = now.storage.empty() ? std::string::npos : now.source.find(now.storage);
+  if (at == std::string::npos) return std::nullopt;
+  const std::string begin = now.source.substr(0, at);
+  const std::string end = now.source.substr(at + now.storage.size());
+  const bool is_there =
+      before.size() >= begin.size() + end.size() && before.starts_with(begin) && before.ends_with(end);
+  return is_there ? std::optional(before.substr(at, before.size() - begin.size() - end.size())) : std::nullopt;
+}
+
 // "--samples-per-shard was 500 and is 400 now", for the first difference.
-std::string difference(const Json& before, const Json& now) {
+std::string difference(const Json& before, const Json& now, const SourceDescription& source) {
+  const auto old_value = [&](const std::string& name) {
+    return before.is_object() && before.contains(name) ? before.at(name) : Json();
+  };
+  constexpr const char* files = "files";  // a hash, which also changes with other options
   for (const auto& [name, value] : now.items()) {
-    const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
-    if (old == value) continue;
-    // A hash of file names, lengths and times.
-    if (name == "files") return "the files of --source or the storage options differ from the first run";
+    const Json old = old_value(name);
+    if (old == value || name == files) continue;
+    const std::optional<std::string> storage =
+        name == "source" && old.is_string() ? other_storage(old.get<std::string>(), source) : std::nullopt;
+    if (storage) {
+      return fmt::format(
+          "pictures were stored {}, and are now stored {} (--store, --side, --max-side, --quality, --sample-bits)",
+          *storage, source.storage);
+    }
     return fmt::format("{} was {} and is now {}", record_error_message(name), json_text(old), json_text(value));
   }
-  return "";
+  const bool has_other_files = now.contains(files) && now.at(files) != old_value(files);
+  return has_other_files ? "the files of --source differ from those of the first run" : "";
 }
 
 void make_folder(const fs::path& folder) {
@@ -90,7 +111,7 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
   const fs::path record = output / record_file;
   if (!is_absent(record)) {
     const Json before = try_parse_json(read_file(record, record_limit_bytes));
-    const std::string differs = difference(before, now);
+    const std::string differs = difference(before, now, source);
     require(differs.empty(), Failure::usage,
             "'{}' was started with other options: {}. Two data sets must not be mixed. Choose another --output, or "
             "remove the folder.",

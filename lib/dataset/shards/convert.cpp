@@ -278,8 +278,11 @@ class Conversion {
     if (manifest_.shards.empty()) throw no_picture(plan, folder, records.front().odd_files.front());
     if (plan.split == Split::train) sums.set_statistics(manifest_);
     write_manifest(folder, manifest_);
-    log::info("{}: {} in {}{}", folder.string(), counted(manifest_.samples(), "sample"),
-              counted(manifest_.shards.size(), "shard"), kept_text);
+    // Together with the samples, the number of files that the listing counted.
+    const auto files = std::ssize(plan.samples) - manifest_.samples();
+    const std::string left_out = files == 0 ? "" : fmt::format(", {} left out", counted(files, "file"));
+    log::info("{}: {} in {}{}{}", folder.string(), counted(manifest_.samples(), "sample"),
+              counted(manifest_.shards.size(), "shard"), kept_text, left_out);
   }
 
   const Communicator& world_;

@@ -31,6 +31,7 @@ struct SourceDescription {
   // Empty if it is not known without reading the files.
   std::string fingerprint = {};
   std::string validation = {};  // origin of the source's own validation split, for people; empty: it has none
+  std::string storage = {};     // the part of `source` that storage options decide; empty: there are none
   std::optional<std::int64_t> sample_bits = {};  // see Manifest::sample_bits
 };
 

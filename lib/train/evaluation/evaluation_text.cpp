@@ -85,9 +85,11 @@ std::vector<std::int64_t> worst_first(const Evaluation& evaluation) {
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names) {
   std::vector<std::string> classes;
   for (const std::string& name : names) classes.push_back(printable_name(name));
-  std::string text =
-      fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\ntop-5    {}\n\n", evaluation.samples, evaluation.loss(),
-                  percent(evaluation.correct(), evaluation.samples), percent(evaluation.in_top5, evaluation.samples));
+  std::string text = fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\n", evaluation.samples, evaluation.loss(),
+                                 percent(evaluation.correct(), evaluation.samples));
+  constexpr std::int64_t top = 5;  // with so few classes, the label is always among the top 5
+  if (evaluation.classes > top) text += fmt::format("top-5    {}\n", percent(evaluation.in_top5, evaluation.samples));
+  text += '\n';
   if (evaluation.classes <= largest_matrix) {
     std::vector<std::int64_t> all(classes.size());
     std::iota(all.begin(), all.end(), std::int64_t{0});

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Loss, top-1 and top-5 accuracy, then the accuracy of each class and the confusion matrix. With more than 20 classes:
-// the 20 classes with the lowest accuracy, and the most frequent confusions.
+// Loss, top-1 and, with more than five classes, top-5 accuracy; then the accuracy of each class and the confusion
+// matrix. With more than 20 classes: the 20 classes with the lowest accuracy, and the most frequent confusions.
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names);
 
 }  // namespace lockstep

@@ -212,7 +212,7 @@ std::string job_line(const JobRecord& record, const TrainingTraces& traces) {
 }
 
 std::string training_line(const TrainingStatus& status) {
-  const std::string state = status.state ? describe_state(*status.state, status.holder) : "not started";
+  const std::string state = describe_state(status);
   return line_of({state.substr(0, state.find(':'))}, status);
 }
 

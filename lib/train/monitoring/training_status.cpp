@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::size_t lock_limit_bytes = 1 << 12;
+constexpr std::size_t failure_limit_bytes = 1 << 16;
 constexpr std::size_t tail_bytes = 1 << 16;  // read from the end of metrics.jsonl: hundreds of lines
 constexpr std::int64_t max_steps = std::int64_t{1} << 53;
 
@@ -100,6 +101,16 @@ fs::path checkpoints_of(const Json& summary, const fs::path& folder) {
   return place ? *place / named : named;
 }
 
+// "failed: ..." or "stopped before the first step ..."; empty if there is no failure.json.
+std::string failure_in(const fs::path& folder) try {
+  const Json report = try_parse_json(read_live_file(folder / "failure.json", failure_limit_bytes));
+  const std::string sentence = report.is_object() ? text_in(report, "sentence") : "";
+  const bool is_stop = sentence.empty() || count_in(report, "code") == static_cast<int>(Failure::stopped_early);
+  return is_stop ? sentence : "failed: " + sentence;
+} catch (const Error&) {
+  return "";
+}
+
 void add_progress(TrainingStatus& status, const Json& report) {
   const std::optional<std::int64_t> step = count_in(report, "step");
   const std::optional<std::int64_t> steps = count_in(report, "steps");
@@ -141,6 +152,7 @@ TrainingStatus training_status(const fs::path& folder, const std::function<Folde
   if (status.holder.kind == FolderHolder::Kind::nobody) status.holder = look(folder);
   const Json fields = summary.is_object() ? summary : Json::object();
   status.state = run_state_of(text_in(fields, "state"));
+  if (!status.state && status.holder.kind == FolderHolder::Kind::nobody) status.failure = failure_in(folder);
   status.model = text_in(fields, "model");
   status.data = text_in(fields, "data");
   status.step = count_in(fields, "step");
@@ -177,12 +189,14 @@ std::string describe_state(RunState state, const FolderHolder& holder) {
   return std::string(name_of(state));
 }
 
+std::string describe_state(const TrainingStatus& status) {
+  if (status.state) return describe_state(*status.state, status.holder);
+  if (status.holder.kind != FolderHolder::Kind::nobody) return fmt::format("starting: {}", status.holder.description);
+  return status.failure.empty() ? "not started" : status.failure;
+}
+
 std::string status_text(const TrainingStatus& status) {
-  const std::string state = status.state ? describe_state(*status.state, status.holder)
-                            : status.holder.kind == FolderHolder::Kind::nobody
-                                ? "not started"
-                                : fmt::format("starting: {}", status.holder.description);
-  std::string text = fmt::format("state       {}", state);
+  std::string text = fmt::format("state       {}", describe_state(status));
   const auto add = [&](std::string_view name, const std::string& message) {
     text += fmt::format("\n{:<11} {}", name, message);
   };

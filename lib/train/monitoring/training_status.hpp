@@ -27,6 +27,7 @@ FolderHolder holder_of(const std::filesystem::path& folder);
 
 struct TrainingStatus {
   std::optional<RunState> state;  // unset: there is no summary.json, or it has no state
+  std::string failure;            // without a state and a holder: what failure.json says; empty if there is none
   FolderHolder holder;
   std::string model;
   std::string data;
@@ -47,6 +48,8 @@ TrainingStatus training_status(const std::filesystem::path& folder,
 
 // "running: job 17 on n2 (process 4711)", "stopped; the same command resumes it", ...
 std::string describe_state(RunState state, const FolderHolder& holder);
+// The same of a training that may have no state: "not started", or "failed: " and the sentence of failure.json.
+std::string describe_state(const TrainingStatus& status);
 // Lines for people: state, step, speed, time left, last checkpoint, last test.
 std::string status_text(const TrainingStatus& status);
 

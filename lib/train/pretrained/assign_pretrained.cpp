@@ -96,8 +96,8 @@ bool fits(std::vector<ParameterStore::Entry> entries, ModelOptions options, Devi
   return false;  // unsupported image size, or no classes
 }
 
-// "--model resnet18", or several; empty if none fits. Tries several image sizes, because the stem of residual networks
-// depends on them.
+// "--model resnet18 with images of 224 x 224 pixels", or several; empty if none fits. Tries several image sizes, on
+// which the shapes of weights depend. The model's own size is tried first, and not named.
 std::string fitting_models(const std::vector<ParameterStore::Entry>& entries, const Model& model) {
   const std::int64_t channels = model.options.sample.channels;
   const std::array samples = {model.options.sample, SampleShape{32, 32, channels}, SampleShape{224, 224, channels}};
@@ -109,7 +109,11 @@ std::string fitting_models(const std::vector<ParameterStore::Entry>& entries, co
       options.sample = sample;
       return fits(entries, options, model.store.device());
     };
-    if (std::ranges::any_of(samples, fits_for)) found.push_back("--model " + name);
+    const auto* const sample = std::ranges::find_if(samples, fits_for);
+    if (sample == samples.end()) continue;
+    const bool is_its_own = sample == samples.begin();
+    found.push_back("--model " + name +
+                    (is_its_own ? "" : fmt::format(" with images of {} x {} pixels", sample->height, sample->width)));
   }
   return fmt::format("{}", fmt::join(found, " or "));
 }

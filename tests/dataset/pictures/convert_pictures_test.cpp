@@ -187,6 +187,32 @@ TEST_F(ConvertPicturesTest, pictures_of_two_splits_are_named_and_refused_unless_
   expect_error(Failure::usage, {"--allow", "test/cat/link.jpg", "train/cat/jpeg_gray.jpg"}, [&] { run(); });
 }
 
+// They were learned with two labels, without a word.
+TEST_F(ConvertPicturesTest, pictures_of_two_classes_are_told_and_used) {
+  on_rank_0([&] { write_file_atomically(picture("dog/copy.jpg"), GoldenPictures().file("jpeg_444")); });
+  if (world_.rank() == 0) ::testing::internal::CaptureStderr();
+  run();
+  if (world_.rank() == 0) {
+    const std::string warnings = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(warnings,
+                HasSubstr("1 picture is in two classes: 'train/dog/copy.jpg' (training) has the same bytes as "
+                          "'train/cat/jpeg_444.jpg' (training)"));
+    EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20), HasSubstr("train/dog/copy.jpg,yes,"));
+  }
+  EXPECT_EQ(Dataset(options_.output / "train").samples(), 9);
+}
+
+// 10 pictures before, 8 samples afterwards, and nothing between them.
+TEST_F(ConvertPicturesTest, files_that_are_left_out_are_counted_by_split) {
+  if (world_.rank() == 0) ::testing::internal::CaptureStdout();
+  run();
+  if (world_.rank() != 0) return;
+  const std::string output = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(output, ContainsRegex("training: 10 pictures "));
+  EXPECT_THAT(output, ContainsRegex("out/train: 8 samples in [0-9]+ shards, 2 files left out\n"));
+  EXPECT_THAT(output, ContainsRegex("out/test: 1 sample in 1 shard\n"));
+}
+
 TEST_F(ConvertPicturesTest, files_of_the_system_do_not_end_a_strict_conversion) {
   on_rank_0([&] {
     for (const char* const name : {"dog/cut.jpg", "dog/a \"page\",\n.jpg"}) fs::remove(picture(name));
@@ -319,7 +345,9 @@ TEST_F(ConvertPicturesTest, another_quality_makes_another_data_set) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   run();
   storage_.quality = 50;
-  expect_error(Failure::usage, {options_.output.string(), "(--source)", "quality 50"}, [&] { run(); });
+  expect_error(Failure::usage, {options_.output.string(), "--quality", "quality 95", "quality 50"}, [&] { run(); });
+  storage_.store = SampleStore::pictures;
+  expect_error(Failure::usage, {"--store", "quality 95", "the shorter side 256"}, [&] { run(); });
 }
 
 TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {

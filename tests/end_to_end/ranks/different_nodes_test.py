@@ -69,7 +69,7 @@ def test_data(nodes):
     nodes.prepare("make_shards", "synthetic", "--samples", "200", "--seed", "7", "--output", folder / "other")
     nodes.prepare("make_shards", "synthetic", "--samples", "200", "--validation", "40", "--output", folder / "split")
     differs = {folder / "data": folder / "other"}
-    sentence = [f"do not have the same data set '{folder}/data/train':", "on n1 (rank 0)",
+    sentence = [f"do not have the same data set '{folder}/data/train' (--data):", "on n1 (rank 0)",
                 f"200 samples with the root hash {root_hash(folder / 'other/train')} on n2 (rank 1)", ADVICE]
     nodes.expect_refusal("a training on different data", differs, sentence, *training(nodes, "mixture"))
     if (folder / "mixture" / "metrics.jsonl").exists():
@@ -77,7 +77,7 @@ def test_data(nodes):
     nodes.expect_refusal("a study of different data", differs, sentence, "scaling_study", "--model", "lenet", "--data",
                          folder / "data", "--output", folder / "study")
     nodes.expect_refusal("validation samples on one node alone", {folder / "split": folder / "data"},
-                         [f"do not have the same data set '{folder}/split/train':", "160 samples", "200 samples"],
+                         [f"do not have the same data set '{folder}/split/train' (--data):", "160 samples", "200 samples"],
                          *training(nodes, "split_run", "split"))
 
 
@@ -89,20 +89,20 @@ def test_models(nodes):
     model = folder / "run1/model.h5"
     differs = {model: folder / "run2/model.h5"}
     nodes.expect_refusal("different initial weights", differs,
-                         [f"do not have the same weights in '{model}': hash", "on n1 (rank 0)", "on n2 (rank 1)", ADVICE],
+                         [f"do not have the same weights in '{model}' (--init-from): hash", "on n1 (rank 0)", "on n2 (rank 1)", ADVICE],
                          *training(nodes, "finetuned"), "--init-from", model)
-    sentence = [f"do not have the same model '{model}': hash", "on n2 (rank 1)", ADVICE]
+    sentence = [f"do not have the same model '{model}' (", "hash", "on n2 (rank 1)", ADVICE]
     nodes.expect_refusal("an evaluation of different models", differs, sentence, "evaluate", "--model-file", model,
                          "--data", folder / "data")
     nodes.expect_refusal("an evaluation on different data", {folder / "data": folder / "other"},
-                         [f"do not have the same data set '{folder}/data/test': 40 samples"], "evaluate",
+                         [f"do not have the same data set '{folder}/data/test' (--data): 40 samples"], "evaluate",
                          "--model-file", model, "--data", folder / "data")
     pictures = folder / "pictures" / "class 0"
     nodes.expect_refusal("a prediction by different models", differs, sentence, "predict", model, pictures)
     changed = folder / "changed.jpg"
     changed.write_bytes((pictures / "0.jpg").read_bytes() + b"x")
     nodes.expect_refusal("a prediction of different pictures", {pictures / "0.jpg": changed},
-                         [f"'{pictures}/0.jpg' has {changed.stat().st_size} bytes on n2 (rank 1), but has "
+                         [f"'{pictures}/0.jpg' (PICTURES) has {changed.stat().st_size} bytes on n2 (rank 1), but has "
                           f"{changed.stat().st_size - 1} bytes on the node of rank 0", ADVICE],
                          "predict", model, pictures)
     code, log = nodes.on_both({}, "predict", model, pictures)

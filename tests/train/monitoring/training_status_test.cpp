@@ -75,6 +75,19 @@ TEST_F(TrainingStatusTest, a_folder_without_a_training_is_not_begun) {
   EXPECT_THAT(text(), StartsWith("state       starting: process "));
 }
 
+// "not started", although its start had failed.
+TEST_F(TrainingStatusTest, a_start_that_failed_is_told) {
+  write("failure.json", R"({"code": 2, "sentence": "'d' does not exist."})");
+  EXPECT_EQ(text(), "state       failed: 'd' does not exist.\ncheckpoint  none");
+  write("failure.json", R"({"code": 75, "sentence": "stopped before the first step (SIGTERM): nothing was changed."})");
+  EXPECT_THAT(text(), StartsWith("state       stopped before the first step (SIGTERM)"));
+  write("failure.json", "nonsense");
+  EXPECT_THAT(text(), StartsWith("state       not started\n"));
+  write("failure.json", R"({"code": 2, "sentence": "'d' does not exist."})");
+  write("summary.json", R"({"state": "done"})");
+  EXPECT_THAT(text(), StartsWith("state       done\n"));
+}
+
 TEST_F(TrainingStatusTest, a_line_that_is_half_written_is_passed_over) {
   write("summary.json", summary);
   write("metrics.jsonl", std::string(report) + R"({"kind":"training","step":300,"steps":400,"samples":96)");
@@ -119,7 +132,7 @@ TEST_F(TrainingStatusTest, names_in_a_file_do_not_steer_the_terminal) {
 }
 
 TEST_F(TrainingStatusTest, what_cannot_be_read_is_not_known) {
-  for (const char* name : {"summary.json", "metrics.jsonl", "lock", "checkpoints"}) {
+  for (const char* name : {"summary.json", "failure.json", "metrics.jsonl", "lock", "checkpoints"}) {
     for (const SpecialFile kind : all_special_files) {
       const WithinSeconds limit(20);
       const SpecialFileAt there(kind, folder.path() / name);

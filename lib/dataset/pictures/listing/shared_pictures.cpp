@@ -32,19 +32,24 @@ using Key = std::string;
 
 constexpr std::array all_splits = {SourceSplit::train, SourceSplit::validation, SourceSplit::test};
 
-const char* name_of(SourceSplit split) {
-  if (split == SourceSplit::validation) return "validation";
-  return split == SourceSplit::train ? "training" : "test";
+bool are_alike(const Candidate& one, const Candidate& other) {
+  return one.split == other.split && one.file->label == other.file->label;
 }
 
-// Candidates whose key also occurs in another split. `keys` has one key per candidate.
-Candidates of_several_splits(const Candidates& candidates, const std::vector<Key>& keys) {
-  std::unordered_map<Key, unsigned> splits_of_key;
-  const auto bit = [](SourceSplit split) { return 1U << static_cast<unsigned>(split); };
-  for (std::size_t at = 0; at < candidates.size(); ++at) splits_of_key[keys[at]] |= bit(candidates[at].split);
+// Candidates whose key also occurs in another split or class. `keys` has one key per candidate.
+Candidates of_several_groups(const Candidates& candidates, const std::vector<Key>& keys) {
+  struct Group {
+    Candidate first;
+    bool is_shared = false;
+  };
+  std::unordered_map<Key, Group> groups;
+  for (std::size_t at = 0; at < candidates.size(); ++at) {
+    Group& group = groups.try_emplace(keys[at], Group{candidates[at]}).first->second;
+    group.is_shared = group.is_shared || !are_alike(group.first, candidates[at]);
+  }
   Candidates kept;
   for (std::size_t at = 0; at < candidates.size(); ++at) {
-    if (splits_of_key[keys[at]] != bit(candidates[at].split)) kept.push_back(candidates[at]);
+    if (groups.at(keys[at]).is_shared) kept.push_back(candidates[at]);
   }
   return kept;
 }
@@ -59,7 +64,7 @@ Candidates of_equal_lengths(const PictureList& list) {
       lengths.push_back(std::to_string(file.bytes));
     }
   }
-  return of_several_splits(candidates, lengths);
+  return of_several_groups(candidates, lengths);
 }
 
 // The key of each candidate. Rank r computes the keys of candidates r, r + ranks, ....
@@ -68,7 +73,7 @@ std::vector<Key> keys_of(const Communicator& world, const Candidates& candidates
   const auto ranks = static_cast<std::size_t>(world.size());
   const std::size_t own_files = candidates.size() / ranks;
   std::optional<Progress> progress;
-  if (own_files > many) progress.emplace("comparing splits", static_cast<std::int64_t>(own_files), "files");
+  if (own_files > many) progress.emplace("comparing pictures", static_cast<std::int64_t>(own_files), "files");
   std::string own;
   for (auto at = static_cast<std::size_t>(world.rank()); at < candidates.size(); at += ranks) {
     own += key_of(*candidates[at].file, at);
@@ -94,13 +99,18 @@ Key key_of_picture(const std::string& bytes, std::size_t at) {
 
 }  // namespace
 
+const char* name_of(SourceSplit split) {
+  if (split == SourceSplit::validation) return "validation";
+  return split == SourceSplit::train ? "training" : "test";
+}
+
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list) {
   const PictureBytes bytes(list);
   Candidates candidates = of_equal_lengths(list);
   const std::vector<Key> middles = keys_of(world, candidates, [&](const PictureFile& file, std::size_t) {
     return hash_of(bytes.middle_of(file, middle_bytes));
   });
-  candidates = of_several_splits(candidates, middles);
+  candidates = of_several_groups(candidates, middles);
   const std::vector<Key> hashes = keys_of(world, candidates, [&](const PictureFile& file, std::size_t at) {
     return key_of_picture(bytes.all_of(file), at);
   });
@@ -109,8 +119,8 @@ std::vector<SharedPicture> shared_pictures(const Communicator& world, const Pict
   for (std::size_t at = 0; at < candidates.size(); ++at) {
     const Candidate& here = candidates[at];
     const Candidate& before = first.emplace(hashes[at], here).first->second;
-    if (before.split == here.split) continue;
-    shared.push_back({here.file->name, name_of(here.split), before.file->name, name_of(before.split)});
+    if (are_alike(before, here)) continue;
+    shared.push_back({here.file->name, here.split, before.file->name, before.split});
   }
   std::ranges::sort(shared, {}, [](const SharedPicture& one) { return std::pair(one.name, one.same_as); });
   return shared;

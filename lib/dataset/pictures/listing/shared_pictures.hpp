@@ -1,4 +1,5 @@
-// Finds pictures that two splits share, because testing on training pictures is meaningless.
+// Finds pictures that two splits share, because testing on training pictures is meaningless, and pictures that two
+// classes share, because one of their labels is wrong.
 #pragma once
 
 #include <string>
@@ -10,15 +11,17 @@
 namespace lockstep {
 
 struct SharedPicture {
-  std::string name;        // of the picture in the test or validation split
-  const char* split;       // "test"
+  std::string name;  // of the picture in the test or validation split, or in another class
+  SourceSplit split;
   std::string same_as;     // name of the picture with the same bytes
-  const char* same_split;  // "training", or "validation" if only that split and the test share it
+  SourceSplit same_split;  // train if possible, else validation; the same as `split` if two of its classes share it
 };
 
+const char* name_of(SourceSplit split);  // "training", "validation", "test"
+
 // Collective. All ranks pass the same list and share the reading; each returns all results. Only files with the same
-// length as a file of another split are opened. First 4 KiB from their middle are compared; files with equal middles
-// are read as a whole. Files that are not pictures are ignored. Throws as PictureBytes does.
+// length as a file of another split or class are opened. First 4 KiB from their middle are compared; files with equal
+// middles are read as a whole. Files that are not pictures are ignored. Throws as PictureBytes does.
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list);
 
 }  // namespace lockstep

@@ -1,0 +1,72 @@
+#include "launch/path_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 4> path_types = {"FILE", "FOLDER", "DIR", "PATH"};
+
+bool has_check(CLI::Option& option) try {
+  constexpr int first = 0;
+  option.get_validator(first);
+  return true;
+} catch (const CLI::OptionNotFound&) {
+  return false;
+}
+
+bool is_at_or_below(const std::string& name, const std::string& path) {
+  return !path.empty() && (name == path || name.starts_with(path.ends_with('/') ? path : path + '/'));
+}
+
+}  // namespace
+
+bool names_path(const CLI::Option& option) {
+  // "auto|never|FILE"
+  const std::vector<std::string> types = CLI::detail::split(option.get_type_name(), '|');
+  return std::ranges::find_first_of(types, path_types) != types.end();
+}
+
+void refuse_empty_paths(CLI::App& app) {
+  const auto check = [](const std::string& path) -> std::string {
+    return path.empty() ? "'' is not the name of a file or folder (is a variable unset?)" : "";
+  };
+  for (CLI::Option* option : app.get_options()) {
+    if (names_path(*option) && !has_check(*option)) option->check(CLI::Validator(check, "", "path"));
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_paths(*command);
+}
+
+std::vector<StatedPath> stated_paths(const CLI::App& app) {
+  std::vector<StatedPath> paths;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!names_path(*option)) continue;
+    for (const std::string& path : option->results()) paths.push_back({option->get_name(), path});
+  }
+  for (const CLI::App* command : app.get_subcommands()) {
+    std::ranges::move(stated_paths(*command), std::back_inserter(paths));
+  }
+  return paths;
+}
+
+std::string with_option_of_path(std::string message, std::span<const StatedPath> paths) {
+  const std::size_t begin = message.find('\'') + 1;
+  const std::size_t end = message.find('\'', begin);
+  const bool is_explained = end != std::string::npos && message.compare(end + 1, 2, " (") == 0;
+  if (begin == 0 || end == std::string::npos || is_explained) return message;
+  const std::string name = message.substr(begin, end - begin);
+  const StatedPath* nearest = nullptr;
+  for (const StatedPath& one : paths) {
+    const bool is_longer = nearest == nullptr || nearest->path.native().size() < one.path.native().size();
+    if (is_longer && is_at_or_below(name, one.path.native())) nearest = &one;
+  }
+  if (nearest != nullptr && message.find(nearest->option) == std::string::npos) {
+    message.insert(end + 1, " (" + nearest->option + ")");
+  }
+  return message;
+}
+
+}  // namespace lockstep
