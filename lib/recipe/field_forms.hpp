@@ -175,6 +175,22 @@ struct SizeRampForm {
   static std::string text(const std::optional<SizeRamp>& ramp) { return ramp ? size_ramp_text(*ramp) : "none"; }
 };
 
+struct EarlyStopForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+
+  static std::string values() { return "a rule"; }
+  static std::string validation_error(const std::string& text) {
+    if (parse_early_stop(text)) return "";
+    return fmt::format(
+        "'{}' is not METRIC:PATIENCE:MIN_DELTA. METRIC is test-accuracy, test-loss, validation-accuracy or "
+        "validation-loss, PATIENCE a number of tests from 1 on, MIN_DELTA a number from 0 on "
+        "(validation-accuracy:5:0.001)",
+        text);
+  }
+  static EarlyStop parse(const std::string& text) { return parse_early_stop(text).value(); }
+  static std::string text(const EarlyStop& rule) { return early_stop_text(rule); }
+};
+
 struct DurationForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 

@@ -160,6 +160,11 @@ std::vector<Field> length_fields() {
           {"max-steps", group, "STEPS",
            "Stop after this many steps in total; without --epochs, the schedule ends there too (default: by epochs)"},
           of(&Recipe::max_steps), from_to<std::int64_t>(1, 1000000000000))),
+      may_change(one_value(
+          {"early-stop", group, "METRIC:PATIENCE:MIN_DELTA",
+           "End after PATIENCE tests in which METRIC did not improve by more than MIN_DELTA. METRIC: test-accuracy, "
+           "test-loss, validation-accuracy, validation-loss (default: train to the end)"},
+          of(&Recipe::early_stop), EarlyStopForm())),
   };
 }
 

@@ -17,6 +17,7 @@
 #include "models/model_zoo.hpp"
 #include "optim/lr_schedule.hpp"
 #include "optim/optimizer_options.hpp"
+#include "recipe/early_stop.hpp"
 #include "recipe/size_ramp.hpp"
 
 namespace lockstep {
@@ -130,6 +131,7 @@ struct Recipe {
   std::string model;
   ChosenNumber epochs{1};
   std::optional<std::int64_t> max_steps;  // limit on total steps over all attempts; unset: given by `epochs`
+  std::optional<EarlyStop> early_stop;    // unset: the training ends as the two above say
   std::uint64_t seed = 0;
   BatchOptions batch;
   LearningRate learning_rate;

@@ -74,7 +74,7 @@ def main(programs, page):
                        check=True, stdout=subprocess.DEVNULL)
         done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9", "--ema", "0.9", "--clip-norm", "5",
                      "--image-size", "32", "--image-size-ramp", "32:0:1", "--note", "the first, of \"two\"", "--tag", "set=a",
-                     "--tag", "try=1")
+                     "--tag", "try=1", "--early-stop", "test-accuracy:9:0")
         if done.returncode != 0:
             sys.exit(f"the training failed: {done.stderr}")
         summary = json.loads((output / "summary.json").read_text())

@@ -207,10 +207,10 @@ TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything
   };
   const auto message = [&] { return message_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
   written_with(1);
-  expect_message(message(), {path_.string(), "older", "format 1", "format 3"});
-  written_with(4);
-  expect_message(message(), {path_.string(), "newer", "format 4", "format 3"});
-  expect_error(Failure::bad_data, {path_.string(), "newer", "format 4", "format 3"}, [&] { read_weights(path_); });
+  expect_message(message(), {path_.string(), "older", "format 1", "format 4"});
+  written_with(5);
+  expect_message(message(), {path_.string(), "newer", "format 5", "format 4"});
+  expect_error(Failure::bad_data, {path_.string(), "newer", "format 5", "format 4"}, [&] { read_weights(path_); });
   written_with(-1);
   expect_message(damage(), {"checkpoint_format"});
 }
@@ -225,6 +225,24 @@ TEST_F(CheckpointTest, one_of_the_format_before_does_not_say_how_tests_resize_pi
   write(checkpoint);
   EXPECT_EQ(read_checkpoint(path_).model.shorter_side, 256);
   EXPECT_EQ(format_of(read_checkpoint(path_)), 3);
+}
+
+// Versions before it would train on and never stop.
+TEST_F(CheckpointTest, one_with_the_state_of_early_stopping_has_a_format_of_its_own) {
+  Checkpoint checkpoint = small_checkpoint();
+  checkpoint.state.early_stop = EarlyStopState{"test-loss", 0.25, 10, 3};
+  write(checkpoint);
+  const Checkpoint read = read_checkpoint(path_);
+  EXPECT_EQ(format_of(read), 4);
+  EXPECT_EQ(training_state_text(read.state), training_state_text(checkpoint.state));
+  EXPECT_EQ(training_state_text(small_checkpoint().state).find("early_stop"), std::string::npos);
+  for (const char* damaged : {R"({"metric":1,"best":0,"best_step":0,"tests":0})", R"({"metric":"test-loss"})",
+                              R"({"metric":"test-loss","best":null,"best_step":0,"tests":0})",
+                              R"({"metric":"test-loss","best":0,"best_step":0,"tests":-1})", "3"}) {
+    nlohmann::json state = nlohmann::json::parse(training_state_text(small_checkpoint().state));
+    state["early_stop"] = nlohmann::json::parse(damaged);
+    EXPECT_THROW(parse_training_state(state.dump()), std::runtime_error) << damaged;
+  }
 }
 
 TEST_F(CheckpointTest, a_group_that_is_missing_or_leads_elsewhere_is_named) {

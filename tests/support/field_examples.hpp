@@ -26,6 +26,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"model", "lenet"},
                                                               {"epochs", "3"},
                                                               {"max-steps", "25"},
+                                                              {"early-stop", "test-loss:3:0.01"},
                                                               {"seed", "18446744073709551615"},
                                                               {"zero-init-gamma", "true"},
                                                               {"blur-pool", "true"},

@@ -19,6 +19,7 @@ namespace {
 
 constexpr FileKind kind{"checkpoint", "Use an older checkpoint, if there is one."};
 constexpr FileKind either_kind{"model file", "Copy it again, or train it again."};
+constexpr std::int32_t oldest_format = 2;
 constexpr const char* format_attribute = "checkpoint_format";
 constexpr const char* ema_in_file = "mean_weights";
 
@@ -29,18 +30,19 @@ constexpr std::array<std::string_view, 7> other_names{"weights", "mean_weights",
 bool is_taken(const std::string& name) { return std::ranges::find(other_names, name) != other_names.end(); }
 
 // `hash` has the tensors of the optimizer and the EMA.
-std::string hash_of(const Checkpoint& checkpoint, const std::string& state, ContentHash hash, std::string model) {
-  nlohmann::json fields = {{"format", format_of(checkpoint)}, {"model", std::move(model)}, {"state", state}};
+std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state, ContentHash hash,
+                    std::string model) {
+  nlohmann::json fields = {{"format", format}, {"model", std::move(model)}, {"state", state}};
   if (!checkpoint.note.empty()) fields["note"] = checkpoint.note;
   if (!checkpoint.tags.empty()) fields["tags"] = checkpoint.tags;
   return hash.digest(std::move(fields));
 }
 
-std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
+std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state) {
   ContentHash hash;
   for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
   if (!checkpoint.ema.empty()) hash.add_tensors(ema_in_file, checkpoint.ema);
-  return hash_of(checkpoint, state, std::move(hash), model_hash(checkpoint.model));
+  return hash_of(checkpoint, format, state, std::move(hash), model_hash(checkpoint.model));
 }
 
 void write_head(TensorFileWriter& file, const Checkpoint& checkpoint) {
@@ -67,7 +69,8 @@ TrainingState parse_state(const TensorFileReader& file, const std::string& text)
 }  // namespace
 
 std::int32_t format_of(const Checkpoint& checkpoint) {
-  return checkpoint.model.shorter_side ? checkpoint_format : checkpoint_format - 1;
+  if (checkpoint.state.early_stop) return checkpoint_format;
+  return checkpoint.model.shorter_side ? 3 : oldest_format;
 }
 
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
@@ -80,7 +83,7 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
     assert(!is_taken(name));
     file.write_tensors(name.c_str(), entries);
   }
-  write_tail(file, checkpoint, state, hash_of(checkpoint, state));
+  write_tail(file, checkpoint, state, hash_of(checkpoint, format_of(checkpoint), state));
   return file.image();
 }
 
@@ -108,7 +111,8 @@ class CheckpointStream {
 
   void finish() {
     write_tail(file_, checkpoint_, state_,
-               hash_of(checkpoint_, state_, std::move(others_), model_hash(checkpoint_.model, std::move(model_))));
+               hash_of(checkpoint_, format_of(checkpoint_), state_, std::move(others_),
+                       model_hash(checkpoint_.model, std::move(model_))));
     file_.finish();
   }
 
@@ -154,7 +158,7 @@ void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, cons
 
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
-  file.require_format(format_attribute, checkpoint_format - 1, checkpoint_format);
+  file.require_format(format_attribute, oldest_format, checkpoint_format);
   Checkpoint checkpoint{read_model_fields(file), {}, {}};
   checkpoint.model.entries = file.tensors("weights");
   for (const std::string& name : file.groups()) {
@@ -169,7 +173,8 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   if (file.has_attribute("note")) checkpoint.note = file.texts("note")[0];
   if (file.has_attribute("tags")) checkpoint.tags = file.texts("tags");
   const std::string state = file.long_text("state");
-  if (file.texts("hash")[0] != hash_of(checkpoint, state)) {
+  const std::int32_t format = file.numbers<std::int32_t>(format_attribute, 1)[0];
+  if (file.texts("hash")[0] != hash_of(checkpoint, format, state)) {
     file.damaged("its hash does not match its content");
   }
   checkpoint.state = parse_state(file, state);

@@ -4,9 +4,9 @@
 //   /mean_weights/<name>  the same for the EMA of the weights; only if the training keeps one
 //   /<state>/<name>       fp32 datasets: the optimizer's state of each parameter, in the parameter's layout; one group
 //                         for each state array ("velocity" for SGD), with the names of optim/optimizer.hpp
-//   @checkpoint_format    int32, 3, or 2 without @shorter_side; increases when a field is added, changed or removed,
-//                         also in /state; but not for fields that exist only with a new option, which make earlier
-//                         readers refuse the file
+//   @checkpoint_format    int32, 3; 4 with early_stop in /state; 2 without @shorter_side and early_stop. Increases when
+//                         a field is added, changed or removed, also in /state; but not for fields that exist only with
+//                         a new option, which make earlier readers refuse the file
 //   @model, @classes, @sample_shape, @mean, @deviation, @shorter_side   as in a model file
 //   @note, @tags          text [1] and [tags], written by the user; only if there are any
 //   /state                uint8 [bytes], JSON: everything else; see training_state.hpp
@@ -26,7 +26,7 @@
 
 namespace lockstep {
 
-inline constexpr std::int32_t checkpoint_format = 3;
+inline constexpr std::int32_t checkpoint_format = 4;
 
 struct Checkpoint {
   ModelFile model;
@@ -37,7 +37,7 @@ struct Checkpoint {
   std::vector<std::string> tags = {};           // of the run: KEY=VALUE each
 };
 
-// The format that is written: the newest, or the one before it if there is no shorter side.
+// The format that is written: the earliest that has the checkpoint's fields.
 std::int32_t format_of(const Checkpoint& checkpoint);
 
 // The model that a training would write: the EMA if one is kept, otherwise the weights.

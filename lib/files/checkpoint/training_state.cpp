@@ -115,6 +115,13 @@ Origin origin_of(const Json& json) {
   return origin;
 }
 
+std::optional<EarlyStopState> early_stop_of(const Json& json) {
+  if (!json.contains("early_stop")) return std::nullopt;
+  const Json& state = json.at("early_stop");
+  return EarlyStopState{text_of(state, "metric"), number_of(state, "best"), count_of(state, "best_step"),
+                        count_of(state, "tests")};
+}
+
 std::map<std::int64_t, double> scores_of(const Json& json) {
   if (!json.is_array()) fault("scores");
   std::map<std::int64_t, double> scores;
@@ -133,18 +140,22 @@ std::string training_state_text(const TrainingState& state) {
   }
   Json scores = Json::array();
   for (const auto& [step, accuracy] : state.scores) scores.push_back({{"step", step}, {"accuracy", accuracy}});
-  const Json json = {{"progress", json_of(state.progress)},
-                     {"report", json_of(state.report)},
-                     {"loss_scale", loss_scale},
-                     {"recipe", state.recipe},
-                     {"origin",
-                      {{"ranks", state.origin.ranks},
-                       {"device", state.origin.device},
-                       {"gradients", state.origin.gradients},
-                       {"plan_conditions", state.origin.plan_conditions},
-                       {"versions", state.origin.versions}}},
-                     {"kernel_plan", state.kernel_plan},
-                     {"scores", scores}};
+  Json json = {{"progress", json_of(state.progress)},
+               {"report", json_of(state.report)},
+               {"loss_scale", loss_scale},
+               {"recipe", state.recipe},
+               {"origin",
+                {{"ranks", state.origin.ranks},
+                 {"device", state.origin.device},
+                 {"gradients", state.origin.gradients},
+                 {"plan_conditions", state.origin.plan_conditions},
+                 {"versions", state.origin.versions}}},
+               {"kernel_plan", state.kernel_plan},
+               {"scores", scores}};
+  if (const std::optional<EarlyStopState>& stop = state.early_stop) {
+    json["early_stop"] = {
+        {"metric", stop->metric}, {"best", stop->best}, {"best_step", stop->best_step}, {"tests", stop->tests}};
+  }
   return json_text(json);
 }
 
@@ -160,6 +171,7 @@ TrainingState parse_training_state(const std::string& text) {
   state.origin = origin_of(member(json, "origin"));
   state.kernel_plan = text_of(json, "kernel_plan");
   state.scores = scores_of(member(json, "scores"));
+  state.early_stop = early_stop_of(json);
   return state;
 }
 

@@ -49,14 +49,23 @@ struct Origin {
   std::map<std::string, std::string> versions;  // of the program and every library
 };
 
+// The tests so far, as early stopping judges them.
+struct EarlyStopState {
+  std::string metric;  // "validation-loss"
+  double best = 0;
+  std::int64_t best_step = 0;
+  std::int64_t tests = 0;  // since the best one, without improvement
+};
+
 struct TrainingState {
   TrainingProgress progress;
   ReportState report;
   std::optional<LossScale> loss_scale;
   nlohmann::json recipe;  // an object of plain values: see resume_rules
   Origin origin;
-  std::string kernel_plan;                // Ops::export_plan()
-  std::map<std::int64_t, double> scores;  // accuracy of the checkpoint of each tested step
+  std::string kernel_plan;                        // Ops::export_plan()
+  std::map<std::int64_t, double> scores;          // accuracy of the checkpoint of each tested step
+  std::optional<EarlyStopState> early_stop = {};  // after the first test, if the training uses it
 };
 
 std::string training_state_text(const TrainingState& state);

@@ -2,7 +2,8 @@
 // read the training, and none knows another.
 //
 // Order: at each event, observers are called one after another, in the order of observers/all_observers.cpp. Observers
-// with collectives are the first of every rank, in the same order. Only rank 0 has further ones, which write files.
+// with collectives, and those that end the training, are on every rank, in the same order. Those that only write files
+// are on rank 0.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ class TrainingObserver {
   virtual void on_evaluation(const TrainingView& /*training*/, const TestResult& /*result*/) {}
   // After the tests of all splits.
   virtual void on_tested(const TrainingView& /*training*/) {}
-  // Whether the training is done before its last step. Asked after tests and before the first step.
+  // Whether the training is done before its last step, the same on every rank. Asked after tests and before the first
+  // step.
   virtual bool ends_training() const { return false; }
   // Adds the observer's own state, if it has any, to a checkpoint.
   virtual void save(TrainingState& /*state*/) const {}

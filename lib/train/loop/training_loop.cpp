@@ -94,8 +94,9 @@ bool TrainingLoop::train_epoch(std::int64_t epoch) {
   const std::int64_t end = std::min((epoch + 1) * length_.steps_per_epoch, length_.steps());
   for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
     const Stopwatch watch;
-    if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end}))
+    if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end})) {
       training_.learner->sync->request_stop();
+    }
     step_.start(*loader_, step, training_.data->schedule.at(step));
     progress_.step = step + 1;
     finish_steps(steps_ahead);

@@ -7,6 +7,7 @@
 #include "train/observers/audit.hpp"
 #include "train/observers/best_model.hpp"
 #include "train/observers/due_checkpoints.hpp"
+#include "train/observers/early_stopping.hpp"
 #include "train/observers/metrics_reports.hpp"
 #include "train/observers/progress_lines.hpp"
 #include "train/observers/straggler.hpp"
@@ -34,21 +35,31 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   failure_report::own_summary();
 
   std::vector<std::unique_ptr<TrainingObserver>>& list = observers.in_order;
-  // With collectives, on every rank:
+  // On every rank, some with collectives:
   if (session.device().steps_ahead() == 0) {
     list.push_back(std::make_unique<StragglerWatch>(session.world, *observers.stream, training.run.report_every,
                                                     counters.steps()));
   }
   list.push_back(std::make_unique<Audit>(session.world, training.learner->model.store, training.run.audit_every));
+  const EarlyStopping* early_stopping = nullptr;
+  if (training.recipe.early_stop) {
+    auto observer = std::make_unique<EarlyStopping>(*training.recipe.early_stop, training.earlier());
+    early_stopping = observer.get();
+    list.push_back(std::move(observer));
+  }
   if (session.world.rank() == 0) {
     list.push_back(std::make_unique<ProgressLines>());
     list.push_back(std::make_unique<MetricsReports>(*observers.stream));
   }
   if (output != nullptr) {
+    const auto description = [&training, early_stopping] {
+      nlohmann::json fields = summary_fields(training);
+      if (early_stopping != nullptr) fields["early_stop"] = early_stopping->summary();
+      return fields;
+    };
     list.push_back(std::make_unique<BestModel>(*output, counters.best().step, checkpoints.path()));
     list.push_back(std::make_unique<TrainingSummary>(*output, std::move(earlier->summary), counters,
-                                                     training.judging_split(),
-                                                     [&training] { return summary_fields(training); }));
+                                                     training.judging_split(), description));
   }
   // Last: a checkpoint has what the others saved. On every rank if the state is divided among them.
   if (session.world.rank() == 0 || checkpoints.is_on()) {

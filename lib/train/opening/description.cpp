@@ -112,7 +112,13 @@ void log_description(const OpenedTraining& training) {
         "the weights of this training will be lost when it ends, because neither --output nor --checkpoints is set. To "
         "keep them, set --output FOLDER.");
   }
-  if (training.earlier() != nullptr && training.steps_left() == 0) {
+  const std::int64_t steps_done = training.progress().step;
+  if (training.steps_left() == 0 && steps_done < length.steps()) {
+    log::info(
+        "this training is already complete: early stopping ended it after step {} of {}. To continue it, choose a "
+        "larger PATIENCE in --early-stop or leave it out. To start another one, set another --output or --resume never",
+        steps_done, length.steps());
+  } else if (training.steps_left() == 0) {
     log::info(
         "this training is already complete: {} of {} steps, {}. To continue it, set more than {}. To start another "
         "one, set another --output or --resume never",

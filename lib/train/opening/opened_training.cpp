@@ -13,6 +13,7 @@
 #include "files/model_file.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "train/evaluation/model_fit.hpp"
+#include "train/observers/early_stopping.hpp"
 #include "train/opening/description.hpp"
 #include "train/opening/resume_rules.hpp"
 #include "train/pretrained/initial_weights.hpp"
@@ -178,6 +179,11 @@ TrainingScope::TrainingScope(const Session& session, std::optional<double> time_
 
 const TrainingState* OpenedTraining::earlier() const {
   return checkpoints->found() == nullptr ? nullptr : &checkpoints->found()->state;
+}
+
+std::int64_t OpenedTraining::steps_left() const {
+  const bool is_over = recipe.early_stop && earlier() != nullptr && is_stopped_early(*recipe.early_stop, *earlier());
+  return is_over ? 0 : data->length.steps() - progress().step;
 }
 
 void OpenedTraining::stop_if_asked() const {

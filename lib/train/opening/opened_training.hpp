@@ -63,7 +63,8 @@ struct OpenedTraining {
   // The state to resume from; null: a new training.
   const TrainingState* earlier() const;
   TrainingProgress progress() const { return earlier() == nullptr ? TrainingProgress() : earlier()->progress; }
-  std::int64_t steps_left() const { return data->length.steps() - progress().step; }
+  // 0 also if the training was stopped early.
+  std::int64_t steps_left() const;
   Split judging_split() const { return tests.back().split; }
   // Collective. Throws Stopped if a rank was asked to stop. Call before anything is modified.
   void stop_if_asked() const;

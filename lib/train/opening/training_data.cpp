@@ -84,6 +84,10 @@ TrainingData open_data(const Communicator& world, const Recipe& recipe, const Ru
   LrSchedule schedule = schedule_of(recipe, share, length);
   auto test = open_tested(folders, run.data, Split::test, manifest);
   auto validation = open_tested(folders, run.data, Split::validation, manifest);
+  require(!recipe.early_stop || recipe.early_stop->split == Split::test || validation != nullptr, Failure::usage,
+          "--early-stop {} needs a validation split, but '{}' has none. Use test-accuracy or test-loss, or create the "
+          "split with make_shards --validation.",
+          recipe.early_stop ? early_stop_text(*recipe.early_stop) : "", run.data.string());
   return {share, std::move(train), std::move(test), std::move(validation), rules, length, std::move(schedule)};
 }
 
