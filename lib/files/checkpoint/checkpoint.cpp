@@ -12,6 +12,7 @@
 
 #include "base/io/file.hpp"
 #include "files/content_hash.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 
@@ -150,7 +151,10 @@ void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, cons
   attempt([&] { stream.emplace(*file, checkpoint); });
   for (const std::string& group : sync.groups()) {
     attempt([&] { stream->begin(group); });
-    sync.visit(group, [&](const ParameterStore::Entry& tensor) { attempt([&] { stream->take(tensor); }); });
+    sync.visit(group, [&](const ParameterStore::Entry& tensor) {
+      rank_status::enter(Phase::saving);  // after a gather; each tensor is progress
+      attempt([&] { stream->take(tensor); });
+    });
   }
   attempt([&] { stream->finish(); });
   if (failure) std::rethrow_exception(failure);
