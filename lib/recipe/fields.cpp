@@ -236,9 +236,10 @@ std::vector<Field> reduction_fields() {
                 of(&RunOptions::sums, &ReducerOptions::reducer), one_of(reducers)),
       one_value({"bucket-mib", group, "MIB", "Size of a gradient bucket; 0: from measured latency and bandwidth"},
                 of(&RunOptions::sums, &ReducerOptions::bucket_mib), from_to<std::int64_t>(0, 1024)),
-      flag({"shard-optimizer", group, "",
-            "Divide the optimizer state and the EMA among the ranks (ZeRO stage 1): less memory per rank, same weights"},
-           of(&RunOptions::sums, &ReducerOptions::shard_optimizer), true, false),
+      flag(
+          {"shard-optimizer", group, "",
+           "Divide the optimizer state and the EMA among the ranks (ZeRO stage 1): less memory per rank, same weights"},
+          of(&RunOptions::sums, &ReducerOptions::shard_optimizer), true, false),
       one_value({"wire", group, "NAME", "Type in which gradients travel between ranks; bf16 needs NCCL"},
                 of(&Recipe::wire), one_of(wires)),
   };
