@@ -14,6 +14,7 @@
 #include "job/job_environment.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "run/exit_report.hpp"
 #include "slurm/node_list.hpp"
 #include "slurm/retry/attempt_ledger.hpp"
 #include "slurm/retry/evidence.hpp"

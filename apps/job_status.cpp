@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "run/training_status.hpp"
 #include "slurm/status/job_record.hpp"
 #include "train/monitoring/job_training.hpp"
 
@@ -39,7 +40,7 @@ struct Look {
 
 Look look_at_folder(const fs::path& folder) {
   const TrainingStatus status = training_status(folder);
-  const bool has_begun = status.state || !status.failure.empty();
+  const bool has_begun = status.summary.state || status.failure;
   const bool is_over = has_begun && status.holder.kind == FolderHolder::Kind::nobody;
   return {status_text(status), training_line(status), describe_state(status), is_over};
 }
@@ -58,12 +59,12 @@ Look look_at_job(JobNumber number) {
   look.is_last = phase_of(record) == JobPhase::over || !look.is_known;
   look.text = job_text(record);
   look.head = fmt::format("{} {}", describe_slurm_state(record), attempt_of(record));
-  TrainingTraces traces;
+  TrainingStatus status;
   if (!record.output.empty()) {
-    traces = training_traces(record.output, record.slurm.folder);
-    look.text += "\n" + job_training_text(record, traces);
+    status = training_status(record.output, record.slurm.folder);
+    look.text += "\n" + job_training_text(record, status);
   }
-  look.line = job_line(record, traces);
+  look.line = job_line(record, status);
   return look;
 }
 

@@ -10,6 +10,7 @@
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "run/checkpoint_files.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "slurm/roles/role_file.hpp"
 #include "slurm/roles/supervisor.hpp"
@@ -62,24 +63,15 @@ std::filesystem::path cluster_file(const RoleOptions& options, const SlurmJob& j
   return std::filesystem::absolute(fmt::format("cluster-{}.{}.json", job.id, job.restarts));
 }
 
-// File names sort in step order. Incomplete files have another extension.
-std::string newest_checkpoint(const std::filesystem::path& folder) {
-  std::string newest;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("step-") && name.ends_with(".h5")) newest = std::max(newest, name);
-  }
-  return newest.empty() ? "" : std::filesystem::absolute(folder / newest).string();
-}
-
 int run_all(const RoleOptions& options) {
   const SlurmJob& job = job_of_slurm();
   SupervisorOptions plan = options.plan;
   plan.cluster.job = {job.id, job.name, job.user, job.partition};
   plan.cluster.attempt = job.restarts;
   plan.cluster.roles = read_roles(options.roles);
-  if (!options.checkpoints.empty()) plan.cluster.checkpoint = newest_checkpoint(options.checkpoints);
+  if (const auto newest = newest_checkpoint(options.checkpoints)) {
+    plan.cluster.checkpoint = std::filesystem::absolute(newest->path).string();
+  }
   plan.slots = place_instances(plan.cluster.roles, job.components);
   plan.cluster_file = cluster_file(options, job);
   plan.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "start_instance";

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/versions.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
@@ -41,7 +42,6 @@
 #include "scaling/study_page.hpp"
 #include "scaling/study_points.hpp"
 #include "scaling/study_table.hpp"
-#include "train/run_summary.hpp"
 
 using namespace lockstep;
 

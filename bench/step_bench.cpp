@@ -120,7 +120,8 @@ void bench(Session& session, const StepBenchOptions& options) {
   const WeightSyncOptions how{all_reduce_options(options.settings.recipe, options.settings.run),
                               SgdOptions{.kind = Momentum::nesterov},
                               {},
-                              {}};
+                              {},
+                              options.settings.run.sums.shard_optimizer};
   const std::unique_ptr<WeightSync> sync = make_weight_sync(session, own.store, how, share.total_micro_batches);
   initialize(own.store, 0);
   TrainingStep step(session, own, *sync, share, 0.0F);

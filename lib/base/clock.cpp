@@ -1,9 +1,11 @@
 #include "base/clock.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "base/text/number.hpp"
@@ -31,6 +33,17 @@ std::optional<double> parse_duration(std::string_view text) {
     return count ? std::optional(*count * unit_seconds) : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::string utc_text(std::int64_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time)); }
+
+std::string utc_time() { return utc_text(std::time(nullptr)); }
+
+std::optional<std::int64_t> parse_utc_time(const std::string& text) {
+  std::tm fields{};
+  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &fields) == nullptr) return std::nullopt;
+  const std::int64_t time = ::timegm(&fields);
+  return utc_text(time) == text ? std::optional(time) : std::nullopt;
 }
 
 }  // namespace lockstep

@@ -1,7 +1,8 @@
-// Durations: a stopwatch on the monotonic clock, and their conversion from and to text.
+// Durations: a stopwatch on the monotonic clock. Durations and times of the calendar from and to text.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,5 +25,12 @@ std::string format_duration(double seconds);
 
 // The seconds in "90s", "10min" or "1.5h". Nothing if the text has none of these forms, or is not above zero.
 std::optional<double> parse_duration(std::string_view text);
+
+// A time in seconds since 1970 as UTC: "2026-11-22T07:20:00Z".
+std::string utc_text(std::int64_t time);
+// The current time in UTC.
+std::string utc_time();
+// The inverse of utc_text(). Nothing if the text does not have exactly this form.
+std::optional<std::int64_t> parse_utc_time(const std::string& text);
 
 }  // namespace lockstep

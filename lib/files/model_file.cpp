@@ -95,13 +95,21 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   return model;
 }
 
-void write_model_file(const std::filesystem::path& path, const ModelFile& model) {
+namespace {
+
+std::vector<std::byte> model_image(const ModelFile& model) {
   TensorFileWriter file;
   file.write_number("format", format_of(model));
   write_model_fields(file, model);
   file.write_tensors(root_group, model.entries);
   file.write_text("hash", model_hash(model));
-  write_file_atomically(path, file.image());
+  return file.image();
+}
+
+}  // namespace
+
+void write_model_file(const std::filesystem::path& path, const ModelFile& model) {
+  write_file_atomically(path, model_image(model));
 }
 
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {

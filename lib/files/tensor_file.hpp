@@ -31,7 +31,8 @@ inline constexpr std::size_t dimensions = 4;
 inline constexpr std::size_t root_objects = 64;  // in addition to tensors of the root
 }  // namespace tensor_file_limits
 
-// Throws Error(usage) if a reader would call the file damaged, and Error(other) if its bytes cannot be written.
+// Throws Error(usage) if a reader would call the file damaged, and Error(other) if its bytes cannot be written. Writers
+// and readers hold lock_hdf5() while they exist, because training and checkpoints have threads of their own.
 class TensorFileWriter {
  public:
   // In memory.
@@ -59,6 +60,7 @@ class TensorFileWriter {
   void finish();                         // completes the file on disk; then it can be published
 
  private:
+  std::unique_lock<std::recursive_mutex> lock_ = lock_hdf5();  // released last
   Hid<H5Fclose> file_;
   Hid<H5Gclose> group_;
   UnpublishedFile* on_disk_ = nullptr;
@@ -113,6 +115,7 @@ class TensorFileReader {
   std::vector<std::int64_t> read_dims(hid_t dataset, const std::string& name, std::size_t element_bytes) const;
   void check_storage(hid_t dataset, const std::string& name, hsize_t bytes);
 
+  std::unique_lock<std::recursive_mutex> lock_ = lock_hdf5();  // released last
   FileKind kind_;
   std::string path_;
   hsize_t bytes_;

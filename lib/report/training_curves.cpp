@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "report/training_page.hpp"
 
@@ -8,7 +9,7 @@ namespace lockstep {
 namespace {
 
 struct Curve {
-  const char* field;
+  std::optional<double> MetricsLine::*field;
   double factor = 1;
 };
 
@@ -19,9 +20,9 @@ PlotSeries scaled(PlotSeries series, double factor) {
 }
 
 // Adds the curve if it has a point.
-void add(Plot& plot, std::span<const MetricsLine> lines, const Curve& curve, const std::string& name, int color,
-         PlotSeries::Shape shape) {
-  PlotSeries series = scaled(curve_of(lines, curve.field), curve.factor);
+void add(Plot& plot, const RunRecord& run, std::vector<MetricsLine> RunRecord::*lines, const Curve& curve,
+         const std::string& name, int color, PlotSeries::Shape shape) {
+  PlotSeries series = scaled(curve_of(run.*lines, curve.field, run.steps_per_epoch), curve.factor);
   if (series.points.empty()) return;
   series.name = name;
   series.color = color;
@@ -31,12 +32,12 @@ void add(Plot& plot, std::span<const MetricsLine> lines, const Curve& curve, con
 
 constexpr auto line = PlotSeries::Shape::line;
 constexpr auto dotted_line = PlotSeries::Shape::dotted_line;
-constexpr Curve loss{"loss"};
-constexpr Curve accuracy{"accuracy", 100};
-constexpr Curve ema_loss{"ema_loss"};
-constexpr Curve ema_accuracy{"ema_accuracy", 100};
-constexpr Curve learning_rate{"learning_rate"};
-constexpr Curve throughput{"samples_per_second"};
+constexpr Curve loss{&MetricsLine::loss};
+constexpr Curve accuracy{&MetricsLine::accuracy, 100};
+constexpr Curve ema_loss{&MetricsLine::ema_loss};
+constexpr Curve ema_accuracy{&MetricsLine::ema_accuracy, 100};
+constexpr Curve learning_rate{&MetricsLine::learning_rate};
+constexpr Curve throughput{&MetricsLine::samples_per_second};
 
 Plot plot_named(const char* title, const char* unit = "", std::optional<double> least = {}) {
   return {title, {"epochs", "", 0.0, {}}, {title, unit, least, {}}, {}, {}};
@@ -44,23 +45,24 @@ Plot plot_named(const char* title, const char* unit = "", std::optional<double> 
 
 std::vector<Plot> plots_of_one(const RunRecord& run) {
   Plot losses = plot_named("Loss");
-  add(losses, run.training, loss, "training", 0, line);
-  add(losses, run.tests, loss, "test", 1, dotted_line);
-  add(losses, run.validations, loss, "validation", 2, dotted_line);
-  add(losses, run.tests, ema_loss, "test, EMA", 3, dotted_line);
+  add(losses, run, &RunRecord::training, loss, "training", 0, line);
+  add(losses, run, &RunRecord::tests, loss, "test", 1, dotted_line);
+  add(losses, run, &RunRecord::validations, loss, "validation", 2, dotted_line);
+  add(losses, run, &RunRecord::tests, ema_loss, "test, EMA", 3, dotted_line);
   Plot accuracies = plot_named("Accuracy (top-1)", " %");
-  add(accuracies, run.training, accuracy, "training", 0, line);
-  add(accuracies, run.tests, accuracy, "test", 1, dotted_line);
-  add(accuracies, run.validations, accuracy, "validation", 2, dotted_line);
-  add(accuracies, run.tests, ema_accuracy, "test, EMA", 3, dotted_line);
+  add(accuracies, run, &RunRecord::training, accuracy, "training", 0, line);
+  add(accuracies, run, &RunRecord::tests, accuracy, "test", 1, dotted_line);
+  add(accuracies, run, &RunRecord::validations, accuracy, "validation", 2, dotted_line);
+  add(accuracies, run, &RunRecord::tests, ema_accuracy, "test, EMA", 3, dotted_line);
   Plot rates = plot_named("Learning rate", "", 0.0);
-  add(rates, run.training, learning_rate, "learning rate", 0, line);
+  add(rates, run, &RunRecord::training, learning_rate, "learning rate", 0, line);
   Plot speeds = plot_named("Throughput, samples per second", "", 0.0);
-  add(speeds, run.training, throughput, "samples per second", 0, line);
+  add(speeds, run, &RunRecord::training, throughput, "samples per second", 0, line);
   std::vector<Plot> plots{losses, accuracies, rates, speeds};
   for (Plot& plot : plots) {
-    for (const RunRecord::Interruption& pause : run.interruptions) {
-      plot.marks.push_back({pause.epochs, fmt::format("{}; resumed from step {}", pause.state, pause.step), 4});
+    for (const Interruption& pause : run.summary.interruptions) {
+      plot.marks.push_back({static_cast<double>(pause.step) / run.steps_per_epoch,
+                            fmt::format("{}; resumed from step {}", name_of_end(pause.end), pause.step), 4});
     }
   }
   return plots;
@@ -71,22 +73,22 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
   Plot test_losses = plot_named("Test loss");
   Plot accuracies = plot_named("Test accuracy (top-1)", " %");
   Plot means = plot_named("Test accuracy of the EMA", " %");
-  Plot validations = plot_named("Validation accuracy", " %");
+  Plot validation_accuracies = plot_named("Validation accuracy", " %");
   Plot rates = plot_named("Learning rate", "", 0.0);
   Plot speeds = plot_named("Throughput, samples per second", "", 0.0);
   for (int i = 0; i < std::ssize(runs); ++i) {
     const RunRecord& run = runs[static_cast<std::size_t>(i)];
-    add(training_losses, run.training, loss, run.name, i, line);
-    add(test_losses, run.tests, loss, run.name, i, dotted_line);
-    add(accuracies, run.tests, accuracy, run.name, i, dotted_line);
-    add(means, run.tests, ema_accuracy, run.name, i, dotted_line);
-    add(validations, run.validations, accuracy, run.name, i, dotted_line);
-    add(rates, run.training, learning_rate, run.name, i, line);
-    add(speeds, run.training, throughput, run.name, i, line);
+    add(training_losses, run, &RunRecord::training, loss, run.name, i, line);
+    add(test_losses, run, &RunRecord::tests, loss, run.name, i, dotted_line);
+    add(accuracies, run, &RunRecord::tests, accuracy, run.name, i, dotted_line);
+    add(means, run, &RunRecord::tests, ema_accuracy, run.name, i, dotted_line);
+    add(validation_accuracies, run, &RunRecord::validations, accuracy, run.name, i, dotted_line);
+    add(rates, run, &RunRecord::training, learning_rate, run.name, i, line);
+    add(speeds, run, &RunRecord::training, throughput, run.name, i, line);
   }
   std::vector<Plot> plots{training_losses, test_losses, accuracies};
   if (!means.series.empty()) plots.push_back(means);
-  if (!validations.series.empty()) plots.push_back(validations);
+  if (!validation_accuracies.series.empty()) plots.push_back(validation_accuracies);
   plots.push_back(rates);
   plots.push_back(speeds);
   return plots;
@@ -107,13 +109,18 @@ struct Stretch {
 };
 
 // A line for a few steps at the end of an epoch is noisy. It is merged into the previous line.
-std::vector<Stretch> stretches_of(std::span<const MetricsLine> lines, std::string_view field) {
+std::vector<Stretch> stretches_of(std::span<const MetricsLine> lines, std::optional<double> MetricsLine::*field,
+                                  double steps_per_epoch) {
   constexpr double own_share = 0.5;  // of the previous line's steps
   std::vector<Stretch> stretches;
+  std::int64_t before = 0;
   for (const MetricsLine& report : lines) {
-    const std::optional<double> number = report.number(field);
+    const bool is_stretch = report.kind == MetricsLine::Kind::training;
+    const std::int64_t steps =
+        is_stretch ? std::max<std::int64_t>(report.step - std::exchange(before, report.step), 1) : 1;
+    const std::optional<double> number = report.*field;
     if (!number) continue;
-    const Stretch stretch{report.epochs, report.steps, *number};
+    const Stretch stretch{static_cast<double>(report.step) / steps_per_epoch, static_cast<double>(steps), *number};
     if (!stretches.empty() && stretch.steps < own_share * stretches.back().steps)
       stretches.back().add(stretch);
     else
@@ -124,8 +131,9 @@ std::vector<Stretch> stretches_of(std::span<const MetricsLine> lines, std::strin
 
 }  // namespace
 
-PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t max_points) {
-  const std::vector<Stretch> stretches = stretches_of(lines, field);
+PlotSeries curve_of(std::span<const MetricsLine> lines, std::optional<double> MetricsLine::*field,
+                    double steps_per_epoch, std::size_t max_points) {
+  const std::vector<Stretch> stretches = stretches_of(lines, field, steps_per_epoch);
   PlotSeries series;
   const std::size_t each = (stretches.size() + max_points - 1) / max_points;
   for (std::size_t first = 0; first < stretches.size(); first += each) {

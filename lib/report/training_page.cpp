@@ -1,6 +1,7 @@
 #include "report/training_page.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -33,9 +34,7 @@ std::string describe_best(const RunRecord& run) {
   return fmt::format("{} ({}step {})", best, split.empty() ? "" : split + " split, ", run.text("best_step"));
 }
 
-std::string describe_top5(const RunRecord& run) {
-  return run.tests.empty() ? "" : percent(run.tests.back().number("top5"));
-}
+std::string describe_top5(const RunRecord& run) { return run.tests.empty() ? "" : percent(run.tests.back().top5); }
 
 // The rows with a value for at least one training.
 std::string results_html(std::span<const RunRecord> runs) {
@@ -62,7 +61,7 @@ std::string results_html(std::span<const RunRecord> runs) {
          return seconds ? format_duration(*seconds) : "";
        }},
       {"parameters", [](const RunRecord& run) { return run.text("parameters"); }},
-      {"interruptions", [](const RunRecord& run) { return std::to_string(run.interruptions.size()); }},
+      {"interruptions", [](const RunRecord& run) { return std::to_string(run.summary.interruptions.size()); }},
       {"weights hash", [](const RunRecord& run) { return run.text("weights_hash"); }},
   }};
   std::vector<TableColumn> columns{{"", Align::left}};
@@ -83,7 +82,7 @@ std::map<std::string, std::string> values_of(const RunRecord& run) {
   std::map<std::string, std::string> values;
   for (const auto& [group, prefix] : std::array<std::pair<const char*, const char*>, 3>{
            {{"recipe", "--"}, {"run", "--"}, {"versions", "version of "}}}) {
-    const Json fields = run.summary.value(group, Json());
+    const Json fields = run.summary.fields.value(group, Json());
     if (!fields.is_object()) continue;
     for (const auto& [name, value] : fields.items()) values[prefix + name] = value_text(value);
   }
@@ -112,10 +111,11 @@ std::string interruptions_html(std::span<const RunRecord> runs) {
   std::vector<std::vector<std::string>> rows;
   std::size_t all = 0;
   for (const RunRecord& run : runs) {
-    for (const RunRecord::Interruption& pause : run.interruptions) {
+    for (const Interruption& pause : run.summary.interruptions) {
       ++all;
       if (rows.size() == max_shown) continue;
-      rows.push_back({run.name, pause.state, pause.ranks, pause.device, std::to_string(pause.step), pause.resumed});
+      rows.push_back({run.name, std::string(name_of_end(pause.end)), pause.ranks ? std::to_string(*pause.ranks) : "",
+                      pause.device, std::to_string(pause.step), utc_text(pause.resumed)});
     }
   }
   if (rows.empty()) return "";
@@ -152,16 +152,15 @@ std::string made_html(const RunRecord& run) {
   add("commit", run.text("commit"));
   add("build", run.text("build"));
   add("versions", run.text("versions"));
-  const Json of_run = run.summary.value("run", Json());
-  if (of_run.is_object()) {
-    add("note", value_text(of_run.value("note", Json())));
-    add("tags", value_text(of_run.value("tag", Json())));
-  }
+  const Json of_run = run.summary.fields.value("run", Json());
+  add("note", run.summary.note);
+  add("tags", fmt::format("{}", fmt::join(run.summary.tags, " ")));
   const std::vector<TableColumn> columns{{"", Align::left}, {"", Align::left}};
-  return fmt::format("<h3>{}</h3>\n{}<pre>{}</pre>\n{}{}", escaped(run.name), html_table(columns, rows),
-                     escaped(command_text(run.summary)),
-                     html_details("Options that affect the weights", fields_html(run.summary.value("recipe", Json()))),
-                     html_details("Other options", fields_html(of_run)));
+  return fmt::format(
+      "<h3>{}</h3>\n{}<pre>{}</pre>\n{}{}", escaped(run.name), html_table(columns, rows),
+      escaped(command_text(run.summary.command_line)),
+      html_details("Options that affect the weights", fields_html(run.summary.fields.value("recipe", Json()))),
+      html_details("Other options", fields_html(of_run)));
 }
 
 }  // namespace
@@ -200,7 +199,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   std::string html = fmt::format("<h1>{}</h1>\n<p class=\"quiet\">{}</p>\n", escaped(title_of(runs)), escaped(names));
   html += html_section("Results", results_html(runs));
   if (runs.size() > 1) html += html_section("Differences", differences_html(runs));
-  const bool has_marks = runs.size() == 1 && !runs[0].interruptions.empty();
+  const bool has_marks = runs.size() == 1 && !runs[0].summary.interruptions.empty();
   html += html_section("Curves",
                        html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
   html += more;

@@ -15,10 +15,12 @@ namespace lockstep {
 // More trainings could not be told apart.
 inline constexpr std::size_t max_runs = 16;
 
-// A curve of `field` over epochs. A short line of kind `training`, with less than half of the steps of the previous
-// one, is merged into that one: their mean weighted by steps, at the end of both. If there are more than `max_points`,
-// several consecutive points become one: their mean weighted by steps, with a band from minimum to maximum.
-PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t max_points = 250);
+// A curve of `field` over epochs, of lines of one kind. A line of kind `training` is for the steps since the previous
+// one. A short one, with less than half of the steps of the previous one, is merged into that one: their mean weighted
+// by steps, at the end of both. If there are more than `max_points`, several consecutive points become one: their mean
+// weighted by steps, with a band from minimum to maximum.
+PlotSeries curve_of(std::span<const MetricsLine> lines, std::optional<double> MetricsLine::*field,
+                    double steps_per_epoch, std::size_t max_points = 250);
 
 // Loss, accuracy, learning rate and throughput over epochs. For one training, its training, test and validation curves
 // share one plot, with its interruptions. For several trainings, each kind has a plot of its own.

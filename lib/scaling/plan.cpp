@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -197,21 +198,22 @@ std::string prediction_of(const StepModel& model, const RunSpeed& run) {
 
 RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const RunRecord run = read_run(folder);
-  for (const auto& [field, own] : {std::pair("model", study.model), std::pair("precision", study.setup.precision)}) {
-    require(run.text(field) == own, Failure::usage,
+  const Summary& summary = run.summary;
+  for (const auto& [field, its, own] : {std::tuple("model", summary.model, study.model),
+                                        std::tuple("precision", summary.precision, study.setup.precision)}) {
+    require(its == own, Failure::usage,
             "'{}' trained with {} '{}', but the study measured '{}'. Compare it with a matching study.", folder, field,
-            run.text(field), own);
+            its, own);
   }
-  const double ranks = run.number("ranks").value_or(0);
-  const double batch = run.number("global_batch").value_or(0);
-  const double rate = run.number("samples_per_second").value_or(0);
-  const auto hosts = run.summary.find("hosts");
-  const std::size_t nodes = hosts != run.summary.end() && hosts->is_object() ? hosts->size() : 0;
-  const bool has_speed = ranks >= 1 && ranks <= max_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
-                         rate > 0 && nodes >= 1 && static_cast<double>(nodes) <= ranks;
+  const std::int64_t ranks = summary.ranks.value_or(0);
+  const std::int64_t batch = summary.global_batch.value_or(0);
+  const double rate = summary.samples_per_second.value_or(0);
+  const std::int64_t nodes = summary.nodes.value_or(0);
+  const bool has_speed =
+      ranks >= 1 && ranks <= max_study_ranks && batch >= ranks && rate > 0 && nodes >= 1 && nodes <= ranks;
   require(has_speed, Failure::usage,
           "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
-  return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, static_cast<std::int64_t>(batch / ranks)}, rate};
+  return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch / ranks}, rate};
 }
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -22,19 +21,11 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/import/hdf5_tensors.hpp"
 #include "files/import/pretrained_weights.hpp"
-#include "train/run_checkpoints.hpp"
 #include "train/run_inspection.hpp"
 
 namespace lockstep {
 
 namespace {
-
-std::string first_bytes(const std::filesystem::path& path) {
-  std::string bytes(128, '\0');
-  const ssize_t got = ::pread(open_to_read(path).descriptor(), bytes.data(), bytes.size(), 0);
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return bytes;
-}
 
 // A ModelProto begins with field 1, the format version, and field 2, the producer.
 bool begins_as_onnx(std::string_view start) { return start.size() > 2 && start[0] == '\x08' && start[2] == '\x12'; }
@@ -228,10 +219,6 @@ std::string describe_weights(const std::filesystem::path& path) {
          describe_tensors(model.entries);
 }
 
-}  // namespace
-
-namespace {
-
 bool is_split(const std::filesystem::path& folder) {
   std::error_code error;
   return std::filesystem::exists(folder / manifest_file, error);
@@ -242,7 +229,7 @@ bool holds_splits(const std::filesystem::path& folder) {
 }
 
 std::string describe_folder(const std::filesystem::path& folder) {
-  if (holds_run(folder)) return describe_run(folder) + describe_checkpoints(folder);
+  if (holds_run(folder)) return describe_run(folder);
   if (!holds_splits(folder)) return describe_manifest(folder);
   std::string text;
   for (const Choice<Split>& split : splits) {
@@ -262,7 +249,7 @@ std::filesystem::path drawn_split(const std::filesystem::path& folder) {
 std::string describe_file(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return describe_folder(path);
-  const std::string start = first_bytes(path);
+  const std::string start = read_start(path, 128);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
   require(!begins_as_onnx(start), Failure::usage,
           "'{}' is an ONNX model, which inspect cannot read. Inspect the model file it was exported from, or open it "

@@ -10,8 +10,8 @@ namespace lockstep {
 // summary.json.
 bool holds_run(const std::filesystem::path& folder);
 
-// Describes summary.json, and whether a training in state `running` still holds the folder. Throws Error(bad_data) if
-// the file is not such a summary.
+// Describes the training in `folder`: its summary.json, whether a process still holds the folder, and its checkpoints,
+// of which no weights are read. Throws Error(bad_data) if its summary.json has no state.
 std::string describe_run(const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -1,30 +1,24 @@
 // summary.json: description and status of a training, from its first step on. apps/files.md documents each field.
 //
 // The file is written atomically at the start, after each test and at the end. If a training is killed, the state stays
-// `running`, but nobody holds the folder's lock. A failure changes the state in place (runtime/failure/run_state.hpp).
+// `running`, but nobody holds the folder's lock. A failure changes the state in place (run/run_state.hpp).
 // Later attempts keep the start time and add an interruption.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "files/folder/folder_lock.hpp"
-#include "runtime/failure/run_state.hpp"
+#include "run/summary.hpp"
 
 namespace lockstep {
 
-// The current time in UTC: "2026-11-22T07:20:00Z".
-std::string utc_time();
-
-// Reads a summary.json of unknown origin; null if the file is unreadable, not JSON, or nested too deeply.
-nlohmann::json read_summary(const std::filesystem::path& file);
-
-// The command in a summary of unknown origin, quoted for a shell, on one line; empty if there is none. The launcher
-// (mpirun, srun) is not part of it.
-std::string command_text(const nlohmann::json& summary);
+// A command, quoted for a shell, on one line.
+std::string command_text(std::span<const std::string> words);
 
 class RunSummary {
  public:
@@ -32,7 +26,7 @@ class RunSummary {
   explicit RunSummary(FolderLock& output);
 
   // Whether the file is of an unfinished training, which another attempt then resumes.
-  bool is_unfinished() const { return state_ && *state_ != RunState::done; }
+  bool is_unfinished() const { return earlier_ && earlier_->state != RunState::done; }
   // The training resumes after `step` steps. Its start time is kept, and the unfinished attempt becomes an
   // interruption.
   void go_on(std::int64_t step);
@@ -43,10 +37,9 @@ class RunSummary {
 
  private:
   FolderLock& output_;
-  nlohmann::json earlier_;         // of earlier attempts
-  std::optional<RunState> state_;  // state in the file; unset if the file is absent or invalid
-  std::string started_;
-  nlohmann::json interruptions_ = nlohmann::json::array();
+  std::optional<Summary> earlier_;  // unset if there is none with a state
+  std::int64_t started_;            // in seconds since 1970
+  std::vector<Interruption> interruptions_;
 };
 
 }  // namespace lockstep

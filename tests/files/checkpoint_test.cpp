@@ -280,5 +280,20 @@ TEST_F(CheckpointTest, a_state_of_the_right_hash_that_makes_no_sense_is_refused)
   expect_message(damage(), {"tested_step"});
 }
 
+// The best model is written while the checkpoint writer works. HDF5 itself is not thread-safe.
+TEST_F(CheckpointTest, threads_write_and_read_at_the_same_time) {
+  const std::vector<std::byte> checkpoint = checkpoint_image(small_checkpoint());
+  const auto work = [&](const std::string& name) {
+    for (int round = 0; round < 100; ++round) {
+      const std::filesystem::path path = folder_.path() / name;
+      write_file_atomically(path, std::span<const std::byte>(checkpoint_image(small_checkpoint())));
+      EXPECT_EQ(checkpoint_image(read_checkpoint(path)), checkpoint);
+    }
+  };
+  std::thread other([&] { work("other.h5"); });
+  work("own.h5");
+  other.join();
+}
+
 }  // namespace
 }  // namespace lockstep

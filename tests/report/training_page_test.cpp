@@ -5,44 +5,56 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text/json_text.hpp"
+
 namespace lockstep {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
 
+MetricsLine line_at(std::int64_t step, MetricsLine::Kind kind, double loss, double accuracy) {
+  MetricsLine line;
+  line.kind = kind;
+  line.step = step;
+  line.loss = loss;
+  line.accuracy = accuracy;
+  return line;
+}
+
 RunRecord run_named(const std::string& name) {
   RunRecord run;
   run.name = name;
   run.state = "done";
-  run.summary = {{"model", "lenet"},
-                 {"data", "cifar10"},
-                 {"steps", 20},
-                 {"step", 20},
-                 {"epochs", 2},
-                 {"ranks", 2},
-                 {"test_accuracy", 0.625},
-                 {"test_loss", 1.25},
-                 {"training_seconds", 75},
-                 {"samples_per_second", 1234.5},
-                 {"recipe", {{"lr", 0.1}, {"epochs", 2}}},
-                 {"run", {{"output", "runs/" + name}, {"note", "a note"}}},
-                 {"versions", {{"HDF5", "1.10.8"}}},
-                 {"command_line", {"train_cifar", "--lr", "0.1"}}};
+  run.steps_per_epoch = 10;
+  run.summary = *parse_summary(json_text({{"model", "lenet"},
+                                          {"data", "cifar10"},
+                                          {"steps", 20},
+                                          {"step", 20},
+                                          {"epochs", 2},
+                                          {"ranks", 2},
+                                          {"test_accuracy", 0.625},
+                                          {"test_loss", 1.25},
+                                          {"training_seconds", 75},
+                                          {"samples_per_second", 1234.5},
+                                          {"recipe", {{"lr", 0.1}, {"epochs", 2}}},
+                                          {"run", {{"output", "runs/" + name}, {"note", "a note"}}},
+                                          {"versions", {{"HDF5", "1.10.8"}}},
+                                          {"command_line", {"train_cifar", "--lr", "0.1"}}}));
   for (int step = 1; step <= 20; ++step) {
-    run.training.push_back({step / 10.0, 1, {{"loss", 3.0 - 0.1 * step}, {"accuracy", 0.03 * step}}});
+    run.training.push_back(line_at(step, MetricsLine::Kind::training, 3.0 - 0.1 * step, 0.03 * step));
   }
   for (int epoch = 1; epoch <= 2; ++epoch) {
-    run.tests.push_back({1.0 * epoch, 1, {{"loss", 2.0 / epoch}, {"accuracy", 0.25 * epoch}, {"top5", 0.875}}});
+    run.tests.push_back(line_at(10 * epoch, MetricsLine::Kind::test, 2.0 / epoch, 0.25 * epoch));
+    run.tests.back().top5 = 0.875;
   }
   return run;
 }
 
 TEST(TrainingPageTest, a_curve_has_a_point_for_each_line_that_has_the_number) {
   RunRecord run = run_named("a");
-  run.training[3].fields.erase("loss");
-  run.training[4].fields["loss"] = nullptr;
-  const PlotSeries series = curve_of(run.training, "loss");
+  run.training[3].loss = run.training[4].loss = std::nullopt;
+  const PlotSeries series = curve_of(run.training, &MetricsLine::loss, 10);
   ASSERT_EQ(series.points.size(), 18U);
   EXPECT_DOUBLE_EQ(series.points[0].x, 0.1);
   EXPECT_DOUBLE_EQ(series.points[0].y, 2.9);
@@ -52,7 +64,7 @@ TEST(TrainingPageTest, a_curve_has_a_point_for_each_line_that_has_the_number) {
 
 TEST(TrainingPageTest, many_lines_become_means_with_their_least_and_most) {
   const RunRecord run = run_named("a");
-  const PlotSeries series = curve_of(run.training, "loss", 6);  // four each
+  const PlotSeries series = curve_of(run.training, &MetricsLine::loss, 10, 6);  // four each
   ASSERT_EQ(series.points.size(), 5U);
   EXPECT_DOUBLE_EQ(series.points[0].x, 0.25);
   EXPECT_DOUBLE_EQ(series.points[0].y, 2.75);
@@ -62,9 +74,12 @@ TEST(TrainingPageTest, many_lines_become_means_with_their_least_and_most) {
 
 // The one step that an epoch of 351 steps has beyond its last report was a point like any other: a spike.
 TEST(TrainingPageTest, a_few_steps_at_an_epochs_end_are_no_point_of_their_own) {
-  const std::vector<MetricsLine> lines = {
-      {0.5, 50, {{"loss", 2.0}}}, {1.0, 50, {{"loss", 1.5}}}, {1.01, 1, {{"loss", 6.6}}}, {1.5, 49, {{"loss", 1.25}}}};
-  const PlotSeries series = curve_of(lines, "loss");
+  std::vector<MetricsLine> lines;
+  for (const auto& [step, loss] :
+       {std::pair(50, 2.0), std::pair(100, 1.5), std::pair(101, 6.6), std::pair(150, 1.25)}) {
+    lines.push_back(line_at(step, MetricsLine::Kind::training, loss, 0));
+  }
+  const PlotSeries series = curve_of(lines, &MetricsLine::loss, 100);
   ASSERT_EQ(series.points.size(), 3U);
   EXPECT_DOUBLE_EQ(series.points[1].x, 1.01);
   EXPECT_DOUBLE_EQ(series.points[1].y, (50 * 1.5 + 6.6) / 51);
@@ -73,7 +88,7 @@ TEST(TrainingPageTest, a_few_steps_at_an_epochs_end_are_no_point_of_their_own) {
 
 TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_interruptions) {
   std::vector<RunRecord> runs{run_named("a")};
-  runs[0].interruptions.push_back({"killed", 5, "2026-11-22T07:20:00Z", 0.5, "3", "cpu: one"});
+  runs[0].summary.interruptions = {{RunState::running, 5, 1795332000, 3, "cpu: one"}};
   const std::vector<Plot> plots = plots_of(runs);
   ASSERT_EQ(plots.size(), 4U);
   ASSERT_EQ(plots[1].series.size(), 2U);
@@ -99,10 +114,10 @@ TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_in
 
 TEST(TrainingPageTest, several_trainings_have_a_plot_for_each_kind_and_a_table_of_what_differs) {
   std::vector<RunRecord> runs{run_named("a"), run_named("b")};
-  runs[1].summary["recipe"]["lr"] = 0.2;
-  runs[1].summary["versions"]["HDF5"] = "1.14";
-  runs[1].summary["recipe"]["ema"] = 0.99;
-  runs[1].tests[0].fields["ema_accuracy"] = 0.5;
+  runs[1].summary.fields["recipe"]["lr"] = 0.2;
+  runs[1].summary.fields["versions"]["HDF5"] = "1.14";
+  runs[1].summary.fields["recipe"]["ema"] = 0.99;
+  runs[1].tests[0].ema_accuracy = 0.5;
   const std::vector<Plot> plots = plots_of(runs);
   ASSERT_EQ(plots.size(), 6U);
   EXPECT_EQ(plots[0].title, "Training loss");
@@ -127,17 +142,19 @@ TEST(TrainingPageTest, several_trainings_have_a_plot_for_each_kind_and_a_table_o
 TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
   const std::string bad = "<img src=x onerror=alert(1)>\"'&";
   std::vector<RunRecord> runs{run_named(bad), run_named("b")};
-  for (auto& [name, value] : runs[0].summary.items()) {
+  for (auto& [name, value] : runs[0].summary.fields.items()) {
     if (value.is_string()) value = bad;
   }
   runs[0].state = bad;
-  runs[0].summary["recipe"] = {{bad, bad}};
-  runs[0].summary["run"] = {{bad, {bad, bad}}, {"note", bad}};
-  runs[0].summary["versions"] = {{bad, bad}};
-  runs[0].summary["hosts"] = {{bad, bad}};
-  runs[0].summary["command_line"] = {bad};
-  runs[0].summary["epochs"] = bad;
-  runs[0].interruptions.push_back({bad, 1, bad, 0.1, bad, bad});
+  runs[0].summary.fields["recipe"] = {{bad, bad}};
+  runs[0].summary.fields["run"] = {{bad, {bad, bad}}, {"note", bad}};
+  runs[0].summary.fields["versions"] = {{bad, bad}};
+  runs[0].summary.fields["hosts"] = {{bad, bad}};
+  runs[0].summary.command_line = {bad};
+  runs[0].summary.note = bad;
+  runs[0].summary.tags = {bad, bad};
+  runs[0].summary.fields["epochs"] = bad;
+  runs[0].summary.interruptions = {{RunState::failed, 1, 0, 1, bad}};
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<img")));
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("\"'&")));
   runs.pop_back();
@@ -147,7 +164,7 @@ TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
 TEST(TrainingPageTest, a_training_that_says_little_has_a_page) {
   RunRecord run;
   run.name = "a";
-  run.summary = {{"recipe", 7}, {"run", nlohmann::json::array()}, {"versions", nullptr}};
+  run.summary.fields = {{"recipe", 7}, {"run", nlohmann::json::array()}, {"versions", nullptr}};
   EXPECT_THAT(training_html(std::vector<RunRecord>{run}, ""), HasSubstr("There are no measurements yet."));
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/failure/run_state.hpp"
+#include "run/run_state.hpp"
 
 #include <gtest/gtest.h>
 

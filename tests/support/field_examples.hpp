@@ -70,6 +70,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"verbose", "true"},
                                                               {"reduce", "shared"},
                                                               {"bucket-mib", "2"},
+                                                              {"shard-optimizer", "true"},
                                                               {"wire", "bf16"},
                                                               {"output", "out"},
                                                               {"tensorboard", "events"},

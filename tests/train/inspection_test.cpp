@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "run/training_status.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
-#include "train/monitoring/training_status.hpp"
-#include "train/run_checkpoints.hpp"
 
 namespace lockstep {
 namespace {
@@ -35,30 +34,27 @@ TEST(InspectionTest, a_training_that_has_not_done_a_step_is_called_one) {
   EXPECT_TRUE(describe_file(folder.path()).starts_with("training that "));
 }
 
-TEST(InspectionTest, checkpoints_of_a_training_are_listed_with_what_is_known_of_them) {
-  const std::string metrics = R"({"kind":"training","epoch":1,"step":5,"accuracy":0.9}
+TEST(InspectionTest, the_folder_of_a_training_lists_its_checkpoints_with_what_is_known_of_them) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "checkpoints");
+  for (const int step : {7, 10, 20, 25}) {
+    write_file_atomically(folder.path() / "checkpoints" / fmt::format("step-{:012}.h5", step), "weights");
+  }
+  write_file_atomically(folder.path() / "summary.json", R"({"state":"done","best_step":10})");
+  write_file_atomically(folder.path() / "metrics.jsonl", R"({"kind":"training","epoch":1,"step":5,"accuracy":0.9}
 {"kind":"test","epoch":1,"step":10,"accuracy":0.625}
 no JSON
 {"kind":"test","epoch":2,"step":20,"accuracy":0.5}
 {"kind":"validation","epoch":2,"step":20,"accuracy":0.375}
-{"kind":"training","epoch":3,"step":2)";
-  const std::vector<std::int64_t> steps = {7, 10, 20, 25};
-  EXPECT_EQ(checkpoints_text(steps, metrics, 10),
-            "\n\n  checkpoints"
-            "\n  step         7  epoch    1"
-            "\n  step        10  epoch    1  test  62.50 %  best"
-            "\n  step        20  epoch    2  test  50.00 %  validation  37.50 %"
-            "\n  step        25  newest");
-  EXPECT_EQ(checkpoints_text({}, metrics, 10), "");
-}
-
-TEST(InspectionTest, the_folder_of_a_training_lists_its_checkpoints) {
-  const TemporaryFolder folder;
-  fs::create_directories(folder.path() / "checkpoints");
-  write_file_atomically(folder.path() / "checkpoints" / "step-000000000312.h5", "weights");
-  write_file_atomically(folder.path() / "summary.json", R"({"state":"done","best_step":312})");
+{"kind":"training","epoch":3,"step":2)");
   const std::string text = describe_file(folder.path());
-  EXPECT_TRUE(text.ends_with("\n\n  checkpoints\n  step       312  best  newest")) << text;
+  EXPECT_TRUE(
+      text.ends_with("\n\n  checkpoints"
+                     "\n  step         7  epoch    1"
+                     "\n  step        10  epoch    1  test  62.50 %  best"
+                     "\n  step        20  epoch    2  test  50.00 %  validation  37.50 %"
+                     "\n  step        25  newest"))
+      << text;
 }
 
 // Escape sequences in the names of classes reached the terminal.

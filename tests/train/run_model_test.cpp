@@ -44,6 +44,15 @@ TEST_F(RunModelTest, without_it_the_checkpoint_of_the_best_test) {
   expect_message(model.description, {quoted(), "step 20"});
 }
 
+// A training with --checkpoints elsewhere gave its final weights.
+TEST_F(RunModelTest, the_checkpoints_may_lie_elsewhere) {
+  write("model.h5", "last");
+  write("../kept/step-000000000020.h5", "best");
+  write("summary.json",
+        R"({"state": "done", "best_step": 20, "run": {"checkpoints": ")" + (folder_.path() / "kept").string() + "\"}}");
+  EXPECT_EQ(model_of_run(run_).file, folder_.path() / "kept" / "step-000000000020.h5");
+}
+
 TEST_F(RunModelTest, without_both_the_weights_at_the_end) {
   write("model.h5", "last");
   for (const char* summary :

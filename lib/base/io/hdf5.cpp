@@ -44,6 +44,11 @@ Hid<H5Fclose> open_hdf5(const RegularFile& file) {
   return Hid<H5Fclose>(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
 }
 
+std::unique_lock<std::recursive_mutex> lock_hdf5() {
+  static std::recursive_mutex mutex;
+  return std::unique_lock(mutex);
+}
+
 void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,10 @@ Result check_h5(Result result, std::string_view task) {
   throw Error(Failure::bad_data, fmt::format("HDF5 could not {}: {}. Check the free memory and the HDF5 installation.",
                                              task, hdf5_error_message()));
 }
+
+// HDF5 is not built thread-safe in most distributions. Whatever calls HDF5 while other threads may do so holds this
+// lock, which a thread can take again.
+std::unique_lock<std::recursive_mutex> lock_hdf5();
 
 // Stops HDF5 from printing its error stack to standard error in this thread. A thread-safe build of HDF5 has a stack
 // and a handler for each thread.

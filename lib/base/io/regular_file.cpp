@@ -13,6 +13,7 @@ namespace {
 
 const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "directory";
+  if (S_ISLNK(mode)) return "symbolic link";
   if (S_ISFIFO(mode)) return "pipe";
   if (S_ISSOCK(mode)) return "socket";
   return "device";
@@ -28,12 +29,13 @@ void require_regular(const std::filesystem::path& path, mode_t mode) {
 }
 
 // Checks the type before opening: open() has side effects on some devices, and fails for a socket.
-int open_regular(const std::filesystem::path& path) {
+int open_regular(const std::filesystem::path& path, Links links) {
   struct stat status {};
-  check(::stat(path.c_str(), &status) == 0);
+  const bool follows = links == Links::followed;
+  check((follows ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status)) == 0);
   require_regular(path, status.st_mode);
   // careful-open: does not wait for a pipe; the type is checked next
-  return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
 }
 
 // True for paths such as /dev/stdout: chains of links whose last link is in /proc.
@@ -52,7 +54,7 @@ bool leads_to_open_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-RegularFile::RegularFile(const std::filesystem::path& path) : descriptor_(open_regular(path)) {
+RegularFile::RegularFile(const std::filesystem::path& path, Links links) : descriptor_(open_regular(path, links)) {
   check(descriptor_ >= 0);
   // Check again: another file may have replaced it.
   struct stat status {};

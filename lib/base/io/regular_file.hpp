@@ -3,17 +3,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 
 #include "base/io/descriptor.hpp"
 
 namespace lockstep {
 
+// Whether `path` itself may be a symbolic link. Folders in it always may.
+enum class Links : std::uint8_t { followed, refused };
+
 class RegularFile {
  public:
-  // Opens for reading and follows links. Never waits for a writer. Throws std::system_error with the system's reason
-  // (the caller knows the file's purpose), and Error(usage) for a pipe, a socket, a device or a directory.
-  explicit RegularFile(const std::filesystem::path& path);
+  // Opens for reading. Never waits for a writer. Throws std::system_error with the system's reason (the caller knows
+  // the file's purpose), and Error(usage) for a pipe, a socket, a device, a directory or a refused link.
+  explicit RegularFile(const std::filesystem::path& path, Links links = Links::followed);
 
   int descriptor() const { return descriptor_; }
   std::size_t bytes() const { return bytes_; }  // when it was opened; 0 for files in /proc

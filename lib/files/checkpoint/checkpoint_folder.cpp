@@ -1,11 +1,9 @@
 #include "files/checkpoint/checkpoint_folder.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <exception>
 #include <ranges>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -14,49 +12,20 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "files/folder/set_aside.hpp"
+#include "run/checkpoint_files.hpp"
 
 namespace lockstep {
 
-namespace {
-
 namespace fs = std::filesystem;
-
-constexpr std::string_view name_start = "step-";
-constexpr std::string_view name_end = ".h5";
-constexpr std::size_t digits = 12;
-
-std::optional<std::int64_t> step_in(const std::string& name) {
-  if (name.size() != name_start.size() + digits + name_end.size()) return std::nullopt;
-  if (!name.starts_with(name_start) || !name.ends_with(name_end)) return std::nullopt;
-  const char* const first = name.data() + name_start.size();
-  std::int64_t step = 0;
-  // careful-number: names of our own files: exactly twelve digits
-  const auto [end, error] = std::from_chars(first, first + digits, step);
-  return error == std::errc() && end == first + digits && step >= 0 ? std::optional(step) : std::nullopt;
-}
-
-}  // namespace
-
-std::map<std::int64_t, fs::path> checkpoints_in(const fs::path& folder) {
-  std::error_code error;
-  std::map<std::int64_t, fs::path> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (const std::optional<std::int64_t> step = step_in(entry.path().filename().string())) found[*step] = entry.path();
-  }
-  return found;
-}
 
 CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep)
     : lock_(std::move(lock)), keep_(keep) {}
 
-fs::path CheckpointFolder::file_of(std::int64_t step) const {
-  return path() / fmt::format("{}{:012}{}", name_start, step, name_end);
-}
+fs::path CheckpointFolder::file_of(std::int64_t step) const { return path() / checkpoint_name(step); }
 
 std::set<std::int64_t> CheckpointFolder::steps() const {
-  std::set<std::int64_t> steps;
-  for (const auto& [step, file] : checkpoints_in(path())) steps.insert(step);
-  return steps;
+  const std::map<std::int64_t, fs::path> found = checkpoints_in(path());
+  return {std::views::keys(found).begin(), std::views::keys(found).end()};
 }
 
 std::optional<CheckpointFolder::Found> CheckpointFolder::newest_valid() {

@@ -1,7 +1,7 @@
 // A folder of checkpoints named by their steps: finds the newest valid one, writes the next, and removes those that
 // need not be kept. Use it on one rank only.
 //
-//   step-000000000312.h5    a checkpoint after 312 steps
+//   step-000000000312.h5    a checkpoint after 312 steps; see run/checkpoint_files.hpp
 //   lock                    the current owner of the folder; see folder_lock.hpp
 //   set-aside-1/            later files that a training found when it started at an earlier step
 //   .*.lockstep-partial     an incomplete file of a killed run: never a checkpoint, removed at the next start
@@ -20,9 +20,6 @@
 #include "recipe/checkpoint_options.hpp"
 
 namespace lockstep {
-
-// All checkpoints in a folder by their step, even damaged ones. Empty if the folder cannot be listed.
-std::map<std::int64_t, std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
 class CheckpointFolder {
  public:

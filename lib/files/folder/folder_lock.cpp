@@ -35,10 +35,6 @@ std::optional<std::string> text_of(const fs::path& file) {
   }
 }
 
-std::optional<LockHolder> holder_in(const std::string& text) {
-  return parse_lock_holder(text.substr(0, text.find('\n')));
-}
-
 }  // namespace
 
 FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds heartbeat,
@@ -60,7 +56,7 @@ void FolderLock::release() {
   }
   wake_.notify_one();
   if (thread_.joinable()) thread_.join();
-  const std::optional<LockHolder> holder = holder_in(text_of(file_).value_or(""));
+  const std::optional<LockHolder> holder = parse_lock_holder(text_of(file_).value_or(""));
   if (holder && holder->token == own_.token) ::unlink(file_.c_str());
 }
 
@@ -78,7 +74,7 @@ Error FolderLock::unwritable(const fs::path& path, int error_number) const {
 }
 
 void FolderLock::refuse(const std::string& text) const {
-  const std::optional<LockHolder> holder = holder_in(text);
+  const std::optional<LockHolder> holder = parse_lock_holder(text);
   throw Error(Failure::usage, fmt::format("'{}' belongs to another run: {}. Two runs would overwrite each other's "
                                           "files. Wait until it ends, or choose another {}.",
                                           folder_.string(),
@@ -86,7 +82,7 @@ void FolderLock::refuse(const std::string& text) const {
 }
 
 void FolderLock::give_up(const std::string& text) const {
-  const std::optional<LockHolder> holder = holder_in(text);
+  const std::optional<LockHolder> holder = parse_lock_holder(text);
   const std::string now = holder             ? "it is held by " + describe_lock_holder(*holder)
                           : is_absent(file_) ? "it was removed"
                                              : "another file replaced it";
@@ -113,7 +109,7 @@ std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<v
   // If several jobs take a stale lock at the same moment, the last rename wins.
   std::this_thread::sleep_for(std::min(heartbeat_, std::chrono::milliseconds(200)));
   const std::string text = text_of(file_).value_or("");
-  const std::optional<LockHolder> holder = holder_in(text);
+  const std::optional<LockHolder> holder = parse_lock_holder(text);
   if (!holder || holder->token != own_.token) refuse(text);
   return taken;
 }
@@ -147,7 +143,7 @@ void FolderLock::require_lock() const {
 // Returns when the holder is gone. Throws Error(usage) if it is alive.
 void FolderLock::wait_until_free(const std::function<void()>& look) const {
   const std::string first = text_of(file_).value_or("");
-  const std::optional<LockHolder> holder = holder_in(first);
+  const std::optional<LockHolder> holder = parse_lock_holder(first);
   const Liveness liveness = holder ? liveness_of(*holder, own_) : Liveness::unknown;
   if (liveness == Liveness::gone) return;
   if (liveness == Liveness::alive) refuse(first);
@@ -169,7 +165,7 @@ void FolderLock::require_held() {
   const std::lock_guard guard(mutex_);
   if (is_folder_removed()) return make_folder_again();
   const std::string text = is_absent(file_) ? "" : read_live_file(file_, longest_lock);
-  const std::optional<LockHolder> holder = holder_in(text);
+  const std::optional<LockHolder> holder = parse_lock_holder(text);
   if (!holder || holder->token != own_.token) give_up(text);
 }
 
@@ -187,7 +183,7 @@ void FolderLock::require_name_free() const {
   const fs::file_status status = fs::symlink_status(folder_, error);
   if (!fs::exists(status) || (fs::is_directory(status) && fs::is_empty(folder_, error))) return;
   const std::string text = text_of(file_).value_or("");
-  if (holder_in(text)) give_up(text);
+  if (parse_lock_holder(text)) give_up(text);
   throw Error(Failure::out_of_step,
               fmt::format("'{}' is no longer the folder that this training wrote to: it was removed or renamed, and "
                           "another one has its name. Lockstep does not overwrite the other one. Move one of the two "

@@ -22,7 +22,7 @@
 
 #include "base/error.hpp"
 #include "base/io/descriptor.hpp"
-#include "files/folder/lock_holder.hpp"
+#include "run/lock_holder.hpp"
 
 namespace lockstep {
 

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <climits>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -22,7 +21,9 @@
 #include "base/log.hpp"
 #include "base/text/json_text.hpp"
 #include "job/job_environment.hpp"
-#include "runtime/failure/run_state.hpp"
+#include "run/exit_report.hpp"
+#include "run/run_file.hpp"
+#include "run/run_state.hpp"
 
 namespace lockstep::failure_report {
 namespace {
@@ -197,18 +198,6 @@ Outcome publish(const Target& target, std::string_view text) {
   return outcome;
 }
 
-// The exit code in a report. Nothing if there is no report, or it is not from Lockstep.
-std::optional<int> code_in(const std::filesystem::path& file) {
-  try {
-    constexpr std::size_t longest = 1 << 16;
-    const nlohmann::json report = parse_json(read_file(file, longest));
-    const int code = report.at("sentence").is_string() ? report.at("code").get<int>() : 0;
-    return code > 0 && code < 256 ? std::optional(code) : std::nullopt;
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
 void set_rank(int rank, const std::string& host) {
@@ -229,7 +218,7 @@ void begin_attempt() {
   }
   struct stat status {};
   if (::lstat(file.c_str(), &status) != 0) return;
-  if (S_ISREG(status.st_mode) && code_in(file)) {
+  if (S_ISREG(status.st_mode) && read_exit_report(file)) {
     ::unlink(file.c_str());
     return;
   }
@@ -242,12 +231,12 @@ void begin_attempt() {
 }
 
 void set_folder(const std::filesystem::path& folder, FolderLease lease) {
-  const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
+  const std::filesystem::path file = folder.empty() ? folder : folder / run_files::failure;
   const bool is_exit_report =
       state.exit_report.is_set && absolute_path(file) == absolute_path(state.exit_report.file.data());
   set(state.folder, is_exit_report ? "" : file);
-  copy_into(state.lock_file, (folder / "lock").string());
-  copy_into(state.summary_file, (folder / "summary.json").string());
+  copy_into(state.lock_file, (folder / run_files::lock).string());
+  copy_into(state.summary_file, (folder / run_files::summary).string());
   state.owns_summary = false;
   copy_into(state.token, lease.token);
   state.lease = std::move(lease);
@@ -294,7 +283,7 @@ void write_in_folder(const Cause& cause) noexcept {
 std::optional<int> reported_code() {
   for (const Target* target : {&state.exit_report, &state.folder}) {
     if (!target->is_set) continue;
-    if (const std::optional<int> code = code_in(target->file.data())) return code;
+    if (const std::optional<ExitReport> report = read_exit_report(target->file.data())) return report->code;
   }
   return std::nullopt;
 }

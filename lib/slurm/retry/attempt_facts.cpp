@@ -2,27 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
-#include "slurm/node_list.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr int own_failure = static_cast<int>(Failure::other);
-
-bool is_host(const std::string& name) {
-  try {
-    return expand_node_list(name).size() == 1;
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 struct Sign {
   std::string_view message;
@@ -107,28 +95,6 @@ std::vector<std::string> bad_nodes_of(const AttemptFacts& facts) {
 }
 
 }  // namespace
-
-std::optional<ExitReport> parse_exit_report(std::string_view text) {
-  const nlohmann::json json = try_parse_json(text);
-  if (!json.is_object() || !json.contains("code") || !json.contains("sentence")) return std::nullopt;
-  const nlohmann::json& code = json["code"];
-  constexpr int most = 255;
-  if (!code.is_number_unsigned() || code < 1 || code > most || !json["sentence"].is_string()) return std::nullopt;
-  ExitReport exit_report;
-  exit_report.code = code.get<int>();
-  exit_report.sentence = json["sentence"].get<std::string>();
-  const nlohmann::json signal = json.value("signal", nlohmann::json());
-  if (signal.is_number_unsigned() && signal < 128) exit_report.signal = signal.get<int>();
-  const nlohmann::json rank = json.value("rank", nlohmann::json());
-  if (rank.is_number_unsigned() && rank < std::numeric_limits<int>::max()) exit_report.rank = rank.get<int>();
-  const nlohmann::json host = json.value("host", nlohmann::json());
-  if (host.is_string() && is_host(host.get<std::string>())) exit_report.host = host.get<std::string>();
-  const nlohmann::json bad_hosts = json.value("bad_hosts", nlohmann::json());
-  for (const nlohmann::json& bad : bad_hosts.is_array() ? bad_hosts : nlohmann::json::array()) {
-    if (bad.is_string() && is_host(bad.get<std::string>())) exit_report.bad_hosts.push_back(bad.get<std::string>());
-  }
-  return exit_report;
-}
 
 Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
   const int code = facts.exit_report ? facts.exit_report->code : facts.launcher_code;

@@ -6,22 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "run/exit_report.hpp"
 #include "slurm/retry/cause.hpp"
 #include "slurm/retry/retry_rules.hpp"
 
 namespace lockstep {
-
-// Contents of the file that LOCKSTEP_VERDICT names (apps/files.md, failure.json).
-struct ExitReport {
-  int code = 1;
-  int signal = 0;    // 0: none
-  std::string host;  // empty if it is not a host name
-  std::string sentence;
-  int rank = -1;                            // -1: unknown
-  std::vector<std::string> bad_hosts = {};  // if it names any; invalid host names are dropped
-};
-// Returns nullopt if `text` is not an exit report.
-std::optional<ExitReport> parse_exit_report(std::string_view text);
 
 enum class StopRequest : std::uint8_t { none, for_good };
 

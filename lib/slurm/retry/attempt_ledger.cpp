@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "run/checkpoint_files.hpp"
 #include "slurm/retry/evidence.hpp"
 
 namespace lockstep {

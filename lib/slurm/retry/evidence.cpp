@@ -1,20 +1,16 @@
 #include "slurm/retry/evidence.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/number.hpp"
+#include "run/run_file.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_exit_report = 1 << 16;
 constexpr std::int64_t longest_tail = 1 << 16;
 constexpr std::size_t longest_group_file = 1 << 16;
 
@@ -62,51 +58,19 @@ std::string_view group_of_job(std::string_view path, std::int64_t job) {
 
 }  // namespace
 
-std::optional<ExitReport> read_exit_report(const std::filesystem::path& file) {
-  try {
-    return parse_exit_report(read_file(file, longest_exit_report));
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
-std::string read_log_tail(const std::filesystem::path& log, std::int64_t from) {
-  try {
-    const RegularFile file(log);
-    const auto bytes = static_cast<std::int64_t>(file.bytes());
-    std::string text(static_cast<std::size_t>(std::clamp(bytes - from, std::int64_t{0}, longest_tail)), '\0');
-    const ssize_t got =
-        ::pread(file.descriptor(), text.data(), text.size(), bytes - static_cast<std::int64_t>(text.size()));
-    text.resize(static_cast<std::size_t>(std::max(got, ssize_t{0})));
-    return text;
-  } catch (const std::exception&) {
-    return "";
-  }
+std::string read_log_tail(const std::filesystem::path& log, std::int64_t from) try {
+  const RegularFile file(log);
+  const auto bytes = static_cast<std::int64_t>(file.bytes());
+  const std::int64_t length = std::clamp(bytes - from, std::int64_t{0}, longest_tail);
+  return read_at(file, static_cast<std::size_t>(bytes - length), static_cast<std::size_t>(length));
+} catch (const std::exception&) {
+  return "";
 }
 
 std::int64_t bytes_of(const std::filesystem::path& file) {
   std::error_code failed;
   const std::uintmax_t bytes = std::filesystem::file_size(file, failed);
   return failed ? 0 : static_cast<std::int64_t>(bytes);
-}
-
-std::optional<NewestCheckpoint> newest_checkpoint(const std::filesystem::path& folder) {
-  constexpr std::string_view start = "step-";
-  constexpr std::string_view end = ".h5";
-  std::optional<NewestCheckpoint> newest;
-  std::error_code ignored;
-  for (auto at = std::filesystem::directory_iterator(folder, ignored); at != std::filesystem::directory_iterator();
-       at.increment(ignored)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with(start) || !name.ends_with(end) || !at->is_regular_file(ignored)) continue;
-    const std::string_view digits =
-        std::string_view(name).substr(start.size(), name.size() - start.size() - end.size());
-    const auto step = parse_number<std::int64_t>(digits, {.least = 0, .most = std::int64_t{1} << 53});
-    if (!step || (newest && newest->step > *step)) continue;
-    const auto written = std::chrono::file_clock::to_sys(at->last_write_time(ignored)).time_since_epoch();
-    newest = {*step, std::chrono::duration_cast<std::chrono::seconds>(written).count()};
-  }
-  return newest;
 }
 
 std::int64_t oom_kills(std::string_view groups, const std::filesystem::path& root, std::int64_t job) {

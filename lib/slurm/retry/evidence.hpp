@@ -5,26 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "slurm/retry/attempt_facts.hpp"
-
 namespace lockstep {
-
-std::optional<ExitReport> read_exit_report(const std::filesystem::path& file);
 
 // Returns the log after its first `from` bytes, at most the last 64 KiB.
 std::string read_log_tail(const std::filesystem::path& log, std::int64_t from);
 std::int64_t bytes_of(const std::filesystem::path& file);  // 0 if there is no such file
-
-struct NewestCheckpoint {
-  std::int64_t step = 0;
-  std::int64_t written = 0;  // seconds since 1970
-};
-// Finds the newest checkpoint by file name (files/checkpoint/checkpoint_folder.hpp).
-std::optional<NewestCheckpoint> newest_checkpoint(const std::filesystem::path& folder);
 
 // Number of the job's processes that the kernel has killed on this node for lack of memory. Reads the job's control
 // group, versions 1 and 2. `groups` is the text of /proc/self/cgroup, `root` is /sys/fs/cgroup. Returns 0 if the job

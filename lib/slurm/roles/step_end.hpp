@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slurm/retry/attempt_facts.hpp"
+#include "run/exit_report.hpp"
 #include "slurm/roles/placement.hpp"
 
 namespace lockstep {

@@ -17,7 +17,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "job/job_environment.hpp"
-#include "slurm/retry/attempt_facts.hpp"
+#include "run/exit_report.hpp"
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/completion.hpp"
 #include "slurm/roles/rendezvous.hpp"
@@ -26,8 +26,6 @@
 
 namespace lockstep {
 namespace {
-
-constexpr std::size_t exit_report_limit_bytes = 1 << 16;
 
 struct Signal {
   int number = 0;
@@ -172,7 +170,7 @@ class Supervisor {
 
   void count(std::size_t step, int launcher_code) {
     const std::optional<ExitReport> exit_report =
-        launcher_code == 0 ? std::nullopt : exit_report_in(exit_report_path(step));
+        launcher_code == 0 ? std::nullopt : read_exit_report(exit_report_path(step));
     const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);
     SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
     const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
@@ -212,14 +210,6 @@ class Supervisor {
     if (!ended.first || steps_[step].places.size() == 1) return "";
     const ClusterInstance first = instances_of(roles_).at(*ended.first);
     return fmt::format(" {} was the first to end.", instance_name(roles_[first.role], first.instance));
-  }
-
-  static std::optional<ExitReport> exit_report_in(const std::filesystem::path& file) {
-    try {
-      return is_absent(file) ? std::nullopt : parse_exit_report(read_file(file, exit_report_limit_bytes));
-    } catch (const Error&) {
-      return std::nullopt;
-    }
   }
 
   void finish(const SupervisedEnd& end) {

@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "run/run_state.hpp"
 #include "runtime/failure/failure_report.hpp"
-#include "runtime/failure/run_state.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {

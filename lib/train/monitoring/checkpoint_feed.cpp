@@ -5,8 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/tensor_file.hpp"
+#include "run/checkpoint_files.hpp"
+#include "run/training_status.hpp"
 
 namespace lockstep {
 
@@ -32,13 +33,13 @@ CheckpointFeed::Look CheckpointFeed::look() {
       if (!is_absent(path)) throw;
     }
   }
-  if (!is_last_look || !status.state) return {};
-  return {Look::Kind::training_over, status.checkpoints, "", describe_state(*status.state, {})};
+  if (!is_last_look || !status.summary.state) return {};
+  return {Look::Kind::training_over, status.checkpoints, "", describe_state(*status.summary.state, {})};
 }
 
 bool CheckpointFeed::is_over(const TrainingStatus& status) {
   if (std::exchange(lock_, status.holder.lock) != status.holder.lock) unchanged_ = Stopwatch();
-  if (!status.state || status.holder.kind == FolderHolder::Kind::here) return false;
+  if (!status.summary.state || status.holder.kind == FolderHolder::Kind::here) return false;
   return status.holder.kind == FolderHolder::Kind::nobody || unchanged_.milliseconds() > double(patience_.count());
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "train/monitoring/training_status.hpp"
+#include "run/training_status.hpp"
 
 namespace lockstep {
 

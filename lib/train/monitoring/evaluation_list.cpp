@@ -8,16 +8,16 @@
 #include <sstream>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
-#include "train/run_summary.hpp"
+#include "run/run_file.hpp"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr std::size_t limit_bytes = 1 << 26;
 
@@ -44,12 +44,10 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
 }
 
 std::optional<EvaluationList::Entry> EvaluationList::entry_in(const std::string& line) {
-  const Json object = try_parse_json(line);
-  if (!object.is_object()) return std::nullopt;
-  const Json step = object.value("step", Json());
-  const Json hash = object.value("weights_hash", Json());
-  if (!step.is_number_integer() || !hash.is_string()) return std::nullopt;
-  return Entry{step.get<std::int64_t>(), hash.get<std::string>()};
+  const nlohmann::json object = try_parse_json(line);
+  const std::optional<std::int64_t> step = count_in(object, "step");
+  std::string hash = text_in(object, "weights_hash");
+  return step && !hash.empty() ? std::optional(Entry{*step, std::move(hash)}) : std::nullopt;
 }
 
 bool EvaluationList::has(std::int64_t step, const std::string& weights_hash) const {

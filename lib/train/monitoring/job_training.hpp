@@ -3,25 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 
+#include "run/training_status.hpp"
 #include "slurm/status/job_record.hpp"
-#include "train/monitoring/training_status.hpp"
 
 namespace lockstep {
-
-// What a folder shows about a training. Times are in seconds since 1970.
-struct TrainingTraces {
-  TrainingStatus status;
-  std::optional<std::int64_t> began;    // start of the attempt that wrote the summary
-  std::optional<std::int64_t> written;  // time of the last write of the summary
-  std::int64_t first_step = 0;          // step at which this attempt resumed
-};
-// Never throws, like training_status(). `base` is the working directory of the training: paths in its summary may be
-// relative to it.
-TrainingTraces training_traces(const std::filesystem::path& folder, const std::filesystem::path& base);
 
 enum class TrainingOwner : std::uint8_t {
   nobody,           // there is no training in the folder
@@ -29,13 +16,13 @@ enum class TrainingOwner : std::uint8_t {
   earlier_attempt,  // an earlier attempt of the job: the current one has not started training
   another,          // another job, or a process outside of jobs
 };
-TrainingOwner owner_of(const JobRecord& record, const TrainingTraces& traces);
+TrainingOwner owner_of(const JobRecord& record, const TrainingStatus& status);
 
-// Lines for people, in the format of status_text(). Step, rate and time left are shown only for the current or last
-// attempt, once it has reported.
-std::string job_training_text(const JobRecord& record, const TrainingTraces& traces);
+// `status` is that of the job's output folder. Lines for people, in the format of status_text(). Step, rate and time
+// left are shown only for the current or last attempt, once it has reported.
+std::string job_training_text(const JobRecord& record, const TrainingStatus& status);
 // The same on one line, for monitoring.
-std::string job_line(const JobRecord& record, const TrainingTraces& traces);
+std::string job_line(const JobRecord& record, const TrainingStatus& status);
 std::string training_line(const TrainingStatus& status);
 
 }  // namespace lockstep

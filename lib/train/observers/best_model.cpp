@@ -1,6 +1,5 @@
 #include "train/observers/best_model.hpp"
 
-#include <map>
 #include <system_error>
 #include <utility>
 
@@ -8,7 +7,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/checkpoint/checkpoint_folder.hpp"
+#include "run/checkpoint_files.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,7 +24,7 @@ std::optional<ModelFile> model_in(const std::filesystem::path& checkpoint, std::
   model.step = step;
   return model;
 } catch (const Error&) {
-  return std::nullopt;  // damaged: reported if the user resumes from it
+  return std::nullopt;  // absent, or damaged: reported if the user resumes from it
 }
 
 }  // namespace
@@ -38,11 +37,9 @@ BestModel::BestModel(FolderLock& output, std::int64_t best_step, const std::file
   output_.require_held();
   std::error_code error;
   std::filesystem::remove(file(), error);
-  const std::map<std::int64_t, std::filesystem::path> kept = checkpoints_in(checkpoints);
-  if (const auto found = kept.find(best_step); best_step > 0 && found != kept.end()) {
-    unwritten_ = model_in(found->second, best_step);
-    write();
-  }
+  if (best_step == 0) return;
+  unwritten_ = model_in(checkpoints / checkpoint_name(best_step), best_step);
+  write();
 }
 
 void BestModel::on_tested(const TrainingView& training) {

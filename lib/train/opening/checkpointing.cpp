@@ -8,6 +8,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "comm/from_rank_0.hpp"
+#include "run/checkpoint_files.hpp"
 
 namespace lockstep {
 
@@ -125,8 +126,8 @@ Checkpointing::Kept Checkpointing::write_last(Checkpoint checkpoint) {
 }
 
 std::optional<std::int64_t> Checkpointing::newest_step() const {
-  const std::map<std::int64_t, std::filesystem::path> files = checkpoints_in(path());
-  return files.empty() ? std::nullopt : std::optional(files.rbegin()->first);
+  const std::optional<NewestCheckpoint> newest = newest_checkpoint(path());
+  return newest ? std::optional(newest->step) : std::nullopt;
 }
 
 void Checkpointing::release() {

@@ -1,64 +1,49 @@
 #include "train/opening/earlier_results.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
-#include "base/text/json_text.hpp"
 #include "files/model_file.hpp"
+#include "run/metrics.hpp"
+#include "run/run_file.hpp"
 
 namespace lockstep {
 
 namespace {
 
-constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 32;
+using Kind = MetricsLine::Kind;
 
-// Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again. A line that a
-// kill has truncated does not count.
-bool came_before(const std::string& line, const TrainingProgress& progress) {
-  const nlohmann::json object = try_parse_json(line);
-  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
-  const auto step = object["step"].get<std::int64_t>();
-  const nlohmann::json kind = object.value("kind", nlohmann::json());
-  const bool is_untested = progress.tested_step < progress.step &&
-                           (kind == split_name(Split::test) || kind == split_name(Split::validation));
-  return step < progress.step || (step == progress.step && !is_untested);
+// Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again.
+bool came_before(const MetricsLine& line, const TrainingProgress& progress) {
+  const bool is_untested =
+      progress.tested_step < progress.step && (line.kind == Kind::test || line.kind == Kind::validation);
+  return line.step < progress.step || (line.step == progress.step && !is_untested);
 }
 
-void cut_back(const std::filesystem::path& metrics, const TrainingProgress& progress) {
-  if (is_absent(metrics)) return;
-  std::istringstream text(read_file(metrics, metrics_limit_bytes));
-  std::string kept;
-  for (std::string line; std::getline(text, line);) {
-    if (came_before(line, progress)) kept += line + '\n';
-  }
-  write_file_atomically(metrics, kept);
-}
-
-// The best test in metrics.jsonl, of the split by which the training is judged.
-BestTest best_test_in(const std::filesystem::path& metrics) {
+// Removes lines of metrics.jsonl after the checkpoint, and damaged ones. Returns the best test in the others, of the
+// split by which the training is judged.
+BestTest cut_back(const std::filesystem::path& folder, const TrainingProgress& progress) {
   BestTest best;
-  Split split = Split::test;
-  if (is_absent(metrics)) return best;
-  std::istringstream text(read_file(metrics, metrics_limit_bytes));
-  for (std::string line; std::getline(text, line);) {
-    const nlohmann::json object = try_parse_json(line);
-    if (!object.is_object()) continue;
-    const nlohmann::json kind = object.value("kind", nlohmann::json());
-    if (kind == split_name(Split::validation) && split == Split::test) {
-      split = Split::validation;
-      best = {};
-    }
-    const nlohmann::json accuracy = object.value("ema_accuracy", object.value("accuracy", nlohmann::json()));
-    const nlohmann::json step = object.value("step", nlohmann::json());
-    if (kind != split_name(split) || !accuracy.is_number() || !step.is_number_integer()) continue;
-    if (accuracy.get<double>() >= best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
-  }
+  Kind judge = Kind::test;
+  std::string kept;
+  const std::filesystem::path file = folder / run_files::metrics;
+  if (is_absent(file)) return best;
+  const bool is_read = read_metrics(folder, [&](const NumberedLine& numbered) {
+    const std::optional<MetricsLine>& line = numbered.content;
+    if (!line || !came_before(*line, progress)) return;
+    kept.append(numbered.text).push_back('\n');
+    if (line->kind == Kind::validation && std::exchange(judge, Kind::validation) == Kind::test) best = {};
+    const std::optional<double> score = line->ema_accuracy ? line->ema_accuracy : line->accuracy;
+    if (line->kind == judge && score && *score >= best.accuracy) best = {*score, line->step};
+  });
+  require(is_read, Failure::usage,
+          "'{}' is not a regular file, cannot be read, or has more than 4 GiB. Move it elsewhere.", file.string());
+  write_file_atomically(file, kept);
   return best;
 }
 
@@ -70,7 +55,6 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
   remove_partial_files(output.folder());
   SetAside aside(output);
   EarlierResults results{RunSummary(output), {}};
-  const std::filesystem::path metrics = output.folder() / "metrics.jsonl";
   if (earlier == nullptr) {
     for (const char* name : {"metrics.jsonl", "summary.json", "model.h5", best_model_file}) aside.move(name);
   } else {
@@ -81,8 +65,7 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
       aside.copy("metrics.jsonl");
       aside.copy(best_model_file);
     }
-    cut_back(metrics, *earlier);
-    results.best = best_test_in(metrics);
+    results.best = cut_back(output.folder(), *earlier);
   }
   if (!aside.path().empty()) {
     log::warning("earlier results in '{}' are moved to '{}'.", output.folder().string(), aside.path().string());

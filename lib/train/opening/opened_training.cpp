@@ -146,9 +146,9 @@ bool is_left_whole(const OpenedTraining& training) {
   const bool is_tested = training.steps_left() == 0 && progress.tested_step == progress.step;
   bool is_whole = is_tested;
   if (is_tested && training.output != nullptr) {
-    const nlohmann::json summary = read_summary(output / "summary.json");
-    is_whole = summary.is_object() && summary.value("state", nlohmann::json()) == name_of(RunState::done) &&
-               summary.value("weights_hash", nlohmann::json()) == weights_hash(training.learner->weights_to_use()) &&
+    const std::optional<Summary> summary = read_summary(output);
+    is_whole = summary && summary->state == RunState::done &&
+               summary->weights_hash == weights_hash(training.learner->weights_to_use()) &&
                !is_absent(output / "model.h5");
   }
   const Communicator& world = training.session.world;

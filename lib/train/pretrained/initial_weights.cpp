@@ -13,9 +13,9 @@
 #include "comm/from_rank_0.hpp"
 #include "comm/same_on_ranks.hpp"
 #include "dataset/same_data.hpp"
-#include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/import/pretrained_weights.hpp"
 #include "nn/initialize.hpp"
+#include "run/checkpoint_files.hpp"
 #include "train/pretrained/assign_pretrained.hpp"
 #include "train/pretrained/run_model.hpp"
 

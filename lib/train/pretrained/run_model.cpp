@@ -2,40 +2,25 @@
 
 #include <fmt/core.h>
 
-#include <cstdint>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "comm/from_rank_0.hpp"
-#include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/model_file.hpp"
-#include "train/run_summary.hpp"
+#include "run/checkpoint_files.hpp"
+#include "run/training_status.hpp"
 
 namespace lockstep {
-namespace {
-
-// The step of the best test; null if there was none or it is not known.
-nlohmann::json best_step_of(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "summary.json";
-  if (is_absent(file)) return {};
-  const nlohmann::json summary = read_summary(file);
-  return summary.is_object() ? summary.value("best_step", nlohmann::json()) : nlohmann::json();
-}
-
-}  // namespace
 
 RunModel model_of_run(const std::filesystem::path& folder) {
   const std::filesystem::path best_file = folder / best_model_file;
   if (!is_absent(best_file)) return {best_file, fmt::format("{} of '{}'", best_model_file, folder.string())};
-  const nlohmann::json best = best_step_of(folder);
-  if (best.is_number_integer()) {
-    const std::map<std::int64_t, std::filesystem::path> checkpoints = checkpoints_in(folder / "checkpoints");
-    const auto found = checkpoints.find(best.get<std::int64_t>());
-    if (found != checkpoints.end()) {
-      return {found->second, fmt::format("the best checkpoint of '{}' (step {})", folder.string(), found->first)};
+  const Summary summary = read_summary(folder).value_or(Summary());
+  if (summary.best_step) {
+    const std::filesystem::path best = checkpoint_folder_of(summary, folder) / checkpoint_name(*summary.best_step);
+    if (!is_absent(best)) {
+      return {best, fmt::format("the best checkpoint of '{}' (step {})", folder.string(), *summary.best_step)};
     }
   }
   const std::filesystem::path last = folder / "model.h5";

@@ -13,8 +13,8 @@ struct RunModel {
   std::string description;  // "the best checkpoint of 'runs/r20' (step 640)"; empty if the user named a file
 };
 
-// The first that exists: model-best.h5, the checkpoint of the best test in the folder, model.h5. Throws Error(usage) if
-// none exists.
+// The first that exists: model-best.h5, the checkpoint of the best test (checkpoint_folder_of()), model.h5. Throws
+// Error(usage) if none exists.
 RunModel model_of_run(const std::filesystem::path& folder);
 
 // `path` itself; if it is a folder, model_of_run().

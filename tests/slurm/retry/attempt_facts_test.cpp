@@ -220,26 +220,5 @@ TEST(AttemptFactsTest, a_verdict_may_blame_several_nodes_and_none_that_is_no_nam
   }
 }
 
-TEST(AttemptFactsTest, verdicts_are_read_with_care) {
-  const std::optional<ExitReport> exit_report = parse_exit_report(
-      R"({"code": 1, "signal": 9, "rank": 3, "host": "gpu07", "step": 5, "sentence": "it was killed", "time": 1})");
-  ASSERT_TRUE(exit_report);
-  EXPECT_EQ(exit_report->code, 1);
-  EXPECT_EQ(exit_report->signal, 9);
-  EXPECT_EQ(exit_report->host, "gpu07");
-  EXPECT_EQ(exit_report->sentence, "it was killed");
-  EXPECT_EQ(parse_exit_report(R"({"code": 1, "signal": null, "host": "n1", "sentence": ""})")->signal, 0);
-  for (const char* host : {"n1;reboot", "$(reboot)", "n[1-3]", "n1,n2", "", "n1 n2"}) {
-    EXPECT_EQ(parse_exit_report(fmt::format(R"({{"code": 71, "host": "{}", "sentence": ""}})", host))->host, "")
-        << host;
-  }
-  for (const char* text :
-       {"", "{}", "[1]", "null", R"({"code": 0, "sentence": ""})", R"({"code": 256, "sentence": ""})",
-        R"({"code": -1, "sentence": ""})", R"({"code": "1", "sentence": ""})", R"({"code": 1})",
-        R"({"code": 1e99, "sentence": ""})", R"({"code": 1, "sentence": 3})", "{\"code\": 1"}) {
-    EXPECT_FALSE(parse_exit_report(text)) << text;
-  }
-}
-
 }  // namespace
 }  // namespace lockstep

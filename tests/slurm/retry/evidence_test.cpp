@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <fstream>
 
 #include "support/temporary_folder.hpp"
@@ -38,21 +37,6 @@ TEST_F(EvidenceTest, and_of_version_1_where_each_group_counts_its_own) {
   EXPECT_EQ(oom_kills("4:memory:/process_api/9d82\n", folder_.path(), 17), 0);
 }
 
-TEST_F(EvidenceTest, the_newest_checkpoint_is_that_of_the_latest_step) {
-  EXPECT_FALSE(newest_checkpoint(folder_.path() / "nowhere"));
-  EXPECT_FALSE(newest_checkpoint(folder_.path()));
-  for (const char* name : {"step-000000000040.h5", "step-000000000312.h5", "step-000000000099.h5", "step-many.h5",
-                           ".step-000000009999.h5.0123456789abcdef.lockstep-partial", "step-999.txt", "lock"}) {
-    write(name, "");
-  }
-  std::filesystem::create_directories(folder_.path() / "step-000000000999.h5");
-  const std::optional<NewestCheckpoint> newest = newest_checkpoint(folder_.path());
-  ASSERT_TRUE(newest);
-  EXPECT_EQ(newest->step, 312);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  EXPECT_NEAR(static_cast<double>(newest->written), std::chrono::duration<double>(now).count(), 100);
-}
-
 TEST_F(EvidenceTest, of_a_log_this_attempts_end_is_read) {
   write("log", "attempt 0 ran out of memory\nattempt 1 did not\n");
   EXPECT_EQ(read_log_tail(folder_.path() / "log", 28), "attempt 1 did not\n");
@@ -64,13 +48,6 @@ TEST_F(EvidenceTest, of_a_log_this_attempts_end_is_read) {
   const std::string tail = read_log_tail(folder_.path() / "long", 5);
   EXPECT_EQ(tail.size(), 65536U);
   EXPECT_TRUE(tail.ends_with("aend"));
-}
-
-TEST_F(EvidenceTest, a_verdict_that_cannot_be_read_is_none) {
-  EXPECT_FALSE(read_exit_report(folder_.path() / "nowhere"));
-  EXPECT_FALSE(read_exit_report(folder_.path()));
-  write("verdict", R"({"code": 79, "sentence": "it diverged"})");
-  EXPECT_EQ(read_exit_report(folder_.path() / "verdict")->code, 79);
 }
 
 }  // namespace

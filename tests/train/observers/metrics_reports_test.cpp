@@ -200,12 +200,12 @@ TEST_F(MetricsReportsTest, the_files_of_an_earlier_run_are_set_aside) {
 
 TEST_F(MetricsReportsTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {
   std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ / "metrics.jsonl") << R"({"kind":"training","step":4})" << '\n'
-                                           << R"({"kind":"training","step":5})" << '\n'
-                                           << R"({"kind":"test","step":5})" << '\n'
-                                           << R"({"kind":"validation","step":5})" << '\n'
+  std::ofstream(folder_ / "metrics.jsonl") << R"({"kind":"training","epoch":1,"step":4})" << '\n'
+                                           << R"({"kind":"training","epoch":1,"step":5})" << '\n'
+                                           << R"({"kind":"test","epoch":1,"step":5})" << '\n'
+                                           << R"({"kind":"validation","epoch":1,"step":5})" << '\n'
                                            << "rubbish\n"
-                                           << R"({"kind":"training","step":6})" << '\n'
+                                           << R"({"kind":"training","epoch":1,"step":6})" << '\n'
                                            << R"({"kind":"training","st)";
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
@@ -225,7 +225,7 @@ TEST_F(MetricsReportsTest, a_finished_training_that_goes_on_keeps_its_results_as
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "summary.json") << "{}";
   std::ofstream(folder_ / "model.h5") << "weights";
-  std::ofstream(folder_ / "metrics.jsonl") << "{\"step\": 5}\n";
+  std::ofstream(folder_ / "metrics.jsonl") << R"({"kind":"training","epoch":1,"step":5})" << '\n';
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
   ReportedTraining(lock(), length_, 2, &state);
@@ -245,12 +245,16 @@ TEST_F(MetricsReportsTest, a_training_without_a_step_left_keeps_its_results_unti
 
 TEST_F(MetricsReportsTest, a_training_that_takes_another_course_keeps_the_metrics_of_the_first) {
   std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ / "metrics.jsonl") << "{\"step\": 5}\n{\"step\": 7}\n";
+  const std::string lines = R"({"kind":"training","epoch":1,"step":5})"
+                            "\n"
+                            R"({"kind":"training","epoch":2,"step":7})"
+                            "\n";
+  std::ofstream(folder_ / "metrics.jsonl") << lines;
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
   ReportedTraining(lock(), length_, 2, &state, LaterOutput::set_aside);
   EXPECT_EQ(metrics().size(), 1U);
-  EXPECT_EQ(read_file(folder_ / "set-aside-1" / "metrics.jsonl", 100), "{\"step\": 5}\n{\"step\": 7}\n");
+  EXPECT_EQ(read_file(folder_ / "set-aside-1" / "metrics.jsonl", 100), lines);
 }
 
 TEST_F(MetricsReportsTest, going_on_within_a_stretch_gives_the_same_means) {

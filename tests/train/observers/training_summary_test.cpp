@@ -102,14 +102,14 @@ TEST_F(TrainingSummaryTest, the_best_test_is_found_in_the_lines_of_the_attempts_
     const nlohmann::json summary = this->summary();
     return std::pair(summary["best_accuracy"].get<double>(), summary["best_step"].get<int>());
   };
-  const std::string training = R"({"kind":"training","step":5,"accuracy":0.99})"
+  const std::string training = R"({"kind":"training","epoch":1,"step":5,"accuracy":0.99})"
                                "\n";
-  const std::string tests = training + R"({"kind":"test","step":5,"accuracy":0.5})"
+  const std::string tests = training + R"({"kind":"test","epoch":1,"step":5,"accuracy":0.5})"
                                        "\n"
-                                       R"({"kind":"test","step":10,"accuracy":0.5})"
+                                       R"({"kind":"test","epoch":1,"step":10,"accuracy":0.5})"
                                        "\n";
   EXPECT_EQ(best_in(tests), std::pair(0.5, 10)) << "the last of two";
-  EXPECT_EQ(best_in(tests + R"({"kind":"validation","step":10,"accuracy":0.375})"
+  EXPECT_EQ(best_in(tests + R"({"kind":"validation","epoch":1,"step":10,"accuracy":0.375})"
                             "\n"),
             std::pair(0.375, 10))
       << "the validation split judges";

@@ -1,4 +1,4 @@
-#include "runtime/failure/run_state.hpp"
+#include "run/run_state.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -42,6 +42,8 @@ void mark(const char* summary_file, std::string_view new_start) noexcept {
 }  // namespace
 
 std::string_view name_of(RunState state) { return std::ranges::find(states, state, &Choice<RunState>::value)->name; }
+
+std::string_view name_of_end(RunState state) { return state == RunState::running ? "killed" : name_of(state); }
 
 std::optional<RunState> run_state_of(std::string_view name) {
   const auto* const found = find_choice(states, name);

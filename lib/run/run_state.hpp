@@ -21,6 +21,8 @@ enum class RunState : std::uint8_t {
 std::string_view name_of(RunState state);
 // Nothing if no state has the name.
 std::optional<RunState> run_state_of(std::string_view name);
+// The state in which an attempt ended that another one resumed: its name, except that `running` is "killed".
+std::string_view name_of_end(RunState state);
 
 // The text of summary.json: the state in the first line, then the fields of the object `summary`, which must not
 // contain the state.

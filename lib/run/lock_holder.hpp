@@ -1,9 +1,12 @@
-// The identity of a lock's holder, stored on disk in a form that other processes, also on other nodes, can check.
+// The identity of a lock's holder, stored in the file `lock` of a folder in a form that other processes, also on other
+// nodes, can check.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "job/job_environment.hpp"
 
@@ -23,9 +26,9 @@ struct LockHolder {
 LockHolder lock_holder_of(std::int64_t process, const JobEnvironment& job);
 LockHolder this_lock_holder();
 
-// Conversion to one line of JSON, and back. Nothing if the text is not valid.
+// Conversion to one line of JSON, and back from the first line of `text`. Nothing if the line is not valid.
 std::string lock_holder_text(const LockHolder& holder);
-std::optional<LockHolder> parse_lock_holder(const std::string& line);
+std::optional<LockHolder> parse_lock_holder(std::string_view text);
 
 // "job 17 on n2 (process 4711)"
 std::string describe_lock_holder(const LockHolder& holder);
@@ -37,5 +40,18 @@ enum class Liveness : std::uint8_t {
   unknown  // on another node, or stopped: only heartbeats can tell
 };
 Liveness liveness_of(const LockHolder& holder, const LockHolder& own);
+
+// Who holds a folder, as its file `lock` shows it.
+struct FolderHolder {
+  enum class Kind : std::uint8_t {
+    nobody,     // no lock, a damaged one, or that of a process known to have ended
+    here,       // a running process on this node
+    elsewhere,  // a process on another node, or a stopped one: only heartbeats in the lock show whether it is alive
+  };
+  Kind kind = Kind::nobody;
+  LockHolder process;  // unless nobody holds it
+  std::string lock;    // text of the lock file, which changes with each heartbeat; empty if nobody holds it
+};
+FolderHolder holder_of(const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "files/folder/lock_holder.hpp"
+#include "run/lock_holder.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,9 +6,12 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/process.hpp"
 #include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
+#include "run/run_file.hpp"
 
 namespace lockstep {
 
@@ -53,26 +56,18 @@ std::string lock_holder_text(const LockHolder& holder) {
   return json_text(json);
 }
 
-std::optional<LockHolder> parse_lock_holder(const std::string& line) {
-  try {
-    const Json json = parse_json(line);
-    LockHolder holder;
-    json.at("job").get_to(holder.job);
-    json.at("restarts").get_to(holder.restarts);
-    json.at("host").get_to(holder.host);
-    json.at("process").get_to(holder.process);
-    json.at("start").get_to(holder.start);
-    json.at("name_space").get_to(holder.pid_namespace);
-    json.at("token").get_to(holder.token);
-    return holder;
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
+std::optional<LockHolder> parse_lock_holder(std::string_view text) {
+  const Json json = try_parse_json(text.substr(0, text.find('\n')));
+  const auto number = [&](const char* field) { return count_in(json, field).value_or(0); };
+  const LockHolder holder{text_in(json, "job"),   number("restarts"),   text_in(json, "host"), number("process"),
+                          text_in(json, "start"), number("name_space"), text_in(json, "token")};
+  return holder.token.empty() ? std::nullopt : std::optional(holder);
 }
 
 std::string describe_lock_holder(const LockHolder& holder) {
-  if (holder.job.empty()) return fmt::format("process {} on {}", holder.process, holder.host);
-  return fmt::format("job {} on {} (process {})", holder.job, holder.host, holder.process);
+  const std::string host = printable(holder.host);
+  if (holder.job.empty()) return fmt::format("process {} on {}", holder.process, host);
+  return fmt::format("job {} on {} (process {})", printable(holder.job), host, holder.process);
 }
 
 Liveness liveness_of(const LockHolder& holder, const LockHolder& own) {
@@ -82,6 +77,16 @@ Liveness liveness_of(const LockHolder& holder, const LockHolder& own) {
   const std::optional<ProcessStat> stat = process_stat(holder.process);
   if (start_of(stat) != holder.start) return Liveness::gone;
   return !stat || stat->state == 'T' || stat->state == 't' ? Liveness::unknown : Liveness::alive;
+}
+
+FolderHolder holder_of(const std::filesystem::path& folder) {
+  constexpr std::size_t limit_bytes = 1 << 16;
+  std::string lock = read_run_file(folder / run_files::lock, limit_bytes).value_or("");
+  const std::optional<LockHolder> holder = parse_lock_holder(lock);
+  const Liveness liveness = holder ? liveness_of(*holder, this_lock_holder()) : Liveness::gone;
+  if (liveness == Liveness::gone) return {};
+  const bool is_here = liveness == Liveness::alive;
+  return {is_here ? FolderHolder::Kind::here : FolderHolder::Kind::elsewhere, *holder, std::move(lock)};
 }
 
 }  // namespace lockstep

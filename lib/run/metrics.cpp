@@ -1,0 +1,91 @@
+#include "run/metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "base/text/choice.hpp"
+#include "base/text/json_text.hpp"
+#include "run/run_file.hpp"
+
+namespace lockstep {
+namespace {
+
+using Kind = MetricsLine::Kind;
+
+constexpr std::size_t line_limit = 1 << 16;  // in bytes
+constexpr std::size_t tail_bytes = 1 << 16;  // hundreds of lines
+constexpr std::size_t file_limit = std::size_t{1} << 32;
+constexpr std::size_t piece_bytes = 1 << 20;
+constexpr int nesting_limit = 16;
+constexpr std::array<Choice<Kind>, 3> kinds{
+    {{"training", Kind::training}, {"test", Kind::test}, {"validation", Kind::validation}}};
+
+}  // namespace
+
+std::optional<MetricsLine> parse_metrics_line(std::string_view line) {
+  if (line.size() > line_limit) return std::nullopt;
+  const nlohmann::json object = try_parse_json(line, nesting_limit);
+  const std::string kind = text_in(object, "kind");
+  const std::int64_t epoch = count_in(object, "epoch").value_or(0);
+  const std::int64_t step = count_in(object, "step").value_or(0);
+  if (kind.empty() || epoch == 0 || step == 0) return std::nullopt;
+  const auto* const known = find_choice(kinds, kind);
+  const auto number = [&](const char* field) { return number_in(object, field); };
+  return MetricsLine{known == nullptr ? Kind::other : known->value,
+                     epoch,
+                     step,
+                     count_in(object, "steps"),
+                     count_in(object, "samples"),
+                     number("loss"),
+                     number("accuracy"),
+                     number("top5"),
+                     number("ema_loss"),
+                     number("ema_accuracy"),
+                     number("learning_rate"),
+                     number("samples_per_second")};
+}
+
+NewestMetrics read_newest_metrics(const std::filesystem::path& folder) {
+  NewestMetrics newest;
+  const std::optional<RegularFile> file = open_run_file(folder / run_files::metrics);
+  if (!file) return newest;
+  const std::string tail = read_at(*file, file->bytes() - std::min(file->bytes(), tail_bytes), tail_bytes);
+  std::string_view text = std::string_view(tail).substr(0, tail.rfind('\n') + 1);
+  while (!text.empty() && !(newest.training && newest.test && newest.validation)) {
+    text.remove_suffix(1);
+    const std::size_t start = text.rfind('\n') + 1;
+    const std::optional<MetricsLine> line = parse_metrics_line(text.substr(start));
+    text = text.substr(0, start);
+    for (const auto& [kind, place] : {std::pair(Kind::training, &newest.training), std::pair(Kind::test, &newest.test),
+                                      std::pair(Kind::validation, &newest.validation)}) {
+      if (line && line->kind == kind && !*place) *place = line;
+    }
+  }
+  return newest;
+}
+
+bool read_metrics(const std::filesystem::path& folder, const std::function<void(const NumberedLine&)>& take) {
+  const std::optional<RegularFile> file = open_run_file(folder / run_files::metrics);
+  if (!file || file->bytes() > file_limit) return false;
+  std::string begun;  // a line whose end has not been read yet
+  std::int64_t number = 0;
+  for (std::size_t offset = 0; offset < file->bytes();) {
+    const std::string piece = read_at(*file, offset, std::min(piece_bytes, file->bytes() - offset));
+    if (piece.empty()) break;  // the file became shorter
+    offset += piece.size();
+    begun += piece;
+    std::string_view left = begun;
+    for (std::size_t end = 0; (end = left.find('\n')) != std::string_view::npos; left.remove_prefix(end + 1)) {
+      const std::string_view text = left.substr(0, end);
+      take({++number, text, parse_metrics_line(text)});
+    }
+    begun.erase(0, begun.size() - left.size());
+    if (begun.size() > line_limit) begun.resize(line_limit + 1);  // damaged, however long it is
+  }
+  return true;
+}
+
+}  // namespace lockstep

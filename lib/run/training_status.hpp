@@ -1,0 +1,49 @@
+// Status of a training, from the files in its output folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "run/exit_report.hpp"
+#include "run/lock_holder.hpp"
+#include "run/summary.hpp"
+
+namespace lockstep {
+
+struct TrainingStatus {
+  Summary summary;                    // all unset if there is none
+  std::optional<ExitReport> failure;  // failure.json, if there is neither a state nor a holder: why the start failed
+  FolderHolder holder;                // if nobody holds the folder, a training in state `running` was killed
+  // As in the summary, unless metrics.jsonl has newer values.
+  std::optional<std::int64_t> step, steps;  // done; in the whole training
+  std::optional<double> samples_per_second;
+  std::optional<double> seconds_left;  // of training, without tests; while the training runs
+  std::optional<double> test_accuracy, validation_accuracy;
+  std::optional<std::int64_t> written;          // time of the summary's last write, in seconds since 1970
+  std::filesystem::path checkpoints;            // see checkpoint_folder_of()
+  std::optional<std::int64_t> checkpoint_step;  // of the newest checkpoint there
+};
+
+// Never throws because of file contents. Reads at most 16 MiB, in general a few KiB. `base` is the training's working
+// directory, if it is known: paths in the summary may be relative to it. `look` returns the holder of the folder. It is
+// called before the summary is read, and again afterwards if there was no holder, because a training may have started
+// in between.
+TrainingStatus training_status(const std::filesystem::path& folder, const std::filesystem::path& base = {},
+                               const std::function<FolderHolder(const std::filesystem::path&)>& look = holder_of);
+
+// The folder of the checkpoints of the training in `folder`. If `folder` was moved or copied, its checkpoints are still
+// inside, and the paths in the summary may belong to another training by now.
+std::filesystem::path checkpoint_folder_of(const Summary& summary, const std::filesystem::path& folder,
+                                           const std::filesystem::path& base = {});
+
+// "running: job 17 on n2 (process 4711)", "stopped; the same command resumes it", ...
+std::string describe_state(RunState state, const FolderHolder& holder);
+// The same of a training that may have no state: "not started", or "failed: " and the sentence of failure.json.
+std::string describe_state(const TrainingStatus& status);
+// Lines for people: state, step, speed, time left, last checkpoint, last test.
+std::string status_text(const TrainingStatus& status);
+
+}  // namespace lockstep
