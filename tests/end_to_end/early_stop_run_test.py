@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""--early-stop ends a training at the same step with the same weights, wherever it was killed: early_stop_run_test.py BIN"""
+"""--early-stop ends a training at the same step with the same weights, wherever it was killed.
+
+early_stop_run_test.py PROGRAMS
+"""
 import json
 import pathlib
 import shutil
@@ -35,7 +38,8 @@ class Runs:
     def training(self, name, rule=":".join(map(str, RULE)), ranks=1, more=()):
         command = [f"{self.programs}/train_cifar", "--data", self.folder / "data", "--output", self.folder / name,
                    "--model", "convnet", "--image-size", "16", "--epochs", EPOCHS, "--threads", "1", "--device", "cpu",
-                   "--global-batch", "60", "--virtual-ranks", "2", "--checkpoint-every", "2", "--keep-latest", "99", *more]
+                   "--global-batch", "60", "--virtual-ranks", "2", "--checkpoint-every", "2", "--keep-latest", "99",
+                   *more]
         command += ["--early-stop", rule] if rule else []
         return Training(under_mpirun(ranks) + command if ranks > 1 else command, self.folder / name)
 
@@ -59,7 +63,8 @@ class Runs:
         code = run.run()
         self.expect(f"{what}: code", code == 0, f"{code} {run.words()[-600:]}")
         for field in ("state", "step", "weights_hash", "early_stop", "best_step"):
-            self.expect(f"{what}: {field}", run.summary().get(field) == whole.summary()[field], run.summary().get(field))
+            found = run.summary().get(field)
+            self.expect(f"{what}: {field}", found == whole.summary()[field], found)
         self.expect(f"{what}: model.h5", (run.output / "model.h5").exists())
         self.expect(f"{what}: reports", run.history() == whole.history())
 
@@ -73,7 +78,8 @@ def main(programs):
         end = step_by_rule(whole.history(), *RULE[1:])
         runs.expect("the rule ends it early", 0 < end < EPOCHS * 5, end)
         runs.expect("it ends as the rule says", (summary["state"], summary["step"]) == ("done", end), summary)
-        runs.expect("the summary", summary["early_stop"]["ended"] and summary["early_stop"]["metric"] == RULE[0], summary)
+        stop = summary["early_stop"]
+        runs.expect("the summary", stop["ended"] and stop["metric"] == RULE[0] and stop["best_step"] < end, stop)
         runs.expect("the log", f"early stopping after step {end} of {EPOCHS * 5}" in whole.words(), whole.words())
 
         before = {file: file.read_bytes() for file in whole.output.rglob("*") if file.is_file()}
@@ -99,7 +105,8 @@ def main(programs):
 
         refused = runs.training("refused", "validation-loss:2:0")
         runs.expect("no validation split: code", refused.run() == 2, refused.words())
-        runs.expect("no validation split: named", "--early-stop validation-loss:2:0" in refused.words(), refused.words())
+        runs.expect("no validation split: named", "--early-stop validation-loss:2:0 " in refused.words(),
+                    refused.words())
         print("\n".join(runs.faults) or f"ends after step {end} in {len(whole.checkpoints()) + 2} ways")
         return 1 if runs.faults else 0
 

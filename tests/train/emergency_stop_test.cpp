@@ -28,7 +28,7 @@ constexpr std::int64_t completed_steps = 12;
 class EmergencyStopTest : public testing::Test {
  protected:
   EmergencyStopTest() {
-    checkpoints_.begin(10);
+    checkpoints_.begin(10, nullptr);
     state_.let_go();  // in a step
   }
   ~EmergencyStopTest() override {

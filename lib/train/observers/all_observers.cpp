@@ -22,7 +22,8 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   FolderLock* const output = training.output.get();
   Checkpointing& checkpoints = *training.checkpoints;
   const TrainingLength& length = training.data->length;
-  const LaterOutput past = checkpoints.begin(length.steps_per_epoch, *training.learner->sync);
+  const WeightSync& sync = *training.learner->sync;
+  const LaterOutput past = checkpoints.begin(length.steps_per_epoch, sync.is_replicated() ? nullptr : &sync);
   if (training.events) training.events->begin(counters.steps());
   std::optional<EarlierResults> earlier;
   if (output != nullptr) {

@@ -71,8 +71,8 @@ void Checkpointing::forget_tensors() {
   found_->ema = {};
 }
 
-LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync& sync) {
-  if (!sync.is_replicated()) divided_ = &sync;
+LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync* divided) {
+  divided_ = divided;
   if (!folder_) return LaterOutput::repeated;
   constexpr std::int64_t no_step = -1;
   const bool goes_back = folder_->resume_after(found_ ? found_->state.progress.step : no_step,

@@ -33,9 +33,10 @@ class Checkpointing {
   void forget_tensors();
 
   // Call once, when nothing can prevent the training from starting or resuming any more. Returns what happens to the
-  // output of an earlier attempt for later steps. Unless `sync`, which outlives this, is replicated, is_due(), write()
-  // and write_last() are collective from here on.
-  LaterOutput begin(std::int64_t steps_per_epoch, const WeightSync& sync);
+  // output of an earlier attempt for later steps. `divided` has the tensors if they are divided among ranks, and
+  // outlives this: is_due(), write() and write_last() are collective from here on. Null: every rank has the whole
+  // state.
+  LaterOutput begin(std::int64_t steps_per_epoch, const WeightSync* divided);
 
   // Whether this rank takes part in writing a checkpoint after `step` steps: rank 0, if one is due and none is being
   // written; if the state is divided among ranks, every rank.
