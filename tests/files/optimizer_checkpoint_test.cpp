@@ -34,12 +34,13 @@ class Moments final : public Optimizer {
       values[i] -= rate * mean / (square + 1.0F);
     }
   }
-  std::vector<StateArray> state() const override { return {{"mean", mean_}, {"square", square_}}; }
+  const std::vector<StateArray>& state() const override { return state_; }
 
  private:
   ParameterStore& store_;
   Tensor mean_;
   Tensor square_;
+  std::vector<StateArray> state_{{"mean", mean_}, {"square", square_}};
 };
 
 class OptimizerCheckpointTest : public testing::Test {
@@ -93,7 +94,8 @@ TEST_F(OptimizerCheckpointTest, an_optimizer_of_two_arrays_goes_on_from_both) {
 TEST_F(OptimizerCheckpointTest, one_that_keeps_nothing_leaves_nothing) {
   class Still final : public Optimizer {
     void step(const StepRecord&) override {}
-    std::vector<StateArray> state() const override { return {}; }
+    const std::vector<StateArray>& state() const override { return none_; }
+    std::vector<StateArray> none_;
   } still;
   Trained trained;
   const Checkpoint read = through_a_file(trained, still);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "step/all_reduce.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
 #include "support/messages.hpp"
