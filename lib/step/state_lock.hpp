@@ -27,7 +27,7 @@ class StateLock {
 
   // For another thread. The result owns the lock if the main thread has released it. The main thread modifies nothing
   // until the result is destroyed.
-  std::unique_lock<std::mutex> try_read() { return std::unique_lock(mutex_, std::try_to_lock); }
+  std::unique_lock<std::mutex> try_read() { return {mutex_, std::try_to_lock}; }
 
  private:
   std::mutex mutex_;
