@@ -37,11 +37,11 @@ class TensorFileWriter {
  public:
   // In memory.
   TensorFileWriter();
-  // On disk: memory holds HDF5's structures, but no tensors. `file` is empty and outlives this.
-  explicit TensorFileWriter(UnpublishedFile& file);
+  // On disk: memory holds HDF5's structures, but no tensors. `file` is empty and outlives this. Reserves `bytes`,
+  // because HDF5 1.10 crashes at the end of a process that could not write all of a file.
+  TensorFileWriter(UnpublishedFile& file, std::int64_t bytes);
   TensorFileWriter(const TensorFileWriter&) = delete;
   TensorFileWriter& operator=(const TensorFileWriter&) = delete;
-  ~TensorFileWriter();
 
   void write_number(const char* name, std::int32_t value);
   void write_numbers(const char* name, const std::vector<std::int64_t>& values);

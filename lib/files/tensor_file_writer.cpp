@@ -77,18 +77,13 @@ TensorFileWriter::TensorFileWriter() {
       check_h5(H5Fcreate("lockstep.in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));
 }
 
-TensorFileWriter::TensorFileWriter(UnpublishedFile& file) : on_disk_(&file) {
-  silence_hdf5();
+TensorFileWriter::TensorFileWriter(UnpublishedFile& file, std::int64_t bytes) : on_disk_(&file) {
+  file.reserve(bytes);  // on a full disk, HDF5 does not even begin
   const Hid<H5Pclose> access = hdf5_file_access_plist();
   // HDF5 opens the same file again, whatever its name refers to meanwhile.
   const std::string name = fmt::format("/proc/self/fd/{}", file.descriptor());
   file_ = Hid<H5Fclose>(check_h5(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file on disk"));
-}
-
-// An unfinished file loses its content, so that HDF5 has space on a full disk for what it still wants to write: it must
-// not fail to close a file.
-TensorFileWriter::~TensorFileWriter() {
-  if (on_disk_ != nullptr && file_ >= 0 && ::ftruncate(on_disk_->descriptor(), 0) != 0) H5Eclear2(H5E_DEFAULT);
+  file.reserve(bytes);  // again: HDF5 has emptied the file
 }
 
 void TensorFileWriter::finish() {

@@ -29,6 +29,13 @@ std::optional<LossScale> WeightSync::loss_scale() const {
   return record_.loss_scale();
 }
 
+std::int64_t WeightSync::tensor_count() const { return std::ssize(groups()) * std::ssize(store_.names()); }
+
+// Statistics, which are few, are counted for every group.
+std::int64_t WeightSync::state_bytes() const {
+  return std::ssize(groups()) * (store_.parameter_count() + store_.statistics_count()) * size_of(DType::f32);
+}
+
 TrainingTensors tensors_of(const WeightSync& sync) {
   TrainingTensors tensors;
   for (const std::string& group : sync.groups()) {

@@ -89,6 +89,9 @@ class WeightSync {
   // tensors of one group to `take`, sorted by name; see ParameterStore. They are the same on every rank.
   virtual std::vector<std::string> groups() const = 0;
   virtual void visit(const std::string& group, const ParameterStore::TakeEntry& take) const = 0;
+  // Of all groups, at least.
+  std::int64_t tensor_count() const;
+  std::int64_t state_bytes() const;  // of their values
   // Throws Error(usage) if the state belongs to another optimizer, and as ParameterStore::assign().
   virtual void assign(const TrainingTensors& tensors) = 0;
   virtual bool keeps_ema() const = 0;

@@ -12,7 +12,6 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
-#include "support/messages.hpp"
 #include "support/no_room.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
@@ -160,7 +159,7 @@ TEST_P(ShardedSyncTest, a_full_disk_leaves_no_file_and_no_rank_behind) {
   };
   if (world_.rank() == 0) {
     const NoRoomBeyond limit(64 << 10);
-    expect_error(Failure::other, {path.string()}, write);
+    EXPECT_THROW(write(), Error);
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   } else {
     write();

@@ -95,6 +95,11 @@ void UnpublishedFile::append(std::span<const std::byte> bytes) {
   if (::lseek(file_, 0, SEEK_END) < 0 || !write_all(file_, bytes)) give_up(errno);
 }
 
+void UnpublishedFile::reserve(std::int64_t bytes) {
+  const int error_number = ::posix_fallocate(file_, 0, bytes);
+  if (error_number != 0) give_up(error_number);
+}
+
 void UnpublishedFile::publish(const std::function<void()>& before_rename) {
   if (::fsync(file_) != 0 || !file_.close()) give_up(errno);
   before_rename();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -37,11 +38,13 @@ class UnpublishedFile {
   // Open for reading and writing, so that other libraries can write to it, too.
   int descriptor() const { return file_; }
   void append(std::span<const std::byte> bytes);
+  // Takes so much space on the disk, so that another library's writes up to there cannot fail for want of space.
+  void reserve(std::int64_t bytes);
   void publish(const std::function<void()>& before_rename);
-  // After a failure of the system: removes the file and throws.
-  [[noreturn]] void give_up(int error_number);
 
  private:
+  [[noreturn]] void give_up(int error_number);
+
   std::filesystem::path path_;
   std::filesystem::path partial_;  // empty once the file is published
   Descriptor file_;

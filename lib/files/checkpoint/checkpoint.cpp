@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cerrno>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -41,7 +40,7 @@ std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std
 
 std::string hash_of(const Checkpoint& checkpoint, std::int32_t format, const std::string& state) {
   ContentHash hash;
-  for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
+  for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name, entries);
   if (!checkpoint.ema.empty()) hash.add_tensors(ema_in_file, checkpoint.ema);
   return hash_of(checkpoint, format, state, std::move(hash), model_hash(checkpoint.model));
 }
@@ -90,11 +89,20 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
 
 namespace {
 
+// More than a checkpoint takes: HDF5 adds at most a page to each tensor.
+std::int64_t largest_bytes(const std::string& state, const WeightSync& sync) {
+  constexpr std::int64_t page_bytes = 4096;
+  constexpr std::int64_t others_bytes = 1 << 20;  // note, tags, classes, HDF5's own structures
+  return sync.state_bytes() + sync.tensor_count() * page_bytes + std::ssize(state) + others_bytes;
+}
+
 // Writes a checkpoint from tensors that come one by one, in the order of WeightSync::groups().
 class CheckpointStream {
  public:
-  CheckpointStream(UnpublishedFile& file, const Checkpoint& checkpoint)
-      : checkpoint_(checkpoint), state_(training_state_text(checkpoint.state)), file_(file) {
+  CheckpointStream(UnpublishedFile& file, const Checkpoint& checkpoint, const WeightSync& sync)
+      : checkpoint_(checkpoint),
+        state_(training_state_text(checkpoint.state)),
+        file_(file, largest_bytes(state_, sync)) {
     write_head(file_, checkpoint);
   }
 
@@ -134,21 +142,14 @@ void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, cons
   std::exception_ptr failure;
   const auto attempt = [&](const auto& work) {
     if (file == nullptr || failure) return;
-    errno = 0;
     try {
-      try {
-        work();
-      } catch (...) {
-        const int reason = errno;  // of the system, if HDF5 could not write
-        failure = std::current_exception();
-        stream.reset();
-        if (reason != 0) file->give_up(reason);
-      }
+      work();
     } catch (...) {
       failure = std::current_exception();
+      stream.reset();
     }
   };
-  attempt([&] { stream.emplace(*file, checkpoint); });
+  attempt([&] { stream.emplace(*file, checkpoint, sync); });
   for (const std::string& group : sync.groups()) {
     attempt([&] { stream->begin(group); });
     sync.visit(group, [&](const ParameterStore::Entry& tensor) {

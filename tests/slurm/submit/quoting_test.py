@@ -110,7 +110,7 @@ def refused_submissions(programs, folder, environment):
     (folder / "job.yaml").write_text("protocolVersion: 2\nname: a\ntype: job\nextra: 1\n")
     ran = subprocess.run([programs / "submit_job", "job.yaml"], cwd=folder, env=environment, capture_output=True, text=True,
                          check=False)
-    assert ran.returncode == 2 and "'job.yaml', line 4: " in ran.stderr and "'extra'" in ran.stderr, ran
+    assert ran.returncode == 2 and "'job.yaml'" in ran.stderr and "line 4: " in ran.stderr and "'extra'" in ran.stderr, ran
     assert not (folder / "submitted").exists()
 
 
