@@ -89,14 +89,17 @@ TensorFileWriter::TensorFileWriter(UnpublishedFile& file, std::int64_t bytes) : 
 void TensorFileWriter::finish() {
   group_ = {};
   check_h5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "write a file to disk");
+  hsize_t bytes = 0;
+  check_h5(H5Fget_filesize(file_, &bytes), "tell the size of a file");
   file_ = {};
+  on_disk_->shorten(static_cast<std::int64_t>(bytes));
   GrowingHash hash;
-  std::vector<std::byte> bytes(std::size_t{1} << 20);
+  std::vector<std::byte> block(std::size_t{1} << 20);
   off_t at = 0;
   for (ssize_t got = -1; got != 0; at += got) {
-    got = ::pread(on_disk_->descriptor(), bytes.data(), bytes.size(), at);
+    got = ::pread(on_disk_->descriptor(), block.data(), block.size(), at);
     if (got < 0) throw system_failure("cannot read an unfinished checkpoint", errno, Access::reading);
-    hash.add(std::span(bytes).first(static_cast<std::size_t>(got)));
+    hash.add(std::span(block).first(static_cast<std::size_t>(got)));
   }
   require_readable(static_cast<std::size_t>(at) <= limits::file_bytes - hash_line_bytes,
                    fmt::format("it has {} bytes, more than {}", at, limits::file_bytes));

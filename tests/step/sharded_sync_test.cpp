@@ -141,7 +141,9 @@ TEST_P(ShardedSyncTest, streams_the_checkpoint_that_a_replicated_one_writes) {
   checkpoint.model.entries = tensors.weights;
   checkpoint.optimizer = tensors.optimizer;
   checkpoint.ema = tensors.ema;
-  EXPECT_EQ(checkpoint_image(read), checkpoint_image(checkpoint));
+  const std::vector<std::byte> image = checkpoint_image(checkpoint);
+  EXPECT_EQ(checkpoint_image(read), image);
+  EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(path)), static_cast<double>(image.size()), 4096);
 }
 
 // Rank 0 cannot write; every rank takes part to the end, and the next attempt succeeds.

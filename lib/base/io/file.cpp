@@ -100,6 +100,10 @@ void UnpublishedFile::reserve(std::int64_t bytes) {
   if (error_number != 0) give_up(error_number);
 }
 
+void UnpublishedFile::shorten(std::int64_t bytes) {
+  if (::ftruncate(file_, bytes) != 0) give_up(errno);
+}
+
 void UnpublishedFile::publish(const std::function<void()>& before_rename) {
   if (::fsync(file_) != 0 || !file_.close()) give_up(errno);
   before_rename();
