@@ -47,9 +47,10 @@ class AllReducer {
   // knows all of them.
   virtual SlicePart part_of(const Tensor& values, int rank) const = 0;
   // As start_sum(), but only this rank's part of the slice holds its sum afterwards. The other elements are undefined.
-  // Where sums are added in rank order, and for i64, the bits are those of start_sum().
+  // The bits are those of start_sum() for i64, and if scatters_same_bits().
   virtual void start_reduce_scatter(const Tensor& values) = 0;
   virtual void start_rounded_reduce_scatter(const Tensor& values) { start_reduce_scatter(values); }
+  virtual bool scatters_same_bits() const { return false; }
   // As start_sum(), but afterwards the slice holds every rank's own part, with the same bits on every rank. This rank's
   // part is complete before the call.
   virtual void start_all_gather(const Tensor& values) = 0;

@@ -118,6 +118,7 @@ class SharedAllReducer final : public AllReducer {
     return {share.first + part.first, part.count};
   }
   void start_reduce_scatter(const Tensor& values) override { start(&SharedAllReducer::reduce_scatter, values); }
+  bool scatters_same_bits() const override { return groups_.groups == 1; }  // sums in rank order
   void start_all_gather(const Tensor& values) override { start(&SharedAllReducer::all_gather, values); }
 
   void wait() override {

@@ -140,6 +140,12 @@ void AllReduce::finish() {
   if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.gradient_buffer());
 }
 
+// Names what changes bits: checkpoints compare it.
+std::string AllReduce::description() const {
+  const bool is_same = !buckets_[0].is_scattered || reproducible_ || reducer_->scatters_same_bits();
+  return reducer_->description() + (is_same ? "" : ", reduce-scatter");
+}
+
 std::vector<FlatPart> AllReduce::parts_of(int rank) const {
   std::vector<FlatPart> parts;
   for (const FlatPart& bucket : gathered_) {

@@ -69,7 +69,7 @@ class AllReduce final : public GradientSink {
   // Such an array, whose content matters only within a step.
   Tensor scratch() const;
 
-  std::string description() const { return reducer_->description(); }
+  std::string description() const;
   std::size_t bucket_count() const { return gathered_.size(); }
   std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].values.bytes(); }
   const SyncCost& cost() const { return cost_; }
