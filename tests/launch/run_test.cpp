@@ -357,9 +357,8 @@ TEST_F(RunTest, help_and_versions_are_printed_whatever_else_is_wrong) {
 
 // Help for `head -1` ended with "Broken pipe (the output is lost). Check the file system."
 TEST_F(RunTest, a_reader_that_goes_ends_the_program_without_a_word) {
-  const std::string command = built_program("failing_program").string() + " --help";
-  const ProgramResult result =
-      run_program({"bash", "-c", "trap '' PIPE; { sleep 0.1; " + command + "; } | true; exit ${PIPESTATUS[0]}"});
+  const std::string script = "trap '' PIPE; { sleep 0.1; \"$0\" --help; } | true; exit ${PIPESTATUS[0]}";
+  const ProgramResult result = run_program({"bash", "-c", script, built_program("failing_program").string()});
   EXPECT_EQ(result.exit_code, 128 + SIGPIPE);
   EXPECT_EQ(result.errors, "");
 }
