@@ -25,7 +25,7 @@ taskRoles: {worker: {resourcePerInstance: {cpu: 1}, commands: ['login <% $secret
 # Reads the script, and has Slurm know the job's comment.
 ACCEPT = 'cat >script\nfor word; do case $word in --comment=*) echo "17|${word#*=}" >known ;; esac; done'
 KNOWS = "cat known 2>/dev/null; true"
-SLOW = "touch begun; sleep 0.7"
+SLOW = "touch begun; until [ -e signalled ]; do sleep 0.05; done"
 NO_JOB = "squeue lists no job"
 SUBMITTED = "job 17 was submitted. Its secrets are in '{}'"
 UNKNOWN = "squeue does not answer. Its secrets are in '{}'"
@@ -74,6 +74,7 @@ def run(programs, folder, case):
         while not (folder / "begun").exists() and time.monotonic() < end:
             time.sleep(0.02)
         (os.kill if receiver == alone else os.killpg)(process.pid, number)
+        (folder / "signalled").touch()
     said = process.communicate(timeout=60)[0]
     kept = list(folder.glob(".job.*.secrets"))
     assert process.returncode == code, (case, process.returncode, said)
