@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests whether one build is slower than another. Runs each bench of both builds in turn.
 
-    regressions.py build/base build/new                 all benches: ten minutes on two idle cores
+    regressions.py build/base build/new                 all benches: 22 minutes on two idle cores
     regressions.py build/base build/new --only step     benches whose names contain "step"
 
 The builds alternate, in the other order every second time, so that changes of the machine affect both. A figure is
