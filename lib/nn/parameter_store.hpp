@@ -116,7 +116,7 @@ class ParameterStore {
   void update_running_statistics(const StepRecord& record);
 
   using Entry = NamedValues;
-  using TakeEntry = std::function<void(const Entry&)>;
+  using TakeEntry = std::function<void(Entry)>;
   std::vector<Entry> entries() const;  // sorted by name
   // Entries of arrays in the layout of values() and running(). Reads nothing else.
   std::vector<Entry> entries_of(const Tensor& values, const Tensor& running) const;

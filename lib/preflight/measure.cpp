@@ -32,19 +32,13 @@
 namespace lockstep {
 namespace {
 
-class NoExchange final : public GradientSink {
- public:
-  Accumulate accumulate() const override { return Accumulate::overwrite; }
-  void ready(const Parameter&) override {}
-};
-
 // Repeats forward and backward on each rank.
 double samples_per_second(const Session& session, Model& model, std::int64_t batch) {
   constexpr double seconds = 2;
   constexpr std::int64_t least_steps = 3;
   Device& device = session.device();
   const Batch noise = noise_batch(device, model.options.sample, batch, model.options.classes);
-  NoExchange nowhere;
+  DiscardGradients nowhere;
   const auto step = [&] {
     rank_status::enter(Phase::forward);
     model.statistics = {1.0F, Accumulate::overwrite, nullptr};

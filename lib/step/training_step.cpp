@@ -13,17 +13,6 @@
 
 namespace lockstep {
 
-namespace {
-
-// Discards gradients: for a rehearsal, which must not reduce.
-class DiscardGradients final : public GradientSink {
- public:
-  Accumulate accumulate() const override { return Accumulate::overwrite; }
-  void ready(const Parameter&) override {}
-};
-
-}  // namespace
-
 TrainingStep::TrainingStep(const Session& session, Model& model, WeightSync& sync, const LoaderShare& share,
                            float label_smoothing, NormGroup* norm_group)
     : session_(session),

@@ -42,7 +42,7 @@ TrainingTensors tensors_of(const WeightSync& sync) {
     auto& entries = group == weights_group ? tensors.weights
                     : group == ema_group   ? tensors.ema
                                            : tensors.optimizer[group];
-    sync.visit(group, [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
+    sync.visit(group, [&](ParameterStore::Entry entry) { entries.push_back(std::move(entry)); });
   }
   return tensors;
 }
@@ -50,7 +50,7 @@ TrainingTensors tensors_of(const WeightSync& sync) {
 std::vector<ParameterStore::Entry> weights_to_use(const WeightSync& sync) {
   std::vector<ParameterStore::Entry> entries;
   sync.visit(sync.keeps_ema() ? ema_group : weights_group,
-             [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
+             [&](ParameterStore::Entry entry) { entries.push_back(std::move(entry)); });
   return entries;
 }
 

@@ -1,7 +1,6 @@
 #include "comm/communicator.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "comm/check_mpi.hpp"
+#include "comm/processor_seconds.hpp"
 #include "support/message_of.hpp"
 
 namespace lockstep {
@@ -106,15 +106,6 @@ TEST(Communicator, copies_outlive_the_original) {
     return original;
   }();
   EXPECT_EQ(copy.sum(1), all.size());
-}
-
-double processor_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 // Ranks wait for rank 0's measurement of kernels while it needs the cores they sit on.

@@ -1,7 +1,6 @@
 #include "comm/point_to_point.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/processor_seconds.hpp"
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
@@ -310,15 +310,6 @@ TEST_F(PointToPointTest, a_send_does_not_hold_up_an_exception) {
     EXPECT_EQ(received, sent);
   }
   world_.barrier();  // the abandoned send has left its buffer
-}
-
-double processor_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 TEST_F(PointToPointTest, a_rank_that_waits_takes_no_core) {

@@ -97,7 +97,7 @@ std::string request_in(const std::vector<std::string>& words) {
   return request ? request_text(*request) : "none";
 }
 
-// A mistake elsewhere on the line was told instead.
+// Help was refused if the command line had a mistake.
 TEST(HelpRequestTest, a_request_counts_wherever_it_is_on_the_line) {
   EXPECT_EQ(request_in({"--epochs", "x", "--help"}), "--help");
   EXPECT_EQ(request_in({"images", "-h", "--source"}), "--help");

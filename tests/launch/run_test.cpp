@@ -344,7 +344,7 @@ TEST_F(RunTest, an_option_with_two_values_ends_with_2) {
   expect_message(sentence_of_rank_0(result.errors), {"--rank"});
 }
 
-// A mistake elsewhere on the line was told instead.
+// Help was refused if the command line had a mistake.
 TEST_F(RunTest, help_and_versions_are_printed_whatever_else_is_wrong) {
   for (const char* wrong : {"--rank=one", "--hwo=throw", "--how", "throw"}) {
     const ProgramResult help = run(0, {wrong, "--help"});

@@ -40,7 +40,7 @@ class UnpublishedFile {
   void append(std::span<const std::byte> bytes);
   // Takes so much space on the disk, so that another library's writes up to there cannot fail for want of space.
   void reserve(std::int64_t bytes);
-  void shorten(std::int64_t bytes);  // to so many bytes
+  void shorten(std::int64_t bytes);  // `bytes`: the new length
   void publish(const std::function<void()>& before_rename);
 
  private:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/text/counted.hpp"
 
 namespace lockstep {
@@ -41,8 +43,8 @@ std::vector<ParameterStore::Entry> Learner::weights_to_use() const {
 void Learner::gather_ema() {
   if (!is_ema_sharded()) return;
   gathered_ema_.clear();
-  sync->visit(ema_group, [this](const ParameterStore::Entry& entry) {
-    if (rank_ == 0) gathered_ema_.push_back(entry);
+  sync->visit(ema_group, [this](ParameterStore::Entry entry) {
+    if (rank_ == 0) gathered_ema_.push_back(std::move(entry));
   });
 }
 
