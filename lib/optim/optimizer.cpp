@@ -57,6 +57,12 @@ bool needs_norms(const OptimizerOptions& options, const std::optional<float>& cl
   return clip_norm.has_value() || std::holds_alternative<LarsOptions>(options);
 }
 
+OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {
+  OptimizerState state;
+  for (const StateArray& array : optimizer.state()) state.emplace(array.name, store.entries_of(array.values));
+  return state;
+}
+
 void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state) {
   std::set<std::string> given;
   for (const auto& [name, entries] : state) given.insert(printable(name));

@@ -46,6 +46,7 @@ using OptimizerState = std::map<std::string, std::vector<ParameterStore::Entry>>
 
 // Throws Error(usage) if `state` belongs to another optimizer.
 void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state);
+OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer);
 // Throws as require_same_arrays() and ParameterStore::assign_to().
 void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state);
 

@@ -298,6 +298,7 @@ TEST_F(PointToPointTest, a_send_does_not_hold_up_an_exception) {
     const auto start = std::chrono::steady_clock::now();
     try {
       const MessageRequest sending = start_send<float>(world_, sent, 1, 2);
+      EXPECT_TRUE(sending.is_active());
       throw std::runtime_error("no");
     } catch (const std::runtime_error&) {
       EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));

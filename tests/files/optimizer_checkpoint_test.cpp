@@ -68,10 +68,7 @@ class OptimizerCheckpointTest : public testing::Test {
   static Checkpoint through_a_file(const Trained& trained, const Optimizer& optimizer) {
     Checkpoint written = small_checkpoint();
     written.model.entries = trained.store.entries();
-    written.optimizer.clear();
-    for (const StateArray& array : optimizer.state()) {
-      written.optimizer.emplace(array.name, trained.store.entries_of(array.values));
-    }
+    written.optimizer = state_of(trained.store, optimizer);
     const std::vector<std::byte> image = checkpoint_image(written);
     std::string bytes(reinterpret_cast<const char*>(image.data()), image.size());
     return parse_checkpoint("step.h5", bytes);
