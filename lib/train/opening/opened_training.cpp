@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
 #include "files/model_file.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/observers/early_stopping.hpp"
@@ -57,9 +58,12 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
 }
 
 // Collective. Checks what does not need the data, before the data are opened and before a folder is created.
-RunOptions possible(const Communicator& world, const Recipe& recipe, RunOptions run) {
-  require_possible(recipe, run);
-  RunOptions whole = with_checkpoint_folder(std::move(run));
+RunOptions possible(const Communicator& world, const Recipe& recipe, const RunOptions& run) {
+  RunOptions whole;
+  on_all_ranks(world, [&] {
+    require_possible(recipe, run);
+    whole = with_checkpoint_folder(run);
+  });
   require_initial_weights(world, recipe.init, whole.checkpoints);
   return whole;
 }
@@ -121,7 +125,7 @@ void load_weights(const OpenedTraining& training) {
     return;
   }
   const TrainingState& state = found->state;
-  learner.sync->assign({found->model.entries, found->optimizer, found->ema});
+  on_all_ranks(session.world, [&] { learner.sync->assign({found->model.entries, found->optimizer, found->ema}); });
   learner.gather_ema();
   if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
@@ -143,16 +147,17 @@ void load_weights(const OpenedTraining& training) {
 bool is_left_whole(const OpenedTraining& training) {
   const TrainingProgress progress = training.progress();
   const std::filesystem::path& output = training.run.output;
-  const bool is_tested = training.steps_left() == 0 && progress.tested_step == progress.step;
-  bool is_whole = is_tested;
-  if (is_tested && training.output != nullptr) {
+  const Communicator& world = training.session.world;
+  bool is_whole = false;
+  on_rank_0(world, [&] {
+    is_whole = training.steps_left() == 0 && progress.tested_step == progress.step;
+    if (!is_whole || training.output == nullptr) return;
     const std::optional<Summary> summary = read_summary(output);
     is_whole = summary && summary->state == RunState::done &&
                summary->weights_hash == weights_hash(training.learner->weights_to_use()) &&
                !is_absent(output / "model.h5");
-  }
-  const Communicator& world = training.session.world;
-  return world.sum(world.rank() == 0 && is_whole ? 1 : 0) > 0;
+  });
+  return world.max(is_whole ? 1 : 0) > 0;
 }
 
 // Collective. For all image sizes of training and tests.
@@ -160,11 +165,13 @@ void choose_kernels(const OpenedTraining& training) {
   Learner& learner = *training.learner;
   const ModelOptions& model = learner.model.options;
   std::vector<SampleShape> shapes;
-  for (const PictureSize& size :
-       training_sizes(training.recipe.images, training.data->manifest(), training.data->length.epochs)) {
-    require_takes(model, size.height, size.width);
-    shapes.push_back({size.height, size.width, model.sample.channels});
-  }
+  on_all_ranks(training.session.world, [&] {
+    for (const PictureSize& size :
+         training_sizes(training.recipe.images, training.data->manifest(), training.data->length.epochs)) {
+      require_takes(model, size.height, size.width);
+      shapes.push_back({size.height, size.width, model.sample.channels});
+    }
+  });
   std::vector<std::int64_t> evaluation_batches;
   for (const TestedSplit& test : training.tests) evaluation_batches.push_back(test.evaluator->batch());
   learner.step.choose_kernels(evaluation_batches, shapes);
@@ -205,15 +212,19 @@ OpenedTraining open_training(const Session& session, Recipe recipe, RunOptions r
       open_data(world, training.recipe, training.run, training.checkpoints->found(), stops));
   training.stop_if_asked();
   const Manifest& manifest = training.data->manifest();
-  training.fixed_recipe =
-      fixed_recipe(completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
-  require_resumable(training);
+  on_all_ranks(world, [&] {
+    training.fixed_recipe = fixed_recipe(
+        completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
+    require_resumable(training);
+  });
   training.learner = std::make_unique<Learner>(session, training.recipe, training.run, *training.data);
-  training.tests = open_tests(session, training.run, *training.data, training.learner->model);
-  require_follows(session.device(), training.recipe);
   training.hosts = world.all_gather(log::host());
-  log_description(training);
-  training.events = open_events(training);
+  on_all_ranks(world, [&] {
+    training.tests = open_tests(session, training.run, *training.data, training.learner->model);
+    require_follows(session.device(), training.recipe);
+    log_description(training);
+    training.events = open_events(training);
+  });
   load_weights(training);
   training.stop_if_asked();
   training.has_work = !is_left_whole(training);
