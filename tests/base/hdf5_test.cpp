@@ -1,15 +1,13 @@
 #include "base/io/hdf5.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <new>
 #include <string>
 #include <thread>
 
 #include "base/io/hdf5_memory.hpp"
+#include "support/memory_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -44,17 +42,11 @@ TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {
 
 // With `ulimit -v`, HDF5 crashed when it opened a shard.
 TEST(Hdf5Test, a_file_is_not_opened_without_memory) {
-  std::ifstream file("/proc/self/statm");
-  rlim_t pages = 0;
-  file >> pages;
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
-  const auto page = static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
-  const rlimit tight{pages * page + (rlim_t{4} << 20U), before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_AS, &tight), 0);
-  EXPECT_THROW(require_memory_for_hdf5(), std::bad_alloc);
-  EXPECT_THROW(hdf5_core_access_plist(), std::bad_alloc);
-  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  {
+    const NoMemoryBeyond limit(rlim_t{4} << 20U);
+    EXPECT_THROW(require_memory_for_hdf5(), std::bad_alloc);
+    EXPECT_THROW(hdf5_core_access_plist(), std::bad_alloc);
+  }
   EXPECT_NO_THROW(require_memory_for_hdf5());
 }
 
