@@ -31,8 +31,7 @@ TrainingOutcome TrainingLoop::run() {
   training_.stop_if_asked();  // all ranks are ready
   on_all_ranks(world, [this] { observers_ = begin_observers(training_, counters_); });
   // The choice of kernels is part of the state, so the first checkpoint is written before a step.
-  Checkpointing& checkpoints = *training_.checkpoints;
-  if (checkpoints.is_on() && training_.earlier() == nullptr) checkpoints.write(checkpoint());
+  if (training_.earlier() == nullptr) write_first_checkpoint();
   const End end = train();
   training_.learner->gather_ema();
   const TrainingOutcome outcome = conclude(training_, view_, end);
@@ -43,6 +42,13 @@ TrainingOutcome TrainingLoop::run() {
   });
   step_.failure().agree(Phase::gathering);
   return outcome;
+}
+
+void TrainingLoop::write_first_checkpoint() {
+  Checkpointing& checkpoints = *training_.checkpoints;
+  if (!checkpoints.is_on()) return;
+  const auto write = [&] { checkpoints.write(checkpoint()); };
+  checkpoints.is_divided() ? write() : step_.failure().run(write);
 }
 
 // Ranks learn of a failure from the next step's sums, or at the next test.

@@ -35,6 +35,7 @@ class TrainingLoop {
   void tell_observers(const std::function<void(TrainingObserver&)>& event);
   void tell(TrainingObserver& observer, const std::function<void(TrainingObserver&)>& event);
   double loader_waited_ms() const { return waited_before_ms_ + loader_->waited_ms(); }
+  void write_first_checkpoint();
   End train();
   bool train_epoch(std::int64_t epoch);
   void finish_steps(int steps_left_in_flight);

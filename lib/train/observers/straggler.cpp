@@ -51,14 +51,16 @@ StragglerWatch::Spent StragglerWatch::spent() {
 void StragglerWatch::on_pause(const TrainingView& training) {
   const std::optional<Straggler> slowest = report(training.progress.step);
   if (!slowest) return;
-  stream_.append("slowest rank", training, training.progress.step,
-                 {{"rank", slowest->rank},
-                  {"host", slowest->times.host},
-                  {"cost", slowest->cost},
-                  {"data_ms", slowest->times.data_ms},
-                  {"compute_ms", slowest->times.compute_ms},
-                  {"arrival_ms", slowest->times.arrival_ms()},
-                  {"middle_arrival_ms", slowest->middle_arrival_ms}});
+  failure_.run([&] {
+    stream_.append("slowest rank", training, training.progress.step,
+                   {{"rank", slowest->rank},
+                    {"host", slowest->times.host},
+                    {"cost", slowest->cost},
+                    {"data_ms", slowest->times.data_ms},
+                    {"compute_ms", slowest->times.compute_ms},
+                    {"arrival_ms", slowest->times.arrival_ms()},
+                    {"middle_arrival_ms", slowest->middle_arrival_ms}});
+  });
 }
 
 std::optional<Straggler> StragglerWatch::report(std::int64_t steps) {

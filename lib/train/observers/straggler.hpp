@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "train/loop/observer.hpp"
 #include "train/observers/metrics_stream.hpp"
 
@@ -38,10 +39,11 @@ Straggler find_straggler(std::span<const StepTimes> ranks);
 // on a CPU. A GPU's times differ from those of the host that queues its work.
 class StragglerWatch final : public TrainingObserver {
  public:
-  // `steps` is the number of steps already done (of a resumed training). Reports to `stream` after every `every` steps.
-  // Both references outlive this.
-  StragglerWatch(const Communicator& world, MetricsStream& stream, std::int64_t every, std::int64_t steps)
-      : world_(world), stream_(stream), every_(every), before_(spent()), steps_before_(steps) {}
+  // `steps` is the number of steps already done (of a resumed training). Reports to `stream` after every `every` steps;
+  // `failure` keeps the exception of a report that fails. All references outlive this.
+  StragglerWatch(const Communicator& world, MetricsStream& stream, ContainedFailure& failure, std::int64_t every,
+                 std::int64_t steps)
+      : world_(world), stream_(stream), failure_(failure), every_(every), before_(spent()), steps_before_(steps) {}
 
   bool is_collective() const override { return true; }
   bool pauses_after(std::int64_t steps) const override { return steps % every_ == 0; }
@@ -64,6 +66,7 @@ class StragglerWatch final : public TrainingObserver {
 
   const Communicator& world_;
   MetricsStream& stream_;
+  ContainedFailure& failure_;
   std::int64_t every_;
   Spent before_;
   std::int64_t steps_before_;
