@@ -24,7 +24,7 @@ void require_possible_schedule(const Recipe& recipe) {
   constexpr std::int64_t fine = 1000000;  // steps per epoch: enough that distinct milestones stay distinct
   LearningRate rate = recipe.learning_rate;
   rate.warmup_epochs = 0;
-  make_schedule(rate, 1, fine, fine);
+  LrSchedule(rate, 1, fine, fine);
 }
 
 std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }

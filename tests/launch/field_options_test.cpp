@@ -145,7 +145,8 @@ TEST_F(OptionsTest, options_of_an_optimizer_reach_it) {
   EXPECT_EQ(parse("--optimizer adamw --lr 0.001 --beta1 0.8 --beta2 0.95 --epsilon 1e-6 --weight-decay 0.01 "
                   "--no-decay-norm"),
             "");
-  const auto adamw = std::get<AdamWOptions>(optimizer_options(recipe_.optimizer));
+  const OptimizerOptions& adamw = recipe_.optimizer;
+  EXPECT_EQ(adamw.kind, OptimizerKind::adamw);
   EXPECT_EQ(adamw.beta1, 0.8F);
   EXPECT_EQ(adamw.beta2, 0.95F);
   EXPECT_EQ(adamw.epsilon, 1e-6F);
@@ -155,9 +156,10 @@ TEST_F(OptionsTest, options_of_an_optimizer_reach_it) {
 
 TEST_F(OptionsTest, options_of_lars_reach_it) {
   EXPECT_EQ(parse("--optimizer lars --lr 5 --momentum 0.8 --nesterov --trust 0.02 --weight-decay 0.01"), "");
-  const auto lars = std::get<LarsOptions>(optimizer_options(recipe_.optimizer));
+  const OptimizerOptions& lars = recipe_.optimizer;
+  EXPECT_EQ(lars.kind, OptimizerKind::lars);
   EXPECT_EQ(lars.momentum, 0.8F);
-  EXPECT_EQ(lars.kind, Momentum::nesterov);
+  EXPECT_EQ(lars.momentum_kind, Momentum::nesterov);
   EXPECT_EQ(lars.trust_coefficient, 0.02F);
   EXPECT_EQ(lars.weight_decay, 0.01F);
 }

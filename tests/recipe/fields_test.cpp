@@ -65,7 +65,7 @@ TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
   static_assert(members_of<BatchOptions>() == 4 && members_of<CheckpointInterval>() == 3);
   EXPECT_EQ(entries(Field::Part::recipe),
             (leaves_of<Recipe, ImageOptions, RandomTransforms, ShuffleOptions, BatchOptions, LearningRate,
-                       OptimizerChoice, EmaOptions, Arithmetic, InitialWeights>()));
+                       OptimizerOptions, GradientClip, EmaOptions, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointOptions, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunOptions, DeviceChoice, ReducerOptions>()) - 1 + checkpoints);

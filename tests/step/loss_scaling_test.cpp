@@ -52,7 +52,7 @@ class LossScalingTest : public testing::Test {
   const Session session_{world_, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share_{micro_batch_size * micro_batches * world_.size(), micro_batches* world_.size(),
                            micro_batches* world_.rank(), micro_batches};
-  WholeStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
+  WholeStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3};
   PoisoningLoader loader_{step_.model().store};
 };
 
@@ -64,12 +64,12 @@ TEST(HalfPrecisionTest, scales_the_loss_from_the_first_step_on) {
   const Communicator self(MPI_COMM_SELF);
   const Session session{self, std::make_unique<CpuBackend>(open_hosted_cuda_device({.precision = DType::f16}))};
   const LoaderShare share{micro_batch_size, 1, 0, 1};
-  const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3);
   EXPECT_EQ(step.own_sync->loss_scale(), LossScale{});
 }
 
 TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
-  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3);
   step_.own_sync->scale_loss({});
   for (int index = 0; index < 3; ++index) {
     EXPECT_EQ(step_.run(loader_, index, 0.05).metrics.loss(), plain.run(loader_, index, 0.05).metrics.loss());

@@ -25,7 +25,6 @@ constexpr int micro_batches = 2;  // of each rank
 struct Case {
   const char* name;
   OptimizerOptions optimizer;
-  std::optional<float> clip_norm = {};
   std::optional<EmaRule> ema = {};
   const char* reducer = "shared";
   Sums sums = Sums::rounded;
@@ -51,7 +50,6 @@ class ShardedSyncTest : public testing::TestWithParam<Case> {
         session_, ModelOptions{"resnet20", shape, 10}, share_,
         WeightSyncOptions{{.reducer = choice.reducer, .bucket_bytes = 64 << 10, .sums = choice.sums},
                           choice.optimizer,
-                          choice.clip_norm,
                           choice.ema,
                           is_sharded},
         0.1F, 3);
@@ -173,17 +171,19 @@ TEST_P(ShardedSyncTest, a_full_disk_leaves_no_file_and_no_rank_behind) {
 }
 
 constexpr EmaRule ema{0.25F, 1, 1};
+constexpr OptimizerOptions adamw{.kind = OptimizerKind::adamw};
 
-INSTANTIATE_TEST_SUITE_P(, ShardedSyncTest,
-                         testing::Values(Case{"sgd", SgdOptions{.kind = Momentum::nesterov}},
-                                         Case{"sgd_ema", SgdOptions{}, {}, ema}, Case{"sgd_clip", SgdOptions{}, 0.5F},
-                                         Case{"adamw_ema", AdamWOptions{}, {}, ema}, Case{"lars", LarsOptions{}},
-                                         Case{"lars_clip_ema", LarsOptions{}, 0.5F, ema},
-                                         Case{"virtual_ranks", AdamWOptions{}, {}, ema, "shared", Sums::reproducible},
-                                         Case{"virtual_ranks_mpi", SgdOptions{}, {}, {}, "mpi", Sums::reproducible},
-                                         Case{"virtual_ranks_clip", SgdOptions{}, 0.5F, {}, "auto", Sums::reproducible},
-                                         Case{"bf16", SgdOptions{}, {}, ema, "shared", Sums::rounded, DType::bf16}),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    , ShardedSyncTest,
+    testing::Values(Case{"sgd", {.momentum_kind = Momentum::nesterov}}, Case{"sgd_ema", {}, ema},
+                    Case{"sgd_clip", {.clip = {.norm = 0.5F}}}, Case{"adamw_ema", adamw, ema},
+                    Case{"lars", {.kind = OptimizerKind::lars}},
+                    Case{"lars_clip_ema", {.kind = OptimizerKind::lars, .clip = {.norm = 0.5F}}, ema},
+                    Case{"virtual_ranks", adamw, ema, "shared", Sums::reproducible},
+                    Case{"virtual_ranks_mpi", {}, {}, "mpi", Sums::reproducible},
+                    Case{"virtual_ranks_clip", {.clip = {.norm = 0.5F}}, {}, "auto", Sums::reproducible},
+                    Case{"bf16", {}, ema, "shared", Sums::rounded, DType::bf16}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace lockstep

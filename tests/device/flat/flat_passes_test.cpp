@@ -95,11 +95,11 @@ TEST_P(FlatPassesTest, a_step_that_is_not_applied_leaves_everything_as_it_was) {
 TEST_P(FlatPassesTest, clips_the_norm_of_all_gradients_by_their_scale) {
   const Tensor gradients = make({12, 0, -16});
   const StepRecord small = record(1, 0.5F);
-  flat_.make_clip(gradients, 10.5F)->run(small);
+  flat_.make_clip({.norm = 10.5F}, {gradients, gradients, {}})->run(small);
   EXPECT_EQ(read(small.at(step_gradient_norm))[0], 10);
   EXPECT_EQ(read(small.at(step_gradient_scale))[0], 0.5F);
   const StepRecord large = record(1, 0.5F);
-  flat_.make_clip(gradients, 2.5F)->run(large);
+  flat_.make_clip({.norm = 2.5F}, {gradients, gradients, {}})->run(large);
   EXPECT_EQ(read(large.at(step_gradient_norm))[0], 10);
   EXPECT_NEAR(read(large.at(step_gradient_scale))[0], 0.5F / 4, 1e-7F);
 }
@@ -107,7 +107,8 @@ TEST_P(FlatPassesTest, clips_the_norm_of_all_gradients_by_their_scale) {
 TEST_P(FlatPassesTest, finds_the_norm_of_arrays_of_any_length) {
   for (const std::int64_t elements : {1, 3, 5, 102, 8193, 300'007, 4'000'003}) {
     const StepRecord one = record(1);
-    flat_.make_clip(make(std::vector<float>(static_cast<std::size_t>(elements), 0.5F)), 1e9F)->run(one);
+    const Tensor gradients = make(std::vector<float>(static_cast<std::size_t>(elements), 0.5F));
+    flat_.make_clip({.norm = 1e9F}, {gradients, gradients, {}})->run(one);
     EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], 0.5F * std::sqrt(static_cast<float>(elements))) << elements;
   }
 }
@@ -115,7 +116,8 @@ TEST_P(FlatPassesTest, finds_the_norm_of_arrays_of_any_length) {
 // Squares of what fp32 holds need not fit into it.
 TEST_P(FlatPassesTest, finds_norms_whose_squares_are_too_large_for_fp32) {
   const StepRecord one = record(1);
-  flat_.make_clip(make({3e30F, 4e30F}), 1)->run(one);
+  const Tensor gradients = make({3e30F, 4e30F});
+  flat_.make_clip({.norm = 1}, {gradients, gradients, {}})->run(one);
   EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], 5e30F);
   EXPECT_FLOAT_EQ(read(one.at(step_gradient_scale))[0], 2e-31F);
 }

@@ -22,25 +22,26 @@ namespace {
 
 class CpuClip final : public FlatUpdate {
  public:
-  CpuClip(const CpuContext& context, const VectorLoops& loops, const Tensor& gradients, float limit)
-      : gradients_(gradients), limit_(limit), sum_(context, loops, {{0, gradients.shape().count(), 0}}) {}
+  CpuClip(const CpuContext& context, const VectorLoops& loops, const GradientClip& clip, const Tensor& gradients)
+      : clip_(clip), gradients_(gradients), sum_(context, loops, {{0, gradients.shape().count(), 0}}) {}
 
   void run(const StepRecord& record) override {
+    if (!clip_.norm) return;
     sum_.sum(gradients_.as<float>(), squares_);
-    clip_step(record.all().as<float>(), squares_[0], limit_);
+    clip_step(record.all().as<float>(), squares_[0], *clip_.norm);
   }
 
  private:
+  GradientClip clip_;
   Tensor gradients_;
-  float limit_;
   SquareSums sum_;
   std::vector<double> squares_ = {0};
 };
 
 }  // namespace
 
-std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const Tensor& gradients, float limit) {
-  return std::make_unique<CpuClip>(context_, loops_, gradients, limit);
+std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const GradientClip& clip, const UpdateArrays& arrays) {
+  return std::make_unique<CpuClip>(context_, loops_, clip, arrays.gradients);
 }
 
 void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }
