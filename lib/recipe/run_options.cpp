@@ -1,6 +1,7 @@
 #include "recipe/run_options.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "device/precision.hpp"
@@ -39,7 +40,8 @@ void require_distinct_tags(const std::vector<std::string>& tags) {
 
 }  // namespace
 
-void require_possible(const Recipe& recipe, const RunOptions& run) {
+ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings)) {
+  const auto& [recipe, run] = settings_;
   require_model(model_name(recipe), recipe.residual_init);
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);

@@ -1,7 +1,6 @@
 #include "train/train.hpp"
 
 #include <optional>
-#include <utility>
 
 #include "base/error.hpp"
 #include "runtime/failure/failure_report.hpp"
@@ -28,9 +27,9 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 
 }  // namespace
 
-TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run) {
+TrainingOutcome train(const Session& session, const ValidSettings& settings) {
   try {
-    OpenedTraining training = open_training(session, std::move(recipe), std::move(run));
+    OpenedTraining training = open_training(session, settings);
     TrainingOutcome outcome = training.has_work ? TrainingLoop(training).run() : leave_as_it_is(training);
     give_folder_back(session.world, outcome);
     return outcome;

@@ -12,6 +12,6 @@ namespace lockstep {
 // Results of an earlier run are not modified before all ranks are ready. Unless the training is done and safe,
 // failure.json in the output folder states the reason. Releases the folder. Returns after a barrier over all ranks.
 // Throws as open_training(). runtime/README.md describes process-wide state and several trainings in one job.
-TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run);
+TrainingOutcome train(const Session& session, const ValidSettings& settings);
 
 }  // namespace lockstep

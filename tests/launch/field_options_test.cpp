@@ -27,14 +27,14 @@ class OptionsTest : public testing::Test {
  protected:
   OptionsTest() {
     app_.option_defaults()->always_capture_default();  // as every program does
-    declare_training(app_, settings_);
+    declare_training(app_, settings_, valid_);
   }
 
   // CLI11's words, or nothing. The settings are the program's with these arguments alone.
   std::string parse(const std::string& arguments, const std::string& first = "--data d ") {
     CLI::App app;
     settings_ = program_settings();
-    declare_training(app, settings_);
+    declare_training(app, settings_, valid_);
     try {
       app.parse(first + arguments);
     } catch (const CLI::ParseError& error) {
@@ -45,6 +45,7 @@ class OptionsTest : public testing::Test {
 
   CLI::App app_;
   Settings settings_ = program_settings();
+  std::optional<ValidSettings> valid_;
   Recipe& recipe_ = settings_.recipe;
   RunOptions& run_ = settings_.run;
 };
@@ -66,7 +67,7 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     CLI::App app;
     Settings settings = settings_;
     settings.recipe.images.side = 224;
-    declare_training(app, settings);
+    declare_training(app, settings, valid_);
     EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
     std::string words = field.name == "data" ? "" : "--data d ";
     if (!field.needs.empty()) words += "--" + field.needs + (field.needs == "ema" ? " 0.9 " : " f ");
@@ -281,7 +282,7 @@ TEST_F(OptionsTest, spaces_and_no_text_are_no_number) {
 TEST_F(OptionsTest, an_empty_name_of_a_file_or_folder_is_refused) {
   for (const std::string option : {"--init-from", "--data", "--output", "--checkpoints"}) {
     CLI::App app;
-    declare_training(app, settings_);
+    declare_training(app, settings_, valid_);
     std::vector<std::string> reversed = {"", option};
     try {
       app.parse(reversed);

@@ -208,6 +208,18 @@ TEST(FieldsTest, what_is_stated_for_each_rank_takes_the_place_of_the_global_batc
   EXPECT_EQ(settings.recipe.batch.batch_per_rank, 32);
 }
 
+// train() takes nothing else, so no caller trains with settings that --print-recipe would refuse.
+TEST(RunOptionsTest, settings_that_no_training_takes_are_refused) {
+  static_assert(!std::is_convertible_v<Settings, ValidSettings>);
+  Settings settings;
+  settings.recipe.model = "lenet";
+  settings.run.note = "kept";
+  EXPECT_EQ(ValidSettings(settings).recipe().model, "lenet");
+  EXPECT_EQ(ValidSettings(settings).run().note, "kept");
+  settings.recipe.model = "banana";
+  expect_error(Failure::usage, {"banana"}, [&] { ValidSettings{settings}; });
+}
+
 TEST(RunOptionsTest, virtual_ranks_ask_for_a_deterministic_device) {
   Settings settings;
   EXPECT_FALSE(device_options(settings.recipe, settings.run).deterministic);

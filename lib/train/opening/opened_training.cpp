@@ -56,14 +56,6 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
   return lock;
 }
 
-// Collective. Checks what does not need the data, before the data are opened and before a folder is created.
-RunOptions possible(const Communicator& world, const Recipe& recipe, RunOptions run) {
-  require_possible(recipe, run);
-  RunOptions whole = with_checkpoint_folder(std::move(run));
-  require_initial_weights(world, recipe.init, whole.checkpoints);
-  return whole;
-}
-
 // Throws Error(usage) if the training does not match the state to resume from.
 void require_resumable(const OpenedTraining& training) {
   if (training.earlier() == nullptr) return;
@@ -193,11 +185,13 @@ void OpenedTraining::stop_if_asked() const {
           : fmt::format("the checkpoint of step {} is kept. The same command resumes from it.", progress().step));
 }
 
-OpenedTraining open_training(const Session& session, Recipe recipe, RunOptions run) {
+OpenedTraining open_training(const Session& session, const ValidSettings& settings) {
   const Communicator& world = session.world;
-  OpenedTraining training{session, std::make_unique<TrainingScope>(session, run.time_limit_seconds), std::move(recipe)};
+  OpenedTraining training{session, std::make_unique<TrainingScope>(session, settings.run().time_limit_seconds),
+                          settings.recipe(), with_checkpoint_folder(settings.run())};
   const StopAgreement& stops = training.scope->stops;
-  training.run = possible(world, training.recipe, std::move(run));
+  // Needs no data: before the data are opened and before a folder is created.
+  require_initial_weights(world, training.recipe.init, training.run.checkpoints);
   training.output = take_output(world, stops, training.run.output);
   if (!training.run.trace.empty()) training.trace = std::make_unique<Trace>(world, training.run.trace, log::host());
   training.checkpoints = std::make_unique<Checkpointing>(world, training.run.checkpoints, training.output, stops);

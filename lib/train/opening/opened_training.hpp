@@ -73,6 +73,6 @@ struct OpenedTraining {
 // Collective. Locks the folders, finds a checkpoint, opens the data, builds the model, loads its weights and logs the
 // configuration. Chooses kernels if there is work left. `session` outlives the result. Throws Stopped if a rank is
 // asked to stop meanwhile, Error(usage) if the recipe does not fit the data, the number of ranks or the checkpoint.
-OpenedTraining open_training(const Session& session, Recipe recipe, RunOptions run);
+OpenedTraining open_training(const Session& session, const ValidSettings& settings);
 
 }  // namespace lockstep
