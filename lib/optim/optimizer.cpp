@@ -30,7 +30,11 @@ class FlatOptimizer final : public Optimizer {
       arrays.states.push_back(store.device().make_persistent(elements, DType::f32));
       state_.push_back({std::move(name), arrays.states.back()});
     }
-    if (options.clip.norm) clip_ = store.device().flat().make_clip(options.clip, arrays);
+    if (options.clip.norm || options.clip.value) {
+      UpdateArrays clipped = arrays;
+      if (needs_norms(options)) clipped.parts.reset();
+      clip_ = store.device().flat().make_clip(options.clip, clipped);
+    }
     update_ = store.device().flat().make_update(spec.rule, spec.runs, arrays);
   }
 

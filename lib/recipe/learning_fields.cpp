@@ -53,6 +53,11 @@ std::vector<Field> optimizer_fields() {
       one_value({"clip-norm", group, "NORM", "Clip the global gradient norm to this value (default: no clipping)"},
                 of(&Recipe::optimizer, &OptimizerOptions::clip, &GradientClip::norm),
                 NumberForm<float>{{0, static_cast<float>(largest), LeastIs::excluded}}),
+      recorded_if_set(one_value(
+          {"clip-value", group, "VALUE",
+           "Clip each gradient component to [-VALUE, VALUE], before --clip-norm clips the norm (default: no clipping)"},
+          of(&Recipe::optimizer, &OptimizerOptions::clip, &GradientClip::value),
+          NumberForm<float>{{0, static_cast<float>(largest), LeastIs::excluded}})),
       one_value({"ema", group, "DECAY",
                  "Keep an exponential moving average (EMA) of the weights after the warm-up; model.h5 holds the EMA"},
                 of(&Recipe::ema, &EmaOptions::decay), from_to(0.0, 0.9999999)),

@@ -223,6 +223,7 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
       {"--milestones 1 two", "--milestones"},
       {"--cutout 0", "--cutout"},
       {"--mixup 0", "--mixup"},
+      {"--clip-value 0", "--clip-value"},
       {"--epochs 1.5", "--epochs"},
       {"--keep-latest 0", "--keep-latest"},
       // 2^64 and -1 became 2^64 - 1.

@@ -27,7 +27,12 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
     add("fc.weight", {7, 6}, ParameterKind::linear_weight, ParameterRole::weight);
     add("fc.bias", {7}, ParameterKind::channel_vector, ParameterRole::bias);
     store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
+    begin();
+  }
+
+  void begin() {
     store_.assign_to(store_.values(), counter_entries(0, 1));
+    record_.set_applied_steps(0);
   }
 
   void add(const char* name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role) {
@@ -96,6 +101,24 @@ TEST_P(GoldenOptimizerTest, clipped_gradients_are_pytorchs) {
   OptimizerOptions clipping = options(OptimizerKind::sgd);
   clipping.clip.norm = number("clip_norm");
   expect_golden("clipped", *make_optimizer(store_, clipping));
+}
+
+TEST_P(GoldenOptimizerTest, gradients_clipped_by_value_are_pytorchs) {
+  for (const auto& [kind, group] : {std::pair(OptimizerKind::sgd, "sgd_value"),
+                                    {OptimizerKind::adamw, "adamw_value"},
+                                    {OptimizerKind::lars, "lars_value"}}) {
+    SCOPED_TRACE(group);
+    begin();
+    OptimizerOptions clipping = options(kind);
+    clipping.clip.value = number("clip_value");
+    expect_golden(group, *make_optimizer(store_, clipping));
+  }
+}
+
+TEST_P(GoldenOptimizerTest, gradients_clipped_by_value_and_then_by_norm_are_pytorchs) {
+  OptimizerOptions clipping = options(OptimizerKind::sgd);
+  clipping.clip = {number("clip_norm"), number("clip_value")};
+  expect_golden("value_norm", *make_optimizer(store_, clipping));
 }
 
 INSTANTIATE_TEST_SUITE_P(, GoldenOptimizerTest, ::testing::ValuesIn(test_devices()),

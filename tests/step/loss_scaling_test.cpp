@@ -78,6 +78,20 @@ TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
   EXPECT_EQ(step_.own_sync->loss_scale()->clean_steps, 3);
 }
 
+TEST_F(LossScalingTest, values_are_clipped_as_without_it) {
+  const OptimizerOptions options{.clip = {.value = 1e-3F}};
+  WholeStep scaled(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, options, 0.0F, 3);
+  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, options, 0.0F, 3);
+  scaled.own_sync->scale_loss({});
+  for (int index = 0; index < 2; ++index) {
+    step_.run(loader_, index, 0.05);
+    scaled.run(loader_, index, 0.05);
+    plain.run(loader_, index, 0.05);
+  }
+  EXPECT_EQ(scaled.model().store.weights_hash(), plain.model().store.weights_hash());
+  EXPECT_NE(scaled.model().store.weights_hash(), hash()) << "the limit clips nothing";
+}
+
 TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
   step_.own_sync->scale_loss({});
   step_.run(loader_, 0, 0.05);

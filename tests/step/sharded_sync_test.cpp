@@ -182,6 +182,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"virtual_ranks", adamw, ema, "shared", Sums::reproducible},
                     Case{"virtual_ranks_mpi", {}, {}, "mpi", Sums::reproducible},
                     Case{"virtual_ranks_clip", {.clip = {.norm = 0.5F}}, {}, "auto", Sums::reproducible},
+                    Case{"sgd_value", {.clip = {.value = 1e-3F}}},
+                    Case{"lars_value", {.kind = OptimizerKind::lars, .clip = {.value = 1e-3F}}},
+                    Case{"virtual_ranks_value",
+                         {.kind = OptimizerKind::adamw, .clip = {.value = 1e-3F}},
+                         ema,
+                         "shared",
+                         Sums::reproducible},
                     Case{"bf16", {}, ema, "shared", Sums::rounded, DType::bf16}),
     [](const auto& test) { return std::string(test.param.name); });
 

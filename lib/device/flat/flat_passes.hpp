@@ -36,7 +36,8 @@ inline std::vector<FlatPart> parts_of(const UpdateArrays& arrays) {
 
 // How the gradients of a step are clipped before an update. Limits are above zero, and those of the unscaled gradients.
 struct GradientClip {
-  std::optional<float> norm = {};  // limit of the global norm, see clip_step(); unset: any norm
+  std::optional<float> norm = {};   // limit of the global norm, see clip_step(); unset: any norm
+  std::optional<float> value = {};  // limit of each component, see clip_value(), before the norm; unset: any value
 };
 
 // Indices of judge()'s inputs in the metric slots of the flat gradient buffer.
@@ -64,9 +65,9 @@ class FlatPasses {
   virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                   const UpdateArrays& arrays) = 0;
 
-  // Clips the gradients of `arrays`. If their norm is clipped, stores it in the record, and the gradient scale that
-  // clips it: all gradients must then be known, not only those of the parts. The norm does not depend on the number of
-  // threads. The device outlives the update.
+  // Clips the gradients of `arrays`. Values are clipped in place, in the parts of `arrays`. If the norm of all
+  // gradients is clipped, stores it in the record, and the gradient scale that clips it. The norm does not depend on
+  // the number of threads. The device outlives the update.
   virtual std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) = 0;
 
   // slot[0] = value.

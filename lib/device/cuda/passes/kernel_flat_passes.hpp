@@ -134,14 +134,21 @@ class KernelFlatUpdate final : public FlatUpdate {
 template <typename Launch>
 class KernelClip final : public FlatUpdate {
  public:
-  KernelClip(const CudaContext& context, const Launch& launch, const GradientClip& clip, const Tensor& gradients)
+  KernelClip(const CudaContext& context, const Launch& launch, const GradientClip& clip, const UpdateArrays& arrays)
       : context_(context),
         launch_(launch),
         clip_(clip),
-        gradients_(gradients),
-        all_(context, launch, std::vector<UpdateRun>{{0, gradients.shape().count(), 0}}) {}
+        gradients_(arrays.gradients),
+        parts_(parts_of(arrays)),
+        all_(context, launch, std::vector<UpdateRun>{{0, gradients_.shape().count(), 0}}) {}
 
   void run(const StepRecord& record) override {
+    if (clip_.value) {
+      for (const FlatPart& part : parts_) {
+        launch_(quads(part.count), ClipValues{gradients_.as<float>() + part.first, part.count, *clip_.value,
+                                              record.at(step_gradient_scale).template as<float>()});
+      }
+    }
     if (clip_.norm) clip_norm(record);
   }
 
@@ -163,6 +170,7 @@ class KernelClip final : public FlatUpdate {
   Launch launch_;
   GradientClip clip_;
   Tensor gradients_;
+  std::vector<FlatPart> parts_;
   PlacedRuns<Launch> all_;
 };
 
@@ -183,7 +191,7 @@ class KernelFlatPasses final : public FlatPasses {
   }
 
   std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) override {
-    return std::make_unique<KernelClip<Launch>>(context_, launch_, clip, arrays.gradients);
+    return std::make_unique<KernelClip<Launch>>(context_, launch_, clip, arrays);
   }
 
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override {
