@@ -170,6 +170,20 @@ TEST_P(ShardedSyncTest, a_full_disk_leaves_no_file_and_no_rank_behind) {
   EXPECT_EQ(read_checkpoint(path).model.entries.size(), step->model().store.names().size());
 }
 
+// "mpi (1 rank), reduce-scatter": one rank has nothing to add.
+TEST(ShardedSumsTest, are_named_where_they_may_change_bits) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
+  const auto description = [&](const char* reducer) {
+    return WholeStep(session, {"lenet", shape, 10}, share, {{.reducer = reducer}, {}, {}, true}, 0.0F, 3)
+        .own_sync->description();
+  };
+  EXPECT_EQ(description("mpi"),
+            world.size() == 1 ? "mpi (1 rank)" : fmt::format("mpi ({} ranks), reduce-scatter", world.size()));
+  EXPECT_EQ(description("shared").find("reduce-scatter"), std::string::npos);
+}
+
 constexpr EmaRule ema{0.25F, 1, 1};
 constexpr OptimizerOptions adamw{.kind = OptimizerKind::adamw};
 
