@@ -18,6 +18,10 @@ bool has_check(CLI::Option& option) try {
   return false;
 }
 
+std::vector<std::string> types_of(const CLI::Option& option) {
+  return CLI::detail::split(option.get_type_name(), '|');  // "auto|never|FILE"
+}
+
 bool is_at_or_below(const std::string& name, const std::string& path) {
   return !path.empty() && (name == path || name.starts_with(path.ends_with('/') ? path : path + '/'));
 }
@@ -25,8 +29,7 @@ bool is_at_or_below(const std::string& name, const std::string& path) {
 }  // namespace
 
 bool names_path(const CLI::Option& option) {
-  // "auto|never|FILE"
-  const std::vector<std::string> types = CLI::detail::split(option.get_type_name(), '|');
+  const std::vector<std::string> types = types_of(option);
   return std::ranges::find_first_of(types, path_types) != types.end();
 }
 
@@ -44,7 +47,9 @@ std::vector<StatedPath> stated_paths(const CLI::App& app) {
   std::vector<StatedPath> paths;
   for (const CLI::Option* option : app.get_options()) {
     if (!names_path(*option)) continue;
-    for (const std::string& path : option->results()) paths.push_back({option->get_name(), path});
+    const std::vector<std::string> types = types_of(*option);
+    const bool is_file = std::ranges::find(types, "FILE") != types.end();
+    for (const std::string& path : option->results()) paths.push_back({option->get_name(), path, is_file});
   }
   for (const CLI::App* command : app.get_subcommands()) {
     std::ranges::move(stated_paths(*command), std::back_inserter(paths));
@@ -58,15 +63,18 @@ std::string with_option_of_path(std::string message, std::span<const StatedPath>
   const bool is_explained = end != std::string::npos && message.compare(end + 1, 2, " (") == 0;
   if (begin == 0 || end == std::string::npos || is_explained) return message;
   const std::string name = message.substr(begin, end - begin);
-  const StatedPath* nearest = nullptr;
+  std::vector<StatedPath> nearest;
   for (const StatedPath& one : paths) {
-    const bool is_longer = nearest == nullptr || nearest->path.native().size() < one.path.native().size();
-    if (is_longer && is_at_or_below(name, one.path.native())) nearest = &one;
+    if (!is_at_or_below(name, one.path.native())) continue;
+    if (!nearest.empty() && nearest.front().path.native().size() > one.path.native().size()) continue;
+    if (!nearest.empty() && nearest.front().path != one.path) nearest.clear();
+    nearest.push_back(one);
   }
-  if (nearest != nullptr && message.find(nearest->option) == std::string::npos) {
-    message.insert(end + 1, " (" + nearest->option + ")");
-  }
-  return message;
+  const auto is_named = [&](const StatedPath& one) { return message.find(one.option) != std::string::npos; };
+  if (nearest.empty() || std::ranges::any_of(nearest, is_named)) return message;
+  const bool is_path_itself = name == nearest.front().path;
+  const auto fits = std::ranges::find(nearest, is_path_itself, &StatedPath::is_file);
+  return message.insert(end + 1, " (" + (fits == nearest.end() ? nearest.front() : *fits).option + ")");
 }
 
 }  // namespace lockstep

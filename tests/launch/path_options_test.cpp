@@ -24,6 +24,14 @@ TEST(PathOptionsTest, the_option_of_the_first_path_is_named) {
             "'data/copies/a' (--stage) and 'm.h5' differ.");
 }
 
+// --output was blamed for what --resume named, since it stands before it in --help.
+TEST(PathOptionsTest, of_options_with_one_path_the_one_that_fits_is_named) {
+  const std::vector<StatedPath> equal = {{"--output", "odd"}, {"--resume", "odd", true}, {"--data", "odd"}};
+  EXPECT_EQ(with_option_of_path("'odd' is a folder.", equal), "'odd' (--resume) is a folder.");
+  EXPECT_EQ(with_option_of_path("'odd/train' is missing.", equal), "'odd/train' (--output) is missing.");
+  EXPECT_EQ(with_option_of_path("'odd' is in use (--output).", equal), "'odd' is in use (--output).");
+}
+
 TEST(PathOptionsTest, other_messages_stay_as_they_are) {
   for (const char* message :
        {"out of memory", "cannot read '/other'", "cannot read 'data2'", "an apostrophe isn't a name",
@@ -57,13 +65,14 @@ Parsed parse(std::vector<std::string> words) {
     return {error.what(), {}};
   }
   Parsed parsed;
-  for (const StatedPath& one : stated_paths(app)) parsed.stated.push_back(one.option + "=" + one.path.string());
+  for (const StatedPath& one : stated_paths(app))
+    parsed.stated.push_back(one.option + (one.is_file ? "=file:" : "=") + one.path.string());
   return parsed;
 }
 
 TEST(PathOptionsTest, paths_are_found_by_the_type_of_their_option) {
   EXPECT_EQ(parse({"images", "a.jpg", "--output", "o", "--name", "n", "--resume", "r"}).stated,
-            (std::vector<std::string>{"--output=o", "--resume=r", "FILES=a.jpg"}));
+            (std::vector<std::string>{"--output=o", "--resume=file:r", "FILES=file:a.jpg"}));
 }
 
 // make_shards --output '' ended with 1.
