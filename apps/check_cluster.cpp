@@ -10,13 +10,13 @@
 #include "base/log.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
-#include "comm/from_rank_0.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "preflight/measure.hpp"
 #include "preflight/report.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 using namespace lockstep;
 

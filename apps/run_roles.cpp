@@ -75,7 +75,7 @@ int run_all(const RoleOptions& options) {
   plan.slots = place_instances(plan.cluster.roles, job.components);
   plan.cluster_file = cluster_file(options, job);
   plan.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "start_instance";
-  const SupervisedEnd end = supervise(plan);
+  const ExitReport end = supervise(plan);
   if (end.code == 0) {
     log::info(end.sentence);
   } else {

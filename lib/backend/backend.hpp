@@ -22,8 +22,8 @@ class Backend {
   // Collective. A reducer for at most `bytes` of gradients and weights in device memory. `name`: auto | nccl | mpi |
   // shared. On a GPU, `auto` uses NCCL unless two ranks share a GPU; the other choices copy the values through the
   // host. On the CPU, see make_cpu_all_reducer(). `wire`: type in which rounded sums are sent, f32 or (NCCL only) bf16.
-  // The reducer must not outlive the backend. Throws Error(usage) for an unknown name, and for NCCL or a wire that is
-  // not available here.
+  // The reducer must not outlive the backend. Throws AgreedError(usage) for an unknown name, and for NCCL or a wire
+  // that is not available here.
   virtual std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world,
                                                    std::int64_t bytes, DType wire) = 0;
 

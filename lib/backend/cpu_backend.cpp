@@ -1,13 +1,16 @@
 #include "backend/cpu_backend.hpp"
 
 #include "base/error.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 
 std::unique_ptr<AllReducer> CpuBackend::make_reducer(const std::string& name, const Communicator& world,
                                                      std::int64_t bytes, DType wire) {
-  require(name != "nccl", Failure::usage, "{} (--reduce nccl). Use --reduce auto.", no_nccl_);
-  require_full_wire(wire);
+  on_all_ranks(world, [&] {
+    require(name != "nccl", Failure::usage, "{} (--reduce nccl). Use --reduce auto.", no_nccl_);
+    require_full_wire(wire);
+  });
   return make_cpu_all_reducer(name, world, bytes);
 }
 

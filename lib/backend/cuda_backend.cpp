@@ -11,6 +11,7 @@
 #include "dataset/loading/cuda_loader.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/visible_gpus.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 namespace {
@@ -39,13 +40,15 @@ std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, c
                                                       std::int64_t bytes, DType wire) {
   if (name == "auto" || name == "nccl") {
     const std::string shared = shared_gpu(world);
-    require(shared.empty() || name == "auto", Failure::usage,
-            "two ranks use one GPU ({}), which NCCL does not support (--reduce nccl). Start one rank per GPU, or use "
-            "--reduce mpi.",
-            shared);
+    on_all_ranks(world, [&] {
+      require(shared.empty() || name == "auto", Failure::usage,
+              "two ranks use one GPU ({}), which NCCL does not support (--reduce nccl). Start one rank per GPU, or use "
+              "--reduce mpi.",
+              shared);
+    });
     if (shared.empty()) return make_nccl_all_reducer(device_, device_.stream(), world, wire);
   }
-  require_full_wire(wire);
+  on_all_ranks(world, [&] { require_full_wire(wire); });
   return make_cuda_staged_all_reducer(device_, device_.stream(), world.rank(),
                                       make_cpu_all_reducer(name, world, bytes));
 }

@@ -14,14 +14,15 @@ namespace lockstep {
 
 // Why a program ended. The value is its exit code. Job scripts use it to decide whether to retry.
 enum class Failure : int {
-  other = 1,           // anything else: retried up to the retry count
-  usage = 2,           // wrong option, file name or configuration: never retried
-  bad_data = 65,       // damaged shard or checkpoint, label out of range: never retried
-  out_of_memory = 70,  // host or device memory: never retried
-  bad_node = 71,       // always retried, on another node
-  stopped_early = 75,  // with a checkpoint, or before the first step: always retried, not counted
-  out_of_step = 76,    // a rank hung or deviates: always retried, counted
-  diverged = 79,       // the loss is NaN or infinite: never retried
+  other = 1,            // anything else: retried up to the retry count
+  usage = 2,            // wrong option, file name or configuration: never retried
+  bad_data = 65,        // damaged shard or checkpoint, label out of range: never retried
+  out_of_memory = 70,   // host or device memory: never retried
+  bad_node = 71,        // always retried, on another node
+  stopped_early = 75,   // with a checkpoint, or before the first step: always retried, not counted
+  out_of_step = 76,     // a rank hung or deviates: always retried, counted
+  diverged = 79,        // the loss is NaN or infinite: never retried
+  output_closed = 141,  // nobody reads the output; the program says nothing. As if SIGPIPE had ended it
 };
 
 class Error : public std::runtime_error {

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
+#include "comm/agreed_error.hpp"
 #include "comm/mpi_all_reducer.hpp"
 #include "comm/shared_all_reducer.hpp"
 #include "device/precision.hpp"
@@ -22,8 +23,11 @@ SlicePart equal_part(std::int64_t count, int parts, int index) {
 
 std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world,
                                                  std::int64_t bytes) {
-  require(name == "auto" || name == "mpi" || name == "shared", Failure::usage,
-          "unknown value '{}' (--reduce). Known: auto, nccl, mpi, shared.", name);
+  if (name != "auto" && name != "mpi" && name != "shared") {
+    throw_on_all_ranks(
+        world, 0,
+        Error(Failure::usage, fmt::format("unknown value '{}' (--reduce). Known: auto, nccl, mpi, shared.", name)));
+  }
   const Communicator node = world.node();
   const bool nobody_shares = world.max(node.size()) == 1;
   if (name == "mpi" || (name == "auto" && nobody_shares)) return make_mpi_all_reducer(world);
@@ -32,8 +36,12 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   std::unique_ptr<AllReducer> shared = make_shared_all_reducer(world, sharing_groups(world, node), bytes, reason);
   if (shared != nullptr) return shared;
   const std::string_view advice = remedy_for(reason.error_number, Access::shared_memory).advice;
-  require(name == "auto", Failure::out_of_memory, "--reduce shared cannot allocate {}. {} Or use --reduce mpi.",
-          reason.message, advice);
+  if (name != "auto") {
+    throw_on_all_ranks(
+        world, 0,
+        Error(Failure::out_of_memory,
+              fmt::format("--reduce shared cannot allocate {}. {} Or use --reduce mpi.", reason.message, advice)));
+  }
   if (world.rank() == 0) {
     log::warning("MPI all-reduces the gradients, which is slower: cannot allocate {}. {}", reason.message, advice);
   }

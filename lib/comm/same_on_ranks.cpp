@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
+#include "comm/agreed_error.hpp"
 
 namespace lockstep {
 namespace {
@@ -106,8 +107,10 @@ void require_same_on_ranks(const Communicator& world, const std::vector<RankValu
   }
   for (const std::string& name : names_in_order(reports, values)) {
     const Groups groups = group_by_value(reports, name);
-    require(groups.size() == 1, Failure::usage, "the ranks of this job do not have the same {}: {}. {}",
-            printable(name), describe_groups(reports, groups), advice);
+    if (groups.size() == 1) continue;
+    throw_on_all_ranks(world, 0,
+                       Error(Failure::usage, fmt::format("the ranks of this job do not have the same {}: {}. {}",
+                                                         printable(name), describe_groups(reports, groups), advice)));
   }
 }
 

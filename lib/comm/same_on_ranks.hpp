@@ -15,7 +15,7 @@ struct RankValue {
   std::string value;  // this rank's: "root hash 1a2b..."
 };
 
-// Collective. Throws Error(usage) on every rank if a value differs between two ranks, or is missing on some. The
+// Collective. Throws AgreedError(usage) if a value differs between two ranks, or is missing on some. The
 // message contains the first such name, the values with their nodes, and `advice`, which must be complete sentences.
 // Costs one small broadcast and one reduction if all values agree.
 void require_same_on_ranks(const Communicator& world, const std::vector<RankValue>& values, std::string_view advice);

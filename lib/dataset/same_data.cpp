@@ -14,6 +14,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/split.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 namespace {
@@ -54,10 +55,12 @@ RankValue identity_of_data(const std::filesystem::path& folder, const Manifest& 
 void require_same_data(const Communicator& world, const std::filesystem::path& data) {
   if (world.size() == 1) return;
   std::vector<RankValue> values;
-  for (const std::filesystem::path& folder : split_folders(data).by_split) {
-    values.push_back(is_absent(folder / manifest_file) ? RankValue{name_of(folder), "no manifest"}
-                                                       : identity_of_data(folder, read_manifest(folder)));
-  }
+  on_all_ranks(world, [&] {
+    for (const std::filesystem::path& folder : split_folders(data).by_split) {
+      values.push_back(is_absent(folder / manifest_file) ? RankValue{name_of(folder), "no manifest"}
+                                                         : identity_of_data(folder, read_manifest(folder)));
+    }
+  });
   require_same_on_ranks(world, values, same_files_advice);
 }
 
@@ -72,12 +75,11 @@ std::vector<FileSize> sizes_on_rank_0(const Communicator& world, const std::vect
 
 void require_same_files(const Communicator& world, const std::vector<FileSize>& files) {
   if (world.size() == 1) return;
-  const std::string difference = first_difference(world, files);
-  if (world.max(difference.empty() ? 0 : 1) == 0) return;
-  const std::vector<std::string> differences = world.all_gather(difference);
-  throw Error(Failure::usage,
-              fmt::format("the nodes of this job do not have the same files: {}. {}",
-                          *std::ranges::find_if_not(differences, &std::string::empty), same_files_advice));
+  on_all_ranks(world, [&] {
+    const std::string difference = first_difference(world, files);
+    require(difference.empty(), Failure::usage, "the nodes of this job do not have the same files: {}. {}", difference,
+            same_files_advice);
+  });
 }
 
 }  // namespace lockstep

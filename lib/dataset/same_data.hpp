@@ -16,7 +16,7 @@ namespace lockstep {
 RankValue identity_of_data(const std::filesystem::path& folder, const Manifest& manifest);
 
 // Collective. Compares all splits of the data set `data`, including absent ones. Throws as require_same_on_ranks(), and
-// as read_manifest() if a manifest is damaged.
+// AgreedError(bad_data) if a manifest is damaged.
 void require_same_data(const Communicator& world, const std::filesystem::path& data);
 
 struct FileSize {
@@ -26,8 +26,8 @@ struct FileSize {
 // Collective. `paths` are the same on every rank. Returns the sizes that rank 0 sees.
 std::vector<FileSize> sizes_on_rank_0(const Communicator& world, const std::vector<std::filesystem::path>& paths);
 
-// Collective. `files` are the same on every rank, with the sizes that rank 0 sees. Throws Error(usage) on every rank if
-// a file has another size on another node; the message names file and node. The ranks of a node share the work.
+// Collective. `files` are the same on every rank, with the sizes that rank 0 sees. Throws AgreedError(usage) if a file
+// has another size on another node; the message names file and node. The ranks of a node share the work.
 void require_same_files(const Communicator& world, const std::vector<FileSize>& files);
 
 // Advice for require_same_on_ranks() if nodes have different files.

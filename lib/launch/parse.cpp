@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "backend/versions.hpp"
+#include "base/current_error.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text/nearest_name.hpp"
 #include "launch/build_info.hpp"
-#include "launch/current_failure.hpp"
 #include "launch/help.hpp"
 #include "launch/help_request.hpp"
 #include "launch/path_options.hpp"

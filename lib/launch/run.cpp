@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -17,22 +18,22 @@
 #include <thread>
 
 #include "backend/versions.hpp"
+#include "base/current_error.hpp"
 #include "base/error.hpp"
 #include "base/io/hdf5.hpp"
 #include "base/log.hpp"
 #include "comm/check_mpi.hpp"
-#include "comm/from_rank_0.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/same_on_ranks.hpp"
 #include "job/job_environment.hpp"
 #include "launch/build_info.hpp"
 #include "launch/common_instruction_set.hpp"
 #include "launch/common_refusal.hpp"
-#include "launch/current_failure.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
 #include "launch/program_pages.hpp"
 #include "launch/start_limit.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/crash_handler.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/stop/process_signals.hpp"
@@ -43,24 +44,23 @@ namespace lockstep {
 namespace {
 
 // Reports the failure. Returns whether this rank's report was used.
-bool tell(const CurrentFailure& failed) {
-  if (failed.sentence.empty()) return false;
-  const bool speaks = failure_report::write({failed.code, 0, failed.sentence});
-  if (speaks) log::error(failed.sentence);
+bool tell(const Error& error) {
+  if (error.failure() == Failure::output_closed) return false;
+  const bool speaks = failure_report::write({error.exit_code(), 0, error.what()});
+  if (speaks) log::error(error.what());
   return speaks;
 }
 
 // Input that one rank cannot use, most other ranks usually cannot use either.
-bool is_refusal(int code) {
-  return code == static_cast<int>(Failure::usage) || code == static_cast<int>(Failure::bad_data);
-}
+bool is_refusal(Failure failure) { return failure == Failure::usage || failure == Failure::bad_data; }
 
 // The terminate handler. It runs at the throw without unwinding, so no destructor can wait for ranks that never arrive.
 [[noreturn]] void end_job() {
   if (std::current_exception() == nullptr) std::abort();
-  const CurrentFailure failed = describe_current_failure();
-  const bool has_spoken = tell(failed);
-  if (is_refusal(failed.code) && common_refusal::all_end(failed.code)) std::_Exit(failed.code);
+  const Error error = current_error();
+  const int code = error.exit_code();
+  const bool has_spoken = tell(error);
+  if (is_refusal(error.failure()) && common_refusal::all_end(code)) std::_Exit(code);
   if (!has_spoken) {
     // Often all ranks fail for the same reason. One rank reports it and ends the job. Ending the job here as well could
     // interrupt that report.
@@ -68,8 +68,8 @@ bool is_refusal(int code) {
   }
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, failed.code);
-  std::_Exit(failed.code);
+  if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, code);
+  std::_Exit(code);
 }
 
 std::string host_name() {
@@ -113,12 +113,12 @@ std::optional<int> refuse_environment() {
   const JobEnvironment& job = this_job();
   const std::string fault = fault_of(job);
   if (fault.empty()) return std::nullopt;
-  constexpr int code = static_cast<int>(Failure::usage);
+  const Error error(Failure::usage, fault);
   if (!job.rank || job.rank->rank == 0) {
     failure_report::set_exit_report_file(job.exit_report_file);
-    tell({code, fault});
+    tell(error);
   }
-  return code;
+  return error.exit_code();
 }
 
 void require_one_world(const Communicator& world) {
@@ -179,7 +179,8 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
 // Collective. Returns the exit code.
 int end_in_order(const Communicator& world, const Ending& ending, ProcessSignals& signals) {
   if (ending.code == 0) return 0;
-  if (world.rank() == 0 && failure_report::write({ending.code, 0, ending.sentence, ending.bad_hosts}) &&
+  if (world.rank() == ending.rank && !ending.sentence.empty() &&
+      failure_report::write({ending.code, 0, ending.sentence, ending.bad_hosts}) &&
       ending.code != static_cast<int>(Failure::stopped_early)) {
     log::error(ending.sentence);
   }
@@ -192,17 +193,35 @@ int run_alone(const std::function<int()>& run_all) {
   try {
     return run_all();
   } catch (...) {
-    const CurrentFailure failed = describe_current_failure();
-    tell(failed);
-    return failed.code;
+    const Error error = current_error();
+    tell(error);
+    return error.exit_code();
   }
 }
 
 }  // namespace
 
 Ending ending_of(const TrainingOutcome& outcome) {
-  const std::optional<Failure> failure = failure_of(outcome);
-  return {failure ? static_cast<int>(*failure) : 0, outcome.sentence};
+  return {outcome.failure ? static_cast<int>(*outcome.failure) : 0, outcome.sentence, {}, outcome.rank};
+}
+
+Ending ending_of(const Communicator& job, const TrainingOutcome& outcome) {
+  const Ending own = ending_of(outcome);
+  const bool is_stop = outcome.failure == Failure::stopped_early;
+  const std::array<double, 4> mine = {own.code == 0 ? 2.0
+                                      : is_stop     ? 1.0
+                                                    : 0.0,
+                                      outcome.time, static_cast<double>(own.rank), static_cast<double>(own.code)};
+  std::vector<double> all(mine.size() * static_cast<std::size_t>(job.size()));
+  job.all_gather(mine, all);
+  std::array<double, 4> first = mine;
+  for (std::size_t rank = 0; rank < all.size(); rank += mine.size()) {
+    std::array<double, 4> other{};
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank), other.size(), other.begin());
+    first = std::min(first, other);
+  }
+  const int rank = static_cast<int>(first[2]);
+  return {static_cast<int>(first[3]), job.broadcast(own.sentence, rank), {}, rank};
 }
 
 int run_program(int argc, char** argv, const Program& program) {

@@ -73,11 +73,14 @@ int run_program(int argc, char** argv, const Program& program);
 
 // The Ending of a body that is one training.
 Ending ending_of(const TrainingOutcome& outcome);
+// Collective. The same for several trainings at the same time, one on each rank of the job: that of the first one that
+// failed. A training that was stopped counts only if none failed.
+Ending ending_of(const Communicator& job, const TrainingOutcome& outcome);
 
 // Collective. Runs `body(session, options)` and returns the program's exit code.
 //
 // If the body returns an Ending, all ranks end cleanly with its code; every rank returns the same one. If the code is
-// not 0, rank 0 reports the sentence (runtime/failure/failure_report), and prints it if it describes a failure.
+// not 0, its rank reports the sentence (runtime/failure/failure_report), and prints it if it describes a failure.
 //
 // --help and --version: rank 0 prints them, code 0. A wrong option or value: rank 0 prints one sentence, code 2 on all
 // ranks. An exception from `body` is reported and ends the job with its Failure (std::bad_alloc and std::length_error:

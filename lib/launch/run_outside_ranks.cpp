@@ -1,7 +1,7 @@
 #include "launch/run_outside_ranks.hpp"
 
+#include "base/current_error.hpp"
 #include "base/log.hpp"
-#include "launch/current_failure.hpp"
 #include "launch/parse.hpp"
 #include "launch/program_pages.hpp"
 
@@ -15,9 +15,9 @@ int run_program_outside_ranks(int argc, char** argv, const std::function<void(CL
     if (const std::optional<int> code = parse_options(argc, argv, declare)) return *code;
     return body();
   } catch (...) {
-    const CurrentFailure failure = describe_current_failure();
-    if (!failure.sentence.empty()) log::error(failure.sentence);
-    return failure.code;
+    const Error error = current_error();
+    if (error.failure() != Failure::output_closed) log::error(error.what());
+    return error.exit_code();
   }
 }
 

@@ -72,7 +72,14 @@ std::string weights_hash(std::span<const NamedValues> entries);
 class ParameterStore {
  public:
   // Elements after the statistics, reduced with the last bucket.
-  enum MetricSlot : std::int64_t { loss_slot, correct_slot, overflow_slot, stop_slot, metric_slot_count = 16 };
+  enum MetricSlot : std::int64_t {
+    loss_slot,
+    correct_slot,
+    overflow_slot,
+    stop_slot,
+    failure_slot,
+    metric_slot_count = 16
+  };
 
   explicit ParameterStore(Device& device) : device_(device) {}
   ParameterStore(const ParameterStore&) = delete;

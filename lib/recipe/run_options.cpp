@@ -30,7 +30,10 @@ void require_possible_schedule(const Recipe& recipe) {
 
 std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }
 
-void require_distinct_tags(const std::vector<std::string>& tags) {
+void require_possible_tags(const std::vector<std::string>& tags) {
+  constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
+  require(tags.size() <= max_tags, Failure::usage,
+          "--tag is given {} times, but a training can have at most {} tags. Remove some.", tags.size(), max_tags);
   for (auto tag = tags.begin(); tag != tags.end(); ++tag) {
     const auto earlier = std::ranges::find(tags.begin(), tag, key_of(*tag), key_of);
     require(earlier == tag, Failure::usage, "--tag: '{}' and '{}' have the same key. Give each key once.", *earlier,
@@ -46,7 +49,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
-  require_distinct_tags(run.tags);
+  require_possible_tags(run.tags);
   all_reduce_options(recipe, run);
 }
 

@@ -101,6 +101,10 @@ void AllReduce::ready(const Parameter& parameter) {
   }
 }
 
+void AllReduce::give_up_micro_batch() {
+  while (next_ >= 0) ready(store_.parameters()[static_cast<std::size_t>(next_)]);
+}
+
 // Called once for all micro-batches, or once per micro-batch with reproducible sums.
 void AllReduce::complete(const Bucket& full) {
   if (overflow_limit_ > 0 && full.counted.shape().count() > 0) {

@@ -56,6 +56,8 @@ class AllReduce final : public GradientSink {
   void begin_micro_batch(int micro_batch, int micro_batches);
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
+  // Reports the gradients that are left of the micro-batch, whatever values they have.
+  void give_up_micro_batch();
   // Collective, stream-ordered. Call once after the last micro-batch's backward. Starts all sums if needs_host().
   void finish();
   bool needs_host() const { return reducer_->needs_host(); }  // see WeightSync

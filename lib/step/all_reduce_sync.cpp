@@ -1,6 +1,7 @@
 #include "step/all_reduce_sync.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -19,6 +20,14 @@ AllReduceSync::AllReduceSync(ParameterStore& store, std::unique_ptr<AllReduce> a
 GradientSink& AllReduceSync::begin_micro_batch(int micro_batch, int micro_batches) {
   all_reduce_->begin_micro_batch(micro_batch, micro_batches);
   return *all_reduce_;
+}
+
+// The loss makes every rank skip the update, and end.
+void AllReduceSync::give_up_micro_batch() {
+  FlatPasses& flat = store_.device().flat();
+  flat.set(store_.metric_slots(ParameterStore::loss_slot), std::numeric_limits<float>::quiet_NaN());
+  flat.set(store_.metric_slots(ParameterStore::failure_slot), 1.0F);
+  all_reduce_->give_up_micro_batch();
 }
 
 void AllReduceSync::update() {

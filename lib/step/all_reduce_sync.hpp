@@ -11,6 +11,7 @@ namespace lockstep {
 class AllReduceSync : public WeightSync {
  public:
   GradientSink& begin_micro_batch(int micro_batch, int micro_batches) override;
+  void give_up_micro_batch() override;
   void sum_gradients() override { all_reduce_->finish(); }
   void update() override;
   bool needs_host() const override { return all_reduce_->needs_host(); }

@@ -1,6 +1,7 @@
 #include "step/rank_norm_group.hpp"
 
 #include "base/error.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
@@ -17,13 +18,17 @@ void SyncBatchNormGroup::all_gather(std::span<const double> own, std::span<doubl
 
 std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe& recipe, const LoaderShare& share,
                                            const ParameterStore& store) {
-  const int size = norm_group_size(recipe, share, session.world.size());
+  int size = 1;
+  on_all_ranks(session.world, [&] {
+    size = norm_group_size(recipe, share, session.world.size());
+    if (size == 1) return;
+    require(!store.statistics().empty(), Failure::usage,
+            "model '{}' has no batch norm to synchronize between ranks. Remove --sync-batch-norm.", recipe.model);
+    require(session.device().has_norm_groups(), Failure::usage,
+            "--sync-batch-norm is not supported on GPUs, because a captured graph does not wait for other ranks. "
+            "Remove --sync-batch-norm, or use --device cpu.");
+  });
   if (size == 1) return nullptr;
-  require(!store.statistics().empty(), Failure::usage,
-          "model '{}' has no batch norm to synchronize between ranks. Remove --sync-batch-norm.", recipe.model);
-  require(session.device().has_norm_groups(), Failure::usage,
-          "--sync-batch-norm is not supported on GPUs, because a captured graph does not wait for other ranks. Remove "
-          "--sync-batch-norm, or use --device cpu.");
   return std::make_unique<SyncBatchNormGroup>(session.world, size);
 }
 

@@ -24,8 +24,8 @@ class SyncBatchNormGroup final : public NormGroup {
 };
 
 // Collective. The norm group of the recipe, for a model whose layers are registered with `store`. Null if each
-// micro-batch has its own statistics. Throws as norm_group_size(), and Error(usage) if the device or the model does not
-// support synchronized batch norm.
+// micro-batch has its own statistics. Throws AgreedError as norm_group_size(), and usage if the device or the model
+// does not support synchronized batch norm.
 std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe& recipe, const LoaderShare& share,
                                            const ParameterStore& store);
 

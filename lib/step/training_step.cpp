@@ -21,7 +21,8 @@ TrainingStep::TrainingStep(const Session& session, Model& model, WeightSync& syn
       sync_(sync),
       norm_group_(norm_group),
       share_(share),
-      label_smoothing_(label_smoothing) {
+      label_smoothing_(label_smoothing),
+      failure_(session.world) {
   discard_graphs();
 }
 
@@ -83,9 +84,13 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   sync_.set_learning_rate(learning_rate);
   if (state_ != nullptr) state_->let_go();
   for (int micro_batch = 0; micro_batch < share_.micro_batches; ++micro_batch) {
-    rank_status::enter(Phase::reading);
-    queue_micro_batch(loader.next(), micro_batch);
-    loader.start_next();
+    const Batch* batch = nullptr;
+    attempt([&] {
+      rank_status::enter(Phase::reading);
+      batch = &loader.next();
+    });
+    queue_micro_batch(batch, micro_batch);
+    attempt([&] { loader.start_next(); });
   }
   if (sync_.needs_host()) {
     sync_.sum_gradients();
@@ -96,17 +101,25 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   in_flight_.back().record->start(sync_.record().all());
 }
 
-void TrainingStep::queue_micro_batch(const Batch& batch, int micro_batch) {
+// `batch` is null if this rank has failed.
+void TrainingStep::queue_micro_batch(const Batch* batch, int micro_batch) {
   const bool is_last = micro_batch + 1 == share_.micro_batches;
   const MicroBatchKind kind = is_last ? last_micro_batch : micro_batch == 0 ? first_micro_batch : middle_micro_batch;
   micro_batch_graphs_[kind]->run([&] {
     GradientSink& sink = sync_.begin_micro_batch(micro_batch, share_.micro_batches);
-    run_micro_batch(batch, sink, sink.accumulate());
+    attempt([&] { run_micro_batch(*batch, sink, sink.accumulate()); });
+    if (failure_.has_failed()) sync_.give_up_micro_batch();
     if (!is_last || sync_.needs_host()) return;
     sync_.sum_gradients();
     update();
     sync_.share_weights();
   });
+}
+
+// Other devices may have queued part of the work, and a norm group waits for this rank within it.
+void TrainingStep::attempt(const std::function<void()>& work) {
+  const bool is_contained = device_.steps_ahead() == 0 && norm_group_ == nullptr;
+  is_contained ? failure_.run(work) : work();
 }
 
 void TrainingStep::update() {
@@ -133,6 +146,7 @@ StepResult TrainingStep::finish() {
   }
   const std::span<const float> values = oldest.record->values();
   const std::span<const float> metric_slots = values.subspan(step_metric_slots);
+  if (metric_slots[ParameterStore::failure_slot] != 0) failure_.agree(Phase::gathering);
   const Metrics metrics = step_metrics(metric_slots, share_.global_batch);
   const auto verdict = static_cast<StepVerdict>(static_cast<std::uint8_t>(values[step_verdict]));
   StepResult result{oldest.step,

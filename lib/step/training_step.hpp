@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 
 #include "backend/session.hpp"
 #include "dataset/loading/loader.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/plan_file.hpp"
 #include "step/metrics.hpp"
 #include "step/model.hpp"
@@ -59,11 +61,16 @@ class TrainingStep {
   void discard_graphs();
 
   // Collective, stream-ordered. Queues the next step on the loader's next batches, which are on the device. `step`
-  // counts from 0. At most Device::steps_ahead() steps may be in flight before the call.
+  // counts from 0. At most Device::steps_ahead() steps may be in flight before the call. If this rank has failed, it
+  // takes part in the sums only, and no rank changes its weights.
   void start(Loader& loader, std::int64_t step, double learning_rate);
-  // Collective. Waits for the oldest step in flight and returns its result, the same on every rank. The training has
-  // diverged if the loss is not finite, or if gradients overflow and no smaller loss scale can help. From that step on
-  // no weight changes, even in steps already queued. Any other step with an overflow changes only the loss scale.
+  // Failures of this rank in and between steps. A step keeps its own there if the host computes it, without
+  // synchronized batch norm; otherwise they pass.
+  ContainedFailure& failure() { return failure_; }
+  // Collective. Waits for the oldest step in flight and returns its result, the same on every rank. If a rank had
+  // failed by the end of its last micro-batch, all ranks throw AgreedError. The training has diverged if the loss is
+  // not finite, or if gradients overflow and no smaller loss scale can help. From that step on no weight changes, even
+  // in steps already queued. Any other step with an overflow changes only the loss scale.
   StepResult finish();
   int steps_in_flight() const { return static_cast<int>(in_flight_.size()); }
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
@@ -86,11 +93,12 @@ class TrainingStep {
     std::unique_ptr<Readback> record;
   };
 
-  void queue_micro_batch(const Batch& batch, int micro_batch);
+  void queue_micro_batch(const Batch* batch, int micro_batch);
   void update();
   void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
                        const std::vector<SampleShape>& micro_batches);
+  void attempt(const std::function<void()>& work);
   std::unique_ptr<Readback> spare_readback();
 
   const Session& session_;
@@ -106,6 +114,7 @@ class TrainingStep {
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;
   StateLock* state_ = nullptr;  // null: the state is not shared
+  ContainedFailure failure_;
 };
 
 }  // namespace lockstep

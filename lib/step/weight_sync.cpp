@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "device/flat/flat_passes.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "step/replicated_sync.hpp"
 #include "step/sharded_sync.hpp"
 
@@ -61,13 +62,15 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
     sharding = needs_norms(options.optimizer) ? Sharding::updates : Sharding::sums_and_updates;
   }
   auto all_reduce = make_all_reduce(session, store, options.reduce, micro_batches, sharding);
-  std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
   std::unique_ptr<WeightSync> sync;
-  if (options.shard_optimizer) {
-    sync = std::make_unique<ShardedSync>(store, std::move(all_reduce), options, std::move(own));
-  } else {
-    sync = std::make_unique<ReplicatedSync>(store, std::move(all_reduce), options);
-  }
+  on_all_ranks(session.world, [&] {
+    std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
+    if (options.shard_optimizer) {
+      sync = std::make_unique<ShardedSync>(store, std::move(all_reduce), options, std::move(own));
+    } else {
+      sync = std::make_unique<ReplicatedSync>(store, std::move(all_reduce), options);
+    }
+  });
   if (session.device().precision() == DType::f16) sync->scale_loss({});
   return sync;
 }

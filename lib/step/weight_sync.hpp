@@ -6,8 +6,9 @@
 // implementation:
 //
 //   - After share_weights() (stream-ordered) weights and running statistics are equal on all ranks.
-//   - Metrics, overflow counts and stop requests travel with the gradients. After update() record() has their sums over
-//     all ranks and the verdict, equal on all ranks. Only an `applied` step changes a weight, a statistic or the EMA.
+//   - Metrics, overflow counts, stop requests and marks of failed ranks travel with the gradients. After update()
+//     record() has their sums over all ranks and the verdict, equal on all ranks. Only an `applied` step changes a
+//     weight, a statistic or the EMA.
 //   - The whole state leaves and enters by visit() and assign(), in the same form for every implementation. If
 //     is_replicated(), every rank has all of it, so that rank 0 can write checkpoints alone.
 #pragma once
@@ -61,6 +62,8 @@ class WeightSync {
   // each micro-batch, whose backward reports gradients to the returned sink.
   void set_learning_rate(double rate);
   virtual GradientSink& begin_micro_batch(int micro_batch, int micro_batches) = 0;
+  // For a rank that has failed in the micro-batch: takes part in its sums, and marks the step. No rank applies it.
+  virtual void give_up_micro_batch() = 0;
   virtual void sum_gradients() = 0;
   virtual void update() = 0;
   virtual void share_weights() {}

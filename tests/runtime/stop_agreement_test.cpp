@@ -19,8 +19,9 @@ class StopAgreementTest : public testing::Test {
   static std::string end_of_start(const std::function<void()>& work) {
     try {
       work();
-    } catch (const Stopped& stopped) {
-      return stopped.sentence;
+    } catch (const AgreedError& stopped) {
+      EXPECT_EQ(stopped.failure(), Failure::stopped_early);
+      return stopped.what();
     }
     return "";
   }

@@ -13,7 +13,6 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
-#include "comm/from_rank_0.hpp"
 #include "dataset/pictures/listing/folder_names.hpp"
 #include "dataset/pictures/listing/listing.hpp"
 #include "dataset/pictures/listing/shared_pictures.hpp"
@@ -26,6 +25,7 @@
 #include "picture/jpeg.hpp"
 #include "picture/picture_fault.hpp"
 #include "picture/resize.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 namespace {

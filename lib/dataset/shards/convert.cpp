@@ -11,7 +11,6 @@
 #include "base/progress.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
-#include "comm/from_rank_0.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/shards/conversion_folder.hpp"
 #include "dataset/shards/hash.hpp"
@@ -21,6 +20,7 @@
 #include "dataset/shards/split_spec.hpp"
 #include "dataset/shards/verify.hpp"
 #include "dataset/split.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <list>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -22,6 +22,7 @@
 #include "dataset/shards/manifest.hpp"
 #include "dataset/shards/repair_advice.hpp"
 #include "dataset/staging/shard_copy.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
@@ -95,17 +96,17 @@ class Staging {
   }
 
   void run(const std::function<void()>& look) {
-    require_room();
+    on_all_ranks(world_, [this] { require_room(); });
     const auto of_nodes = [&](double value) { return world_.sum(world_.local_rank() == 0 ? value : 0); };
     const double to_copy = of_nodes(static_cast<double>(missing_bytes_));
     const double shards_to_copy = of_nodes(static_cast<double>(missing_.size()));
     const double shards = of_nodes(shards_);
     const double nodes = of_nodes(1);
     if (to_copy > 0) copy(to_copy, look);
-    if (world_.local_rank() == 0) {
+    on_all_ranks(world_, [this] {
+      if (world_.local_rank() != 0) return;
       for (const StagedSplit& split : splits_) copy_manifest(split.from, split.to, split.manifest.root_hash);
-    }
-    world_.barrier();
+    });
     log::info("data: staged in '{}' on {:.0f} {}: {:.0f} of {:.0f} {} copied now ({:.1f} MB)", folder_.string(), nodes,
               nodes == 1 ? "node" : "nodes", shards_to_copy, shards, shards == 1 ? "shard" : "shards",
               to_copy / megabyte);
@@ -152,29 +153,18 @@ class Staging {
     std::int64_t told = 0;
     for (State worst = State::copying; worst != State::done;) {
       look();
-      std::exception_ptr failure;
-      try {
-        copy_for_a_round();
-      } catch (const Error&) {
-        failure = std::current_exception();
-      }
-      const State own = failure != nullptr ? State::failed : missing_.empty() ? State::done : State::copying;
+      ContainedFailure failure(world_);
+      failure.run([this] { copy_for_a_round(); });
+      const State own = failure.has_failed() ? State::failed : missing_.empty() ? State::done : State::copying;
       rank_status::enter(Phase::meeting);
       worst = static_cast<State>(std::lround(world_.max(static_cast<double>(own))));
       const double copied = std::min(world_.sum(static_cast<double>(copied_bytes_)), to_copy);
-      if (worst == State::failed) give_up(failure);
+      if (worst == State::failed) current_.reset();  // and its partial copy
+      failure.agree(Phase::meeting);
       const std::int64_t now = worst == State::done ? whole_megabytes(to_copy) : whole_megabytes(copied);
       progress.add(now - std::exchange(told, now));
     }
     progress.finish();
-  }
-
-  // All ranks remove their partial copies before the first of them terminates the job.
-  void give_up(const std::exception_ptr& failure) {
-    current_.reset();
-    world_.barrier();
-    if (failure != nullptr) std::rethrow_exception(failure);
-    world_.barrier();  // until the failed ranks have terminated the job
   }
 
   // The ranks of a node begin at different places of the list.
@@ -279,12 +269,16 @@ SplitFolders stage(const Communicator& world, const StageOptions& options, const
   rank_status::enter(Phase::staging);
   look();
   SplitFolders folders = options.from;
-  Staging staging(world, options);
-  for (const Split split : options.splits) {
-    if (!is_absent(options.from.of(split) / manifest_file))
-      folders.of(split) = staging.add(split, options.from.of(split));
-  }
-  staging.run(look);
+  std::optional<Staging> staging;
+  on_all_ranks(world, [&] {
+    staging.emplace(world, options);
+    for (const Split split : options.splits) {
+      if (!is_absent(options.from.of(split) / manifest_file)) {
+        folders.of(split) = staging->add(split, options.from.of(split));
+      }
+    }
+  });
+  staging->run(look);
   return folders;
 }
 

@@ -106,12 +106,12 @@ class Text {
 };
 
 // Adds as many hosts as leave room for the fields that follow.
-void add_bad_hosts(const Cause& cause, Text& text) {
+void add_bad_hosts(const Reason& reason, Text& text) {
   constexpr std::size_t kept_room = 4500;
-  if (cause.bad_hosts.empty()) return;
+  if (reason.bad_hosts.empty()) return;
   text.add(", \"bad_hosts\": ");
   std::string_view before = "[";
-  for (const std::string& host : cause.bad_hosts) {
+  for (const std::string& host : reason.bad_hosts) {
     if (text.room() < kept_room + host.size()) break;
     text.add(before);
     text.add_quoted(host);
@@ -120,25 +120,25 @@ void add_bad_hosts(const Cause& cause, Text& text) {
   text.add("]");
 }
 
-Text report_of(int rank, std::string_view host, const Cause& cause) {
+Text report_of(int rank, std::string_view host, const Reason& reason) {
   Text text;
   text.add("{\"code\": ");
-  text.add(std::int64_t{cause.code});
+  text.add(std::int64_t{reason.code});
   text.add(", \"signal\": ");
-  if (cause.signal == 0) {
+  if (reason.signal == 0) {
     text.add("null");
   } else {
-    text.add(std::int64_t{cause.signal});
+    text.add(std::int64_t{reason.signal});
   }
   text.add(", \"rank\": ");
   text.add(std::int64_t{rank});
   text.add(", \"host\": ");
   text.add_quoted(host);
-  add_bad_hosts(cause, text);
+  add_bad_hosts(reason, text);
   text.add(", \"step\": ");
   text.add(state.step.load());
   text.add(", \"sentence\": ");
-  text.add_quoted(cause.sentence);
+  text.add_quoted(reason.sentence);
   text.add(", \"time\": ");
   text.add(static_cast<std::int64_t>(::time(nullptr)));
   text.add("}\n");
@@ -252,13 +252,13 @@ void leave_to_others() noexcept { state.left_to_others = true; }
 
 void set_step(std::int64_t step) noexcept { state.step.store(step, std::memory_order_relaxed); }
 
-bool write(const Cause& cause) noexcept {
-  const bool speaks = write_of(state.rank, state.host.data(), cause);
-  if (std::atomic<int>* const code = state.code) code->store(cause.code);
+bool write(const Reason& reason) noexcept {
+  const bool speaks = write_of(state.rank, state.host.data(), reason);
+  if (std::atomic<int>* const code = state.code) code->store(reason.code);
   return speaks;
 }
 
-bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
+bool write_of(int rank, std::string_view host, const Reason& reason) noexcept {
   if (state.left_to_others) return false;
   const int saved_errno = errno;
   std::atomic<int>* const report_state = state.report_state;
@@ -268,7 +268,7 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
     errno = saved_errno;
     return false;
   }
-  const Text report = report_of(rank, host, cause);
+  const Text report = report_of(rank, host, reason);
   const Outcome of_attempt = publish(state.exit_report, report.view());
   const Outcome of_folder = publish(state.folder, report.view());
   if (report_state != nullptr) *report_state = Shared::reported;
@@ -276,8 +276,8 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
   return of_attempt != Outcome::another_stands && of_folder != Outcome::another_stands;
 }
 
-void write_in_folder(const Cause& cause) noexcept {
-  publish(state.folder, report_of(state.rank, state.host.data(), cause).view());
+void write_in_folder(const Reason& reason) noexcept {
+  publish(state.folder, report_of(state.rank, state.host.data(), reason).view());
 }
 
 std::optional<int> reported_code() {

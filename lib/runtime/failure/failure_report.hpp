@@ -58,7 +58,7 @@ void set_step(std::int64_t step) noexcept;
 // shared memory in which to agree on one writer.
 void leave_to_others() noexcept;
 
-struct Cause {
+struct Reason {
   int code = 1;
   int signal = 0;  // 0 if there is none
   std::string_view sentence;
@@ -69,12 +69,12 @@ struct Cause {
 // writes. Only the first report counts: a later call changes nothing, and returns once the first is written.
 // Async-signal-safe and thread-safe; keeps errno. Returns whether the caller should print the sentence. It should not
 // if another report came first, because the job then ends with that report's sentence.
-bool write(const Cause& cause) noexcept;
-bool write_of(int rank, std::string_view host, const Cause& cause) noexcept;
+bool write(const Reason& reason) noexcept;
+bool write_of(int rank, std::string_view host, const Reason& reason) noexcept;
 
 // Reports in the folder's failure.json only, for an orderly end of the folder's owner in a process that continues. The
 // first report stays.
-void write_in_folder(const Cause& cause) noexcept;
+void write_in_folder(const Reason& reason) noexcept;
 
 // The exit code in the existing report, with the attempt's exit report first. Nothing if none can be read. Not
 // async-signal-safe.

@@ -8,8 +8,9 @@ namespace lockstep {
 
 struct Ending {
   int code = 0;                             // see base/error.hpp
-  std::string sentence;                     // the reason, for failure.json; rank 0's is used
-  std::vector<std::string> bad_hosts = {};  // nodes that the next attempt should avoid; rank 0's are used
+  std::string sentence;                     // the reason, for the exit report; empty: say nothing
+  std::vector<std::string> bad_hosts = {};  // nodes that the next attempt should avoid
+  int rank = 0;                             // the rank that reports, whose sentence and nodes are used
 };
 
 }  // namespace lockstep

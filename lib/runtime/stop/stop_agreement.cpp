@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
-#include "comm/from_rank_0.hpp"
 #include "job/job_environment.hpp"
 
 namespace lockstep {
@@ -25,14 +23,14 @@ void StopAgreement::end_start_if_asked(const std::string& outcome) const {
   if (asked == 0) return;
   const std::string sentence = fmt::format("stopped before the first step ({}): {}", signal_name(asked), outcome);
   log::info(sentence);
-  throw Stopped{sentence};
+  throw_on_all_ranks(world_, 0, Error(Failure::stopped_early, sentence));
 }
 
 void StopAgreement::wait_for_rank_0(const Work& work) const {
   const auto waits_on = [this](double rank_0_waits) { return world_.max(rank_0_waits) > 0; };
-  std::string failure;
+  ContainedFailure failure(world_);
   if (world_.rank() == 0) {
-    failure = caught_failure([&] {
+    failure.run([&] {
       work([&] {
         waits_on(1);
         end_start_if_asked();
@@ -42,7 +40,7 @@ void StopAgreement::wait_for_rank_0(const Work& work) const {
   } else {
     while (waits_on(0)) end_start_if_asked();
   }
-  throw_failure_of_rank_0(world_, std::move(failure));
+  failure.agree(Phase::meeting);
 }
 
 void StopAgreement::note_step(double seconds) { step_seconds_ = std::max(step_seconds_, seconds); }

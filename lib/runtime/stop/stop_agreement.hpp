@@ -12,16 +12,11 @@
 #include <optional>
 #include <string>
 
-#include "comm/communicator.hpp"
 #include "job/time_limit.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/stop/process_signals.hpp"
 
 namespace lockstep {
-
-// The exception that all ranks throw together to end a start.
-struct Stopped {
-  std::string sentence;
-};
 
 class StopAgreement {
  public:
@@ -29,11 +24,11 @@ class StopAgreement {
   // `time_limit_seconds` from now, and Slurm's own limit. `world` and `signals` must outlive this.
   StopAgreement(const Communicator& world, const ProcessSignals* signals, std::optional<double> time_limit_seconds);
 
-  // Collective, during the start. If any rank was asked to stop, all ranks throw Stopped with "stopped before the first
-  // step (SIGUSR1): OUTCOME". Rank 0 prints the sentence.
+  // Collective, during the start. If any rank was asked to stop, all ranks throw AgreedError(stopped_early): "stopped
+  // before the first step (SIGUSR1): OUTCOME". Rank 0 prints the sentence.
   void end_start_if_asked(const std::string& outcome = "nothing was changed. The same command starts again.") const;
 
-  // Collective, during the start. Rank 0 runs `work` while the others wait. If it throws an Error, all ranks throw it.
+  // Collective, during the start. Rank 0 runs `work` while the others wait. If it throws, all ranks throw AgreedError.
   // Work that waits must call `look` several times a second, where all ranks may stop as in end_start_if_asked().
   using Work = std::function<void(const std::function<void()>& look)>;
   void wait_for_rank_0(const Work& work) const;

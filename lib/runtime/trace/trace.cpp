@@ -11,6 +11,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/trace/trace_text.hpp"
 
 namespace lockstep {
@@ -27,7 +28,7 @@ void make_folder(const std::filesystem::path& folder) {
 
 // Collective.
 ClockOffset begin(const Communicator& world, const std::filesystem::path& folder) {
-  if (world.rank() == 0) make_folder(folder);
+  on_rank_0(world, [&] { make_folder(folder); });
   rank_status::enter(Phase::meeting);
   return measure_offset(world);
 }

@@ -60,7 +60,7 @@ class Supervisor {
   explicit Supervisor(const SupervisorOptions& options)
       : options_(options), roles_(options.cluster.roles), steps_(steps_of(roles_)), rendezvous_(roles_, steps_) {}
 
-  SupervisedEnd run() {
+  ExitReport run() {
     for (std::size_t step = 0; step < steps_.size(); ++step) start(step);
     while (std::ranges::any_of(children_, [](const Child& child) { return !child.is_counted; })) {
       wait();
@@ -71,7 +71,7 @@ class Supervisor {
       take_ends();
       keep_deadlines();
     }
-    return end_.value_or(SupervisedEnd{static_cast<int>(Failure::other), 0, "", "no instance was started."});
+    return end_.value_or(ExitReport{static_cast<int>(Failure::other), 0, "", "no instance was started."});
   }
 
  private:
@@ -172,7 +172,7 @@ class Supervisor {
     const std::optional<ExitReport> exit_report =
         launcher_code == 0 ? std::nullopt : read_exit_report(exit_report_path(step));
     const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);
-    SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
+    ExitReport end{ended.code, ended.signal, ended.host, ""};
     const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
     log::info("{} ended with code {}.{}", describe_step(step), ended.code, why);
     if (!is_open_) {
@@ -212,7 +212,7 @@ class Supervisor {
     return fmt::format(" {} was the first to end.", instance_name(roles_[first.role], first.instance));
   }
 
-  void finish(const SupervisedEnd& end) {
+  void finish(const ExitReport& end) {
     if (end_) return;
     end_ = end;
     // Before all instances have joined, there is nothing to stop cleanly.
@@ -242,13 +242,13 @@ class Supervisor {
   StopAsked stop_ = StopAsked::no;
   bool is_open_ = false;  // all instances have joined and begun
   bool was_killed_ = false;
-  std::optional<SupervisedEnd> end_;
+  std::optional<ExitReport> end_;
   std::optional<double> kill_at_;  // in seconds of watch_
   Stopwatch watch_;
 };
 
 }  // namespace
 
-SupervisedEnd supervise(const SupervisorOptions& options) { return Supervisor(options).run(); }
+ExitReport supervise(const SupervisorOptions& options) { return Supervisor(options).run(); }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "run/exit_report.hpp"
 #include "slurm/roles/cluster.hpp"
 #include "slurm/roles/placement.hpp"
 
@@ -21,20 +22,14 @@ struct SupervisorOptions {
   double grace_seconds = 30;           // from the stop request to the forced end
 };
 
-struct SupervisedEnd {
-  int code = 0;
-  int signal = 0;    // that ended the deciding instance; 0: none
-  std::string host;  // the deciding instance's host; empty: no particular host
-  std::string sentence;
-};
-
-// Returns when all steps have ended. The log shows the instances' output, prefixed with the name of its step.
+// Returns when all steps have ended: the job's exit code, and the signal and host of the deciding instance, if they are
+// known. The log shows the instances' output, prefixed with the name of its step.
 //
 // Forwards SIGUSR1, SIGINT and SIGTERM to all instances as a stop request, except a SIGTERM from slurmstepd, which
 // signals the tasks itself. Instances that still run `grace_seconds` after the first one has ended are killed. When the
 // job is over, the remaining instances also get SIGUSR1 first, so that Lockstep's programs stop cleanly.
 //
 // Throws Error if a step cannot be started or cluster.json cannot be written.
-SupervisedEnd supervise(const SupervisorOptions& options);
+ExitReport supervise(const SupervisorOptions& options);
 
 }  // namespace lockstep

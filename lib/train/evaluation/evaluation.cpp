@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
@@ -118,24 +119,28 @@ Evaluation Evaluator::evaluate_batches(const Told& told,
   Device& device = model_.store.device();
   const std::int64_t classes = model_.options.classes;
   const std::int64_t batches = evaluation_batches(dataset_.samples(), batch_, world_.size());
-  std::vector<float> logits(static_cast<std::size_t>(batch_ * classes));
-  std::vector<float> labels(static_cast<std::size_t>(batch_));
   std::vector<Judgement> judged;
-  for (std::int64_t index = 0; index < batches; ++index) {
-    rank_status::enter(Phase::testing);
-    const Batch& batch = loader_->next();
-    read_logits(batch.images, logits);
-    device.read(batch.labels, labels);
-    for (std::size_t place = 0; place < labels.size(); ++place) {
-      const auto label = static_cast<std::int32_t>(labels[place]);
-      if (label < 0) continue;
-      const auto of_sample = std::span<const float>(logits).subspan(place * static_cast<std::size_t>(classes),
-                                                                    static_cast<std::size_t>(classes));
-      take_logits(of_sample);
-      judged.push_back(judge(of_sample.data(), label));
+  ContainedFailure failure(world_);
+  failure.run([&] {
+    std::vector<float> logits(static_cast<std::size_t>(batch_ * classes));
+    std::vector<float> labels(static_cast<std::size_t>(batch_));
+    for (std::int64_t index = 0; index < batches; ++index) {
+      rank_status::enter(Phase::testing);
+      const Batch& batch = loader_->next();
+      read_logits(batch.images, logits);
+      device.read(batch.labels, labels);
+      for (std::size_t place = 0; place < labels.size(); ++place) {
+        const auto label = static_cast<std::int32_t>(labels[place]);
+        if (label < 0) continue;
+        const auto of_sample = std::span<const float>(logits).subspan(place * static_cast<std::size_t>(classes),
+                                                                      static_cast<std::size_t>(classes));
+        take_logits(of_sample);
+        judged.push_back(judge(of_sample.data(), label));
+      }
+      if (told) told(std::min((index + 1) * batch_ * world_.size(), dataset_.samples()));
     }
-    if (told) told(std::min((index + 1) * batch_ * world_.size(), dataset_.samples()));
-  }
+  });
+  failure.agree(Phase::gathering);
   return count(gather_in_order(judged));
 }
 

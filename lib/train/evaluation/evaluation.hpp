@@ -51,7 +51,7 @@ class Evaluator {
 
   // Collective. Returns the same result on every rank: counts are exact, and the loss is summed in data set order. If
   // logits are equal, the lowest class is the prediction. `told` is called after each batch with an estimate of how
-  // many samples all ranks have evaluated.
+  // many samples all ranks have evaluated. Throws AgreedError if the work of a rank fails.
   using Told = std::function<void(std::int64_t judged)>;
   Evaluation evaluate(const Told& told = {});
   // Likewise. `logits` becomes [samples, classes] in data set order on rank 0, and empty on other ranks.

@@ -1,11 +1,11 @@
 #include "train/loop/conclusion.hpp"
 
 #include <cstdlib>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/run_state.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -23,8 +23,7 @@ TrainingOutcome outcome_of(const OpenedTraining& training, const TrainingCounter
   outcome.epochs = steps / training.data->length.steps_per_epoch;
   outcome.test_loss = counters.state().test_loss;
   outcome.test_accuracy = counters.state().test_accuracy;
-  std::string hash = world.rank() == 0 ? weights_hash(training.learner->weights_to_use()) : "";
-  outcome.weights_hash = world.broadcast(std::move(hash), 0);
+  outcome.weights_hash = from_rank_0(world, [&] { return weights_hash(training.learner->weights_to_use()); });
   return outcome;
 }
 
@@ -32,11 +31,14 @@ TrainingOutcome outcome_of(const OpenedTraining& training, const TrainingCounter
 void keep_last_checkpoint(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& outcome) {
   const Communicator& world = training.session.world;
   Checkpointing& checkpoints = *training.checkpoints;
-  const Checkpointing::Kept kept =
-      checkpoints.is_on() ? checkpoints.write_last(last.checkpoint()) : Checkpointing::Kept{};
+  Checkpointing::Kept kept;
+  const auto write = [&] {
+    if (checkpoints.is_on()) kept = checkpoints.write_last(last.checkpoint());
+  };
+  checkpoints.is_divided() ? write() : on_all_ranks(world, write);
   outcome.sentence = world.broadcast(kept.failure, 0);
   outcome.checkpoint = world.broadcast(kept.path.string(), 0);
-  outcome.is_safe = outcome.sentence.empty();
+  if (!outcome.sentence.empty()) outcome.failure = Failure::other;
 }
 
 // "test accuracy 67.69 %, validation accuracy 67.10 %, best 67.32 % after step 1170"
@@ -73,19 +75,23 @@ void stop(const OpenedTraining& training, const TrainingView& last, TrainingOutc
   const std::string reason = training.scope->stops.reason();
   const std::int64_t steps = last.progress.step;
   if (training.run.checkpoints.folder.empty()) {
-    stopped.is_safe = false;
+    stopped.failure = Failure::other;
     stopped.sentence =
         stopped_at(training, steps, reason) + " without a checkpoint (neither --checkpoints nor --output is set).";
     return;
   }
   keep_last_checkpoint(training, last, stopped);
   stopped.sentence = stop_message(training, steps, reason, stopped.sentence);
-  if (stopped.is_safe) log::info_to_terminal(stopped.sentence);
+  if (stopped.failure) return;
+  stopped.failure = Failure::stopped_early;
+  log::info_to_terminal(stopped.sentence);
 }
 
 void diverge(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& diverged) {
+  diverged.failure = Failure::diverged;
   diverged.sentence = last.divergence;
-  diverged.checkpoint = training.session.world.broadcast(training.checkpoints->newest_finite().string(), 0);
+  diverged.checkpoint =
+      from_rank_0(training.session.world, [&] { return training.checkpoints->newest_finite().string(); });
   if (!diverged.checkpoint.empty()) {
     diverged.sentence +=
         fmt::format(" The last good checkpoint is '{}'. To start another training with its weights, use --init-from.",
@@ -95,15 +101,16 @@ void diverge(const OpenedTraining& training, const TrainingView& last, TrainingO
 
 void save(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& done) {
   keep_last_checkpoint(training, last, done);
-  if (!done.is_safe) {
+  if (done.failure) {
     done.sentence =
         fmt::format("the training is complete, but its last checkpoint could not be written: {}", done.sentence);
   }
-  if (training.session.world.rank() != 0) return;
-  if (training.output != nullptr) {
+  on_rank_0(training.session.world, [&] {
+    if (training.output == nullptr) return;
     training.output->require_held();
     write_model_file(training.run.output / "model.h5", last.model_file());
-  }
+  });
+  if (training.session.world.rank() != 0) return;
   const TrainingCounters& counters = last.counters;
   log::info("{}  ({:.0f} samples/s, {} in total, weights {})",
             describe_accuracy(training, counters, last.progress.step), counters.samples_per_second(),
@@ -127,6 +134,8 @@ TrainingOutcome conclude(const OpenedTraining& training, const TrainingView& las
     case End::done:
       save(training, last, outcome);
       break;
+    case End::failed:
+      break;  // ranks then throw AgreedError instead
   }
   return outcome;
 }

@@ -44,6 +44,9 @@ class TrainingObserver {
   TrainingObserver& operator=(const TrainingObserver&) = delete;
   virtual ~TrainingObserver() = default;
 
+  // Whether any of the functions below is collective. If so, the observer is called even if this rank has failed.
+  // Otherwise its exceptions end the training on all ranks together.
+  virtual bool is_collective() const { return false; }
   // After each step, in order, but not after one that diverged.
   virtual void on_step(const StepView& /*step*/) {}
   // Whether on_pause() is to be called after `steps` steps: when they are complete, and before the next one is queued.

@@ -26,20 +26,33 @@ TrainingLoop::TrainingLoop(OpenedTraining& training)
             [this] { return checkpoint(); }} {}
 
 TrainingOutcome TrainingLoop::run() {
-  load(progress_.step);
-  training_.stop_if_asked();
-  training_.session.world.barrier();  // all ranks are ready
-  observers_ = begin_observers(training_, counters_);
+  const Communicator& world = training_.session.world;
+  on_all_ranks(world, [this] { load(progress_.step); });
+  training_.stop_if_asked();  // all ranks are ready
+  on_all_ranks(world, [this] { observers_ = begin_observers(training_, counters_); });
   // The choice of kernels is part of the state, so the first checkpoint is written before a step.
   Checkpointing& checkpoints = *training_.checkpoints;
   if (checkpoints.is_on() && training_.earlier() == nullptr) checkpoints.write(checkpoint());
   const End end = train();
   training_.learner->gather_ema();
   const TrainingOutcome outcome = conclude(training_, view_, end);
-  for (const auto& observer : observers_.in_order) observer->on_end(outcome);
+  tell_observers([&](TrainingObserver& observer) { observer.on_end(outcome); });
   if (training_.trace) training_.trace->write(training_.progress().step);
-  if (outcome.end == End::done) observers_.stream->finish();
+  step_.failure().run([&] {
+    if (outcome.end == End::done) observers_.stream->finish();
+  });
+  step_.failure().agree(Phase::gathering);
   return outcome;
+}
+
+// Ranks learn of a failure from the next step's sums, or at the next test.
+void TrainingLoop::tell_observers(const std::function<void(TrainingObserver&)>& event) {
+  for (const auto& observer : observers_.in_order) tell(*observer, event);
+}
+
+void TrainingLoop::tell(TrainingObserver& observer, const std::function<void(TrainingObserver&)>& event) {
+  if (observer.is_collective()) return event(observer);
+  step_.failure().run([&] { event(observer); });
 }
 
 ImageRules TrainingLoop::rules_of(std::int64_t epoch) const {
@@ -76,7 +89,9 @@ End TrainingLoop::train() {
   while (progress_.step < length_.steps() && std::ranges::none_of(observers_.in_order, is_ended)) {
     const std::int64_t epoch = progress_.step / length_.steps_per_epoch;
     if (!train_epoch(epoch)) return divergence_.empty() ? End::stopped : End::diverged;
-    if (progress_.step < length_.steps()) load_next_size(epoch + 1);
+    if (progress_.step < length_.steps()) {
+      step_.failure().run([&] { load_next_size(epoch + 1); });
+    }
     if (!test()) return End::diverged;
   }
   return End::done;
@@ -104,7 +119,7 @@ bool TrainingLoop::train_epoch(std::int64_t epoch) {
     for (const auto& observer : observers_.in_order) {
       if (!observer->pauses_after(step + 1)) continue;
       finish_steps(0);
-      observer->on_pause(view_);
+      tell(*observer, [this](TrainingObserver& paused) { paused.on_pause(view_); });
     }
   }
   finish_steps(0);
@@ -130,7 +145,7 @@ void TrainingLoop::finish_steps(int steps_left_in_flight) {
                         recipe.optimizer.clip.norm ? std::optional(result.gradient_norm) : std::nullopt,
                         recipe.images.ramp ? std::optional(image_size_.height) : std::nullopt,
                         steps % training_.run.report_every == 0 || length_.ends_epoch(steps)};
-    for (const auto& observer : observers_.in_order) observer->on_step(view);
+    tell_observers([&](TrainingObserver& observer) { observer.on_step(view); });
     if (view.ends_stretch) counters_.end_stretch();
     if (result.asked_to_stop) stops_.agree(result.step, steps_ahead);
   }
@@ -140,17 +155,19 @@ void TrainingLoop::finish_steps(int steps_left_in_flight) {
 // kept.
 bool TrainingLoop::test() {
   const Stopwatch watch;
+  step_.failure().agree(Phase::gathering);
   training_.learner->gather_ema();
   for (const TestedSplit& tested : training_.tests) {
     const std::optional<TestResult> result = test(tested);
     if (!result) return false;
     counters_.add(*result, progress_.step);
-    for (const auto& observer : observers_.in_order) observer->on_evaluation(view_, *result);
+    tell_observers([&](TrainingObserver& observer) { observer.on_evaluation(view_, *result); });
   }
   stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
   counters_.judge_test();
-  for (const auto& observer : observers_.in_order) observer->on_tested(view_);
+  tell_observers([&](TrainingObserver& observer) { observer.on_tested(view_); });
+  step_.failure().agree(Phase::gathering);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,14 +24,16 @@ class TrainingLoop {
   TrainingLoop(const TrainingLoop&) = delete;
   TrainingLoop& operator=(const TrainingLoop&) = delete;
 
-  // Collective, call once. Trains to the end, or until the training diverges or a rank is asked to stop. Throws Stopped
-  // if a rank was asked to stop before.
+  // Collective, call once. Trains to the end, or until the training diverges or a rank is asked to stop. Throws
+  // AgreedError if a rank was asked to stop before, or if the work of a rank fails.
   TrainingOutcome run();
 
  private:
   ImageRules rules_of(std::int64_t epoch) const;
   void load(std::int64_t step);
   void load_next_size(std::int64_t epoch);
+  void tell_observers(const std::function<void(TrainingObserver&)>& event);
+  void tell(TrainingObserver& observer, const std::function<void(TrainingObserver&)>& event);
   double loader_waited_ms() const { return waited_before_ms_ + loader_->waited_ms(); }
   End train();
   bool train_epoch(std::int64_t epoch);

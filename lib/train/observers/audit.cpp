@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "runtime/watch/rank_view.hpp"
 
@@ -51,14 +52,17 @@ std::string deviation_message(std::span<const WeightsOnRank> ranks, std::int64_t
 
 void audit_weights(const Communicator& world, const ParameterStore& store, std::int64_t step) {
   if (world.size() == 1) return;
-  const std::string own = hash_of(store);
+  std::string own;
+  ContainedFailure failure(world);
+  failure.run([&] { own = hash_of(store); });
+  failure.agree(Phase::gathering);
   rank_status::enter(Phase::gathering);
   std::vector<WeightsOnRank> ranks;
   for (const std::string& said : world.all_gather(own + log::host())) {
     ranks.push_back({said.substr(own.size()), said.substr(0, own.size())});
   }
   const std::string message = deviation_message(ranks, step);
-  if (!message.empty()) throw Error(Failure::out_of_step, message);
+  if (!message.empty()) throw_on_all_ranks(world, 0, Error(Failure::out_of_step, message));
 }
 
 }  // namespace lockstep

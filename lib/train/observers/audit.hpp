@@ -18,7 +18,7 @@ struct WeightsOnRank {
 };
 
 // Collective. Waits for the device. `step` (counted from 0) is the last one done. If weights differ, throws
-// Error(out_of_step) on every rank, naming the ranks that deviate from the majority.
+// AgreedError(out_of_step), naming the ranks that deviate from the majority.
 void audit_weights(const Communicator& world, const ParameterStore& store, std::int64_t step);
 
 // Audits after every `every` steps; 0: never.
@@ -28,6 +28,7 @@ class Audit final : public TrainingObserver {
   Audit(const Communicator& world, const ParameterStore& store, std::int64_t every)
       : world_(world), store_(store), every_(every) {}
 
+  bool is_collective() const override { return true; }
   bool pauses_after(std::int64_t steps) const override { return every_ != 0 && steps % every_ == 0; }
   // Collective.
   void on_pause(const TrainingView& training) override { audit_weights(world_, store_, training.progress.step - 1); }

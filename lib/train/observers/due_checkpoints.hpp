@@ -13,6 +13,7 @@ class DueCheckpoints final : public TrainingObserver {
   DueCheckpoints(Checkpointing& checkpoints, const TrainingLength& length)
       : checkpoints_(checkpoints), length_(length) {}
 
+  bool is_collective() const override { return checkpoints_.is_divided(); }
   bool pauses_after(std::int64_t steps) const override {
     return !length_.ends_epoch(steps) && checkpoints_.is_due(steps);
   }

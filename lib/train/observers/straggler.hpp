@@ -43,6 +43,7 @@ class StragglerWatch final : public TrainingObserver {
   StragglerWatch(const Communicator& world, MetricsStream& stream, std::int64_t every, std::int64_t steps)
       : world_(world), stream_(stream), every_(every), before_(spent()), steps_before_(steps) {}
 
+  bool is_collective() const override { return true; }
   bool pauses_after(std::int64_t steps) const override { return steps % every_ == 0; }
   // Collective. With several ranks, rank 0 reports an object of kind `slowest rank`.
   void on_pause(const TrainingView& training) override;

@@ -15,10 +15,12 @@ RunState state_of(const TrainingOutcome& outcome) {
       return RunState::stopped;
     case End::diverged:
       return RunState::diverged;
+    case End::failed:
+      return RunState::failed;
     case End::done:
       break;
   }
-  return outcome.is_safe ? RunState::done : RunState::failed;
+  return outcome.failure ? RunState::failed : RunState::done;
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
-#include "comm/from_rank_0.hpp"
 #include "run/checkpoint_files.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 
@@ -43,7 +43,9 @@ Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions option
     });
   }
   std::string image = from_rank_0(world, [this] { return find(); });
-  if (!image.empty()) found_ = parse_checkpoint(options_.folder, image);
+  on_all_ranks(world, [&] {
+    if (!image.empty()) found_ = parse_checkpoint(options_.folder, image);
+  });
   found_in_ = world.broadcast(found_in_.string(), 0);
 }
 

@@ -20,9 +20,9 @@ namespace lockstep {
 class Checkpointing {
  public:
   // Collective. Rank 0 locks the folder of `options`, if one is set; if it is the folder of `output`, that lock is
-  // shared. Rank 0 then finds the checkpoint to resume from, and broadcasts it. Throws Error(usage) if the folder
-  // belongs to another training, Error(bad_data) if no checkpoint in it is valid, Stopped if `stops` ends the wait for
-  // the folder.
+  // shared. Rank 0 then finds the checkpoint to resume from, and broadcasts it. Throws AgreedError: usage if the
+  // folder belongs to another training, bad_data if no checkpoint in it is valid, stopped_early if `stops` ends the
+  // wait for the folder.
   Checkpointing(const Communicator& world, CheckpointOptions options, const std::shared_ptr<FolderLock>& output,
                 const StopAgreement& stops);
 
@@ -44,6 +44,8 @@ class Checkpointing {
   // In the background; with tensors that are divided among ranks before it returns.
   void write(Checkpoint checkpoint);
 
+  // Whether the state is divided among ranks.
+  bool is_divided() const { return divided_ != nullptr; }
   // Whether this rank takes part in writing checkpoints.
   bool is_on() const { return folder_ != nullptr || (divided_ != nullptr && !options_.folder.empty()); }
   // The result of writing a checkpoint: its file, or an error message.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text/counted.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 
@@ -18,6 +19,15 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const
   return options;
 }
 
+// Collective.
+std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe, const TrainingData& data) {
+  std::unique_ptr<Model> model;
+  on_all_ranks(session.world, [&] {
+    model = std::make_unique<Model>(session.device(), model_options(recipe, data.manifest(), data.test_rules.size));
+  });
+  return model;
+}
+
 WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length) {
   return {all_reduce_options(recipe, run), recipe.optimizer, ema_rule(recipe, length.steps_per_epoch),
           run.sums.shard_optimizer};
@@ -26,7 +36,8 @@ WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& ru
 }  // namespace
 
 Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data)
-    : model(session.device(), model_options(recipe, data.manifest(), data.test_rules.size)),
+    : built_model(build_model(session, recipe, data)),
+      model(*built_model),
       sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length),
                             data.share.total_micro_batches)),
       norm_group(make_norm_group(session, recipe, data.share, model.store)),

@@ -16,7 +16,8 @@
 namespace lockstep {
 
 struct Learner {
-  // Collective. `session` outlives this. Throws Error(usage) if the device or the ranks do not support the recipe.
+  // Collective. `session` outlives this. Throws AgreedError(usage) if the device or the ranks do not support the
+  // recipe.
   Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
@@ -28,7 +29,8 @@ struct Learner {
   // "shared memory (2 ranks), 3 buckets"
   std::string gradients_text() const;
 
-  Model model;
+  const std::unique_ptr<Model> built_model;
+  Model& model;
   std::unique_ptr<WeightSync> sync;
   std::unique_ptr<NormGroup> norm_group;  // null: each micro-batch has its own batch-norm statistics
   StateLock state_lock;

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
 #include "files/model_file.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/observers/early_stopping.hpp"
@@ -30,9 +31,6 @@ Team team_of(const Communicator& world) {
 
 // The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
-  constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
-  require(run.tags.size() <= max_tags, Failure::usage,
-          "--tag is given {} times, but a training can have at most {} tags. Remove some.", run.tags.size(), max_tags);
   CheckpointOptions& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;
@@ -113,7 +111,7 @@ void load_weights(const OpenedTraining& training) {
     return;
   }
   const TrainingState& state = found->state;
-  learner.sync->assign({found->model.entries, found->optimizer, found->ema});
+  on_all_ranks(session.world, [&] { learner.sync->assign({found->model.entries, found->optimizer, found->ema}); });
   learner.gather_ema();
   if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
@@ -135,16 +133,17 @@ void load_weights(const OpenedTraining& training) {
 bool is_left_whole(const OpenedTraining& training) {
   const TrainingProgress progress = training.progress();
   const std::filesystem::path& output = training.run.output;
-  const bool is_tested = training.steps_left() == 0 && progress.tested_step == progress.step;
-  bool is_whole = is_tested;
-  if (is_tested && training.output != nullptr) {
+  const Communicator& world = training.session.world;
+  bool is_whole = false;
+  on_rank_0(world, [&] {
+    is_whole = training.steps_left() == 0 && progress.tested_step == progress.step;
+    if (!is_whole || training.output == nullptr) return;
     const std::optional<Summary> summary = read_summary(output);
     is_whole = summary && summary->state == RunState::done &&
                summary->weights_hash == weights_hash(training.learner->weights_to_use()) &&
                !is_absent(output / "model.h5");
-  }
-  const Communicator& world = training.session.world;
-  return world.sum(world.rank() == 0 && is_whole ? 1 : 0) > 0;
+  });
+  return world.max(is_whole ? 1 : 0) > 0;
 }
 
 // Collective. For all image sizes of training and tests.
@@ -152,11 +151,13 @@ void choose_kernels(const OpenedTraining& training) {
   Learner& learner = *training.learner;
   const ModelOptions& model = learner.model.options;
   std::vector<SampleShape> shapes;
-  for (const PictureSize& size :
-       training_sizes(training.recipe.images, training.data->manifest(), training.data->length.epochs)) {
-    require_takes(model, size.height, size.width);
-    shapes.push_back({size.height, size.width, model.sample.channels});
-  }
+  on_all_ranks(training.session.world, [&] {
+    for (const PictureSize& size :
+         training_sizes(training.recipe.images, training.data->manifest(), training.data->length.epochs)) {
+      require_takes(model, size.height, size.width);
+      shapes.push_back({size.height, size.width, model.sample.channels});
+    }
+  });
   std::vector<std::int64_t> evaluation_batches;
   for (const TestedSplit& test : training.tests) evaluation_batches.push_back(test.evaluator->batch());
   learner.step.choose_kernels(evaluation_batches, shapes);
@@ -199,15 +200,19 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
       open_data(world, training.recipe, training.run, training.checkpoints->found(), stops));
   training.stop_if_asked();
   const Manifest& manifest = training.data->manifest();
-  training.fixed_recipe =
-      fixed_recipe(completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
-  require_resumable(training);
+  on_all_ranks(world, [&] {
+    training.fixed_recipe = fixed_recipe(
+        completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
+    require_resumable(training);
+  });
   training.learner = std::make_unique<Learner>(session, training.recipe, training.run, *training.data);
-  training.tests = open_tests(session, training.run, *training.data, training.learner->model);
-  require_follows(session.device(), training.recipe);
   training.hosts = world.all_gather(log::host());
-  log_description(training);
-  training.events = open_events(training);
+  on_all_ranks(world, [&] {
+    training.tests = open_tests(session, training.run, *training.data, training.learner->model);
+    require_follows(session.device(), training.recipe);
+    log_description(training);
+    training.events = open_events(training);
+  });
   load_weights(training);
   training.stop_if_asked();
   training.has_work = !is_left_whole(training);

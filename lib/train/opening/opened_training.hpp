@@ -66,13 +66,14 @@ struct OpenedTraining {
   // 0 also if the training was stopped early.
   std::int64_t steps_left() const;
   Split judging_split() const { return tests.back().split; }
-  // Collective. Throws Stopped if a rank was asked to stop. Call before anything is modified.
+  // Collective. Throws AgreedError(stopped_early) if a rank was asked to stop. Call before anything is modified.
   void stop_if_asked() const;
 };
 
 // Collective. Locks the folders, finds a checkpoint, opens the data, builds the model, loads its weights and logs the
-// configuration. Chooses kernels if there is work left. `session` outlives the result. Throws Stopped if a rank is
-// asked to stop meanwhile, Error(usage) if the recipe does not fit the data, the number of ranks or the checkpoint.
+// configuration. Chooses kernels if there is work left. `session` outlives the result. Throws AgreedError:
+// stopped_early if a rank is asked to stop meanwhile, usage if the recipe does not fit the data, the number of ranks or
+// the checkpoint, and others.
 OpenedTraining open_training(const Session& session, const ValidSettings& settings);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "train/opening/training_data.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -8,6 +9,7 @@
 #include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/opening/resume_rules.hpp"
 
@@ -39,15 +41,16 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
                           const LoaderShare& share, const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
   if (run.stage.empty()) return from;
-  schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
+  on_all_ranks(world, [&] {
+    schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
+  });
   return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
                [&] { stops.end_start_if_asked("the staged data are kept. The same command starts again."); });
 }
 
-// Collective. Checks that ranks have the same data, because the rest reads the data.
+// Reads the data.
 LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
                      const Communicator& world) {
-  require_same_data(world, run.data);
   if (earlier != nullptr) {
     const BatchOptions plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
     return loader_share(plan, world.rank(), world.size());
@@ -71,12 +74,8 @@ std::unique_ptr<Dataset> open_tested(const SplitFolders& folders, const std::fil
   return opened;
 }
 
-}  // namespace
-
-TrainingData open_data(const Communicator& world, const Recipe& recipe, const RunOptions& run,
-                       const Checkpoint* earlier, const StopAgreement& stops) {
-  const LoaderShare share = share_of(recipe, run, earlier, world);
-  const SplitFolders folders = data_folders(world, run, recipe, share, stops);
+TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const LoaderShare& share,
+                         const SplitFolders& folders) {
   auto train = std::make_unique<Dataset>(folders.of(Split::train));
   const Manifest& manifest = train->manifest();
   const TrainingLength length = training_length(recipe, manifest, share.global_batch);
@@ -89,6 +88,19 @@ TrainingData open_data(const Communicator& world, const Recipe& recipe, const Ru
           "split with make_shards --validation.",
           recipe.early_stop ? early_stop_text(*recipe.early_stop) : "", run.data.string());
   return {share, std::move(train), std::move(test), std::move(validation), rules, length, std::move(schedule)};
+}
+
+}  // namespace
+
+TrainingData open_data(const Communicator& world, const Recipe& recipe, const RunOptions& run,
+                       const Checkpoint* earlier, const StopAgreement& stops) {
+  require_same_data(world, run.data);
+  LoaderShare share;
+  on_all_ranks(world, [&] { share = share_of(recipe, run, earlier, world); });
+  const SplitFolders folders = data_folders(world, run, recipe, share, stops);
+  std::optional<TrainingData> data;
+  on_all_ranks(world, [&] { data = open_splits(recipe, run, share, folders); });
+  return *std::move(data);
 }
 
 }  // namespace lockstep

@@ -27,9 +27,9 @@ struct TrainingData {
 };
 
 // Collective. Checks that ranks have the same data, copies them to the node's disk if `run` asks for it, and opens all
-// splits. `earlier`: the checkpoint to resume from, whose batch is kept; null: a new training. Throws Stopped if a rank
-// is asked to stop meanwhile, Error(usage) if the recipe does not fit the data or the number of ranks, Error(bad_data)
-// if splits do not fit each other, and as Dataset.
+// splits. `earlier`: the checkpoint to resume from, whose batch is kept; null: a new training. Throws
+// AgreedError: as StopAgreement::end_start_if_asked(), usage if the recipe does not fit the data or the number of
+// ranks, bad_data if splits do not fit each other, and as Dataset.
 TrainingData open_data(const Communicator& world, const Recipe& recipe, const RunOptions& run,
                        const Checkpoint* earlier, const StopAgreement& stops);
 

@@ -10,12 +10,12 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
-#include "comm/from_rank_0.hpp"
 #include "comm/same_on_ranks.hpp"
 #include "dataset/same_data.hpp"
 #include "files/import/pretrained_weights.hpp"
 #include "nn/initialize.hpp"
 #include "run/checkpoint_files.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "train/pretrained/assign_pretrained.hpp"
 #include "train/pretrained/run_model.hpp"
 
@@ -64,12 +64,12 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
 }
 
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {
-  initialize(model.store, recipe.seed);
+  on_all_ranks(world, [&] { initialize(model.store, recipe.seed); });
   std::string name = "initial weights";
   if (!recipe.init.file.empty()) {
     const RunModel named = named_model(world, recipe.init.file);
     name = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
-    load_initial_weights(named.file, recipe.init.head, model);
+    on_all_ranks(world, [&] { load_initial_weights(named.file, recipe.init.head, model); });
     log::info("weights from {}{}", name,
               recipe.init.head == Head::fresh ? fmt::format(", except for the last layer, which is new ({})",
                                                             counted(model.options.classes, "class", "classes"))

@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "comm/from_rank_0.hpp"
 #include "files/model_file.hpp"
 #include "run/checkpoint_files.hpp"
 #include "run/training_status.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 

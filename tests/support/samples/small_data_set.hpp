@@ -35,14 +35,17 @@ inline std::vector<std::uint8_t> small_pixels(std::int64_t sample, std::int64_t 
   return pixels;
 }
 
-// Writes one split into `directory`, which is created.
+// Writes one split into `directory`, which is created. Each block of `block_bytes` has a hash; the first one is read at
+// the start.
 inline void write_small_data_set(const std::filesystem::path& directory, const SampleShape& shape, std::int64_t samples,
-                                 std::int64_t samples_per_shard, SampleStore store = SampleStore::images) {
+                                 std::int64_t samples_per_shard, SampleStore store = SampleStore::images,
+                                 std::int64_t block_bytes = Manifest().block_bytes) {
   std::filesystem::create_directories(directory);
   Manifest manifest;
   manifest.name = "small";
   manifest.source = "noise for tests";
   manifest.store = store;
+  manifest.block_bytes = block_bytes;
   manifest.shape = shape;
   for (int c = 0; c < 10; ++c) manifest.classes.push_back("class " + std::to_string(c));
   manifest.mean.assign(static_cast<std::size_t>(shape.channels), 0.5F);

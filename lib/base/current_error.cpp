@@ -1,8 +1,7 @@
-#include "launch/current_failure.hpp"
+#include "base/current_error.hpp"
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -11,20 +10,18 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/output_closed.hpp"
 #include "base/system_failure.hpp"
 
 namespace lockstep {
 namespace {
 
-CurrentFailure refused(std::string_view task, const std::error_code& reason) {
-  const Error error = system_failure(task, reason.default_error_condition().value(), Access::reading);
-  return {error.exit_code(), error.what()};
+Error refused(std::string_view task, const std::error_code& reason) {
+  return system_failure(task, reason.default_error_condition().value(), Access::reading);
 }
 
-CurrentFailure want_of_memory() {
-  return {static_cast<int>(Failure::out_of_memory),
+Error want_of_memory() {
+  return {Failure::out_of_memory,
           "out of memory: an allocation failed. Choose a smaller batch, or fewer ranks on this node."};
 }
 
@@ -34,13 +31,13 @@ std::vector<StatedPath>& known_paths() {
   return only;
 }
 
-CurrentFailure describe_exception() {
+Error without_option() {
   try {
     throw;
   } catch (const OutputClosed&) {
-    return {128 + SIGPIPE, ""};  // the code that shells report for a program that SIGPIPE ends
+    return {Failure::output_closed, ""};
   } catch (const Error& error) {
-    return {error.exit_code(), error.what()};
+    return error;
   } catch (const std::bad_alloc&) {
     return want_of_memory();
   } catch (const std::length_error&) {  // from a container that no memory could hold
@@ -50,9 +47,9 @@ CurrentFailure describe_exception() {
   } catch (const std::system_error& error) {
     return refused("the system refused a request", error.code());
   } catch (const std::exception& error) {
-    return {static_cast<int>(Failure::other), error.what()};
+    return Error(error.what());
   } catch (...) {
-    return {static_cast<int>(Failure::other), "unknown exception (a bug). Please report it."};
+    return Error("unknown exception (a bug). Please report it.");
   }
 }
 
@@ -60,10 +57,9 @@ CurrentFailure describe_exception() {
 
 void set_stated_paths(std::vector<StatedPath> paths) { known_paths() = std::move(paths); }
 
-CurrentFailure describe_current_failure() {
-  CurrentFailure failure = describe_exception();
-  failure.sentence = with_option_of_path(std::move(failure.sentence), known_paths());
-  return failure;
+Error current_error() {
+  const Error error = without_option();
+  return {error.failure(), with_option_of_path(error.what(), known_paths())};
 }
 
 }  // namespace lockstep
