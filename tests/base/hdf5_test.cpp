@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <string>
 #include <thread>
 
 #include "base/io/hdf5_memory.hpp"
+#include "support/memory_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -36,6 +38,16 @@ TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {
     EXPECT_NE(message.find(" close a file: "), std::string::npos) << message;
     EXPECT_EQ(message.find(".cpp"), std::string::npos) << message;
   }
+}
+
+// With `ulimit -v`, HDF5 crashed when it opened a shard.
+TEST(Hdf5Test, a_file_is_not_opened_without_memory) {
+  {
+    const NoMemoryBeyond limit(rlim_t{4} << 20U);
+    EXPECT_THROW(require_memory_for_hdf5(), std::bad_alloc);
+    EXPECT_THROW(hdf5_core_access_plist(), std::bad_alloc);
+  }
+  EXPECT_NO_THROW(require_memory_for_hdf5());
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Kills a training at random steps, starts it again, and wants the bits of one that nobody disturbed.
 
-kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--program NAME] [--model NAME] [--seed S] [--with=OPTIONS]
+kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--in-checkpoint] [--program NAME] [--model NAME]
+                        [--seed S] [--with=OPTIONS]
 """
 import argparse
+import os
 import pathlib
 import random
 import signal
@@ -39,6 +41,28 @@ def run_until_killed(run, step):
     return True
 
 
+def partial_checkpoints(run):
+    try:
+        return [file for file in os.listdir(run.output / "checkpoints") if file.endswith(".lockstep-partial")]
+    except FileNotFoundError:
+        return []
+
+
+def run_until_killed_in_checkpoint(run, step):
+    """Likewise while it writes a checkpoint after `step`."""
+    program = run.start()
+    if not run.wait_for_step(program, step):
+        return False
+    while not partial_checkpoints(run):
+        if program.poll() is not None:
+            return False
+    ranks = run.ranks()
+    if ranks:
+        send(ranks[max(ranks)], signal.SIGKILL)  # not rank 0, which writes
+    run.wait(program, 60)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
@@ -47,6 +71,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--in-checkpoint", action="store_true", help="kill the last rank while rank 0 writes a checkpoint")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--with", dest="more", default="", help="further options of the training; FOLDER: one of the test's own")
     options = parser.parse_args()
@@ -61,10 +86,17 @@ def main():
         if whole.run() != 0:
             sys.exit(f"the undisturbed run failed: {whole.words()}")
 
+        left = 0
         for kill, step in enumerate(sorted(random.sample(range(1, STEPS), min(options.kills, STEPS - 1)))):
-            came_to_it = run_until_killed(killed, step)
+            kill_one = run_until_killed_in_checkpoint if options.in_checkpoint else run_until_killed
+            came_to_it = kill_one(killed, step)
+            left += len(partial_checkpoints(killed))  # of this kill: a start removes those of earlier ones
             print(f"kill {kill + 1} after step {step}: {'done' if came_to_it else 'the training had ended'}, "
                   f"{killed.steps_reported()} steps reported")
+        if options.in_checkpoint:
+            print(f"{left} kills left a part of a checkpoint")
+        if options.in_checkpoint and left == 0:
+            sys.exit("no kill came while a checkpoint was being written")
         code = killed.run()
         if code != 0:
             sys.exit(f"the last run failed with {code}: {killed.words()}")

@@ -1,6 +1,8 @@
 // Trains twice at the same time, on the two halves of its ranks, each half in its own folder with its own data:
-// two_trainings_program DATA OUTPUT, where DATA has the folders 0 and 1.
+// two_trainings_program DATA OUTPUT [SECONDS], where DATA has the folders 0 and 1. With SECONDS the first one trains
+// until it is out of time.
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "launch/run.hpp"
@@ -13,13 +15,15 @@ struct TwoTrainings {
   void declare(CLI::App& app) {
     app.add_option("DATA", data)->type_name("FOLDER")->required();
     app.add_option("OUTPUT", output)->type_name("FOLDER")->required();
+    app.add_option("SECONDS", seconds)->type_name("FLOAT");
   }
   DeviceOptions device_options() const { return {.name = "cpu", .threads = 1}; }
-  double hang_timeout_seconds() const { return 2; }
+  double hang_timeout_seconds() const { return 4; }
   static constexpr Stopping stopping = Stopping::graceful;
 
   std::filesystem::path data;
   std::filesystem::path output;
+  std::optional<double> seconds;
 };
 
 Ending train_twice(Session& session, const TwoTrainings& options) {
@@ -29,7 +33,9 @@ Ending train_twice(Session& session, const TwoTrainings& options) {
   own.signals = session.signals;
   Settings settings;
   settings.recipe.model = "lenet";
-  settings.recipe.epochs = {40};
+  const bool is_limited = half == 0 && options.seconds;
+  settings.recipe.epochs = {is_limited ? 1'000'000 : 4};
+  if (is_limited) settings.run.time_limit_seconds = options.seconds;
   settings.recipe.batch.global_batch = {16};
   settings.recipe.learning_rate.base_batch = 0;
   settings.recipe.learning_rate.schedule = Schedule::constant;

@@ -1,9 +1,12 @@
 #include "base/io/hdf5.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include "base/io/descriptor.hpp"
@@ -29,7 +32,15 @@ std::string hdf5_error_message() {
   return message.empty() ? "no reason given" : message;
 }
 
+void require_memory_for_hdf5() {
+  constexpr std::size_t bytes = std::size_t{16} << 20U;
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(memory, bytes);
+}
+
 Hid<H5Fclose> open_hdf5(const RegularFile& file) {
+  require_memory_for_hdf5();
   const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
   check_h5(H5Pset_file_locking(access, false, true), "do without file locks");
   const std::string name = fmt::format("/proc/self/fd/{}", file.descriptor());

@@ -56,6 +56,10 @@ class Hid {
   hid_t id_ = H5I_INVALID_HID;
 };
 
+// Throws std::bad_alloc unless the process may have some MiB more. Call before a file is opened or created: HDF5 1.10
+// uses memory that it did not get (H5AC_create).
+void require_memory_for_hdf5();
+
 // Opens the file behind an open descriptor, even if its name now belongs to another file. Read-only and without locks,
 // which fail on Lustre and NFS. If HDF5 cannot read the file, the result is negative and hdf5_error_message() has the
 // reason.

@@ -22,6 +22,7 @@ Hid<H5Pclose> hdf5_core_access_plist() {
 }
 
 Hid<H5Pclose> hdf5_file_access_plist() {
+  require_memory_for_hdf5();
   silence_hdf5();
   Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
   check_h5(H5Pset_file_locking(access, false, true), "do without file locks");

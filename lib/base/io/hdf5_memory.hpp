@@ -13,7 +13,7 @@ namespace lockstep {
 
 // A file access property list for files in memory. It selects HDF5's oldest format, which HDF5 1.8 and later read, and
 // which every version writes with the same bytes. Call it first in every thread that works on such a file: it also
-// silences HDF5 there.
+// silences HDF5 there. Throws as require_memory_for_hdf5().
 Hid<H5Pclose> hdf5_core_access_plist();
 // The same for files on disk, without locks, which fail on Lustre and NFS.
 Hid<H5Pclose> hdf5_file_access_plist();

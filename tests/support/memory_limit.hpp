@@ -1,0 +1,29 @@
+// A node that has no memory left, as far as this process can tell.
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace lockstep {
+
+// While it lives, the process gets at most so many bytes of address space more than it has.
+class NoMemoryBeyond {
+ public:
+  explicit NoMemoryBeyond(rlim_t bytes) {
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::getrlimit(RLIMIT_AS, &before_);
+    const rlimit limit{pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  NoMemoryBeyond(const NoMemoryBeyond&) = delete;
+  NoMemoryBeyond& operator=(const NoMemoryBeyond&) = delete;
+  ~NoMemoryBeyond() { ::setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace lockstep
