@@ -68,7 +68,7 @@ void update(benchmark::State& state, const OptimizerOptions& options, int thread
 }
 
 void checkpoint_write(benchmark::State& state) {
-  const Checkpoint checkpoint = Trained(1, SgdOptions{}).checkpoint();
+  const Checkpoint checkpoint = Trained(1, OptimizerOptions{}).checkpoint();
   const TemporaryFolder folder;
   std::size_t bytes = 0;
   for (auto _ : state) {
@@ -82,7 +82,7 @@ void checkpoint_write(benchmark::State& state) {
 void checkpoint_read(benchmark::State& state) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "checkpoint.h5";
-  const std::vector<std::byte> image = checkpoint_image(Trained(1, SgdOptions{}).checkpoint());
+  const std::vector<std::byte> image = checkpoint_image(Trained(1, OptimizerOptions{}).checkpoint());
   write_file_atomically(file, image);
   for (auto _ : state) {
     Checkpoint checkpoint = read_checkpoint(file);
@@ -99,9 +99,9 @@ void register_updates() {
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);
     };
-    add("sgd", SgdOptions{});
-    add("lars", LarsOptions{});
-    add("adamw", AdamWOptions{});
+    add("sgd", {});
+    add("lars", {.kind = OptimizerKind::lars});
+    add("adamw", {.kind = OptimizerKind::adamw});
   }
 }
 

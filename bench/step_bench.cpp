@@ -118,8 +118,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
   Model own(session.device(), model);
   const WeightSyncOptions how{all_reduce_options(options.settings.recipe, options.settings.run),
-                              SgdOptions{.kind = Momentum::nesterov},
-                              {},
+                              {.momentum_kind = Momentum::nesterov},
                               {},
                               options.settings.run.sums.shard_optimizer};
   const std::unique_ptr<WeightSync> sync = make_weight_sync(session, own.store, how, share.total_micro_batches);

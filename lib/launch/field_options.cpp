@@ -66,9 +66,9 @@ void refuse_unread(const CLI::App& app, const Settings& settings) {
   }
 }
 
-void refuse_impossible(const Settings& settings) {
+ValidSettings checked(const Settings& settings) {
   try {
-    require_possible(settings.recipe, settings.run);
+    return ValidSettings(settings);
   } catch (const Error& error) {
     throw CLI::ValidationError(error.what());
   }
@@ -123,7 +123,7 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
   }
 }
 
-void declare_training(CLI::App& app, Settings& settings) {
+void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSettings>& valid) {
   using enum FieldGroup;
   const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
   declare_recipe(app, settings, usual);
@@ -134,10 +134,10 @@ void declare_training(CLI::App& app, Settings& settings) {
   CLI::Option* const print = app.add_flag_callback(
       "--print-recipe", [&app] { app.get_option("--data")->required(false); },
       "Print the recipe that results from all options, as JSON, and exit");
-  app.final_callback([&app, &settings, usual, print] {
+  app.final_callback([&app, &settings, &valid, usual, print] {
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);
-    refuse_impossible(settings);
+    valid = checked(settings);
     if (print->count() > 0) throw CallForRecipe(json_lines(json_of(settings, Field::Part::recipe)));
   });
 }

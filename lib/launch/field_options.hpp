@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <initializer_list>
+#include <optional>
 
 #include "recipe/field.hpp"
 
@@ -17,7 +18,7 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 void declare_recipe(CLI::App& app, Settings& settings);
 
 // Declares all fields, --recipe and --print-recipe. Refuses an option that has no effect with the other options'
-// values.
-void declare_training(CLI::App& app, Settings& settings);
+// values, and invalid settings. After parsing, `valid` has the settings. Both outlive the parsing.
+void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSettings>& valid);
 
 }  // namespace lockstep

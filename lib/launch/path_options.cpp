@@ -18,11 +18,14 @@ bool has_check(CLI::Option& option) try {
   return false;
 }
 
+std::vector<std::string> types_of(const CLI::Option& option) {
+  return CLI::detail::split(option.get_type_name(), '|');  // "auto|never|FILE"
+}
+
 }  // namespace
 
 bool names_path(const CLI::Option& option) {
-  // "auto|never|FILE"
-  const std::vector<std::string> types = CLI::detail::split(option.get_type_name(), '|');
+  const std::vector<std::string> types = types_of(option);
   return std::ranges::find_first_of(types, path_types) != types.end();
 }
 
@@ -40,7 +43,9 @@ std::vector<StatedPath> stated_paths(const CLI::App& app) {
   std::vector<StatedPath> paths;
   for (const CLI::Option* option : app.get_options()) {
     if (!names_path(*option)) continue;
-    for (const std::string& path : option->results()) paths.push_back({option->get_name(), path});
+    const std::vector<std::string> types = types_of(*option);
+    const bool is_file = std::ranges::find(types, "FILE") != types.end();
+    for (const std::string& path : option->results()) paths.push_back({option->get_name(), path, is_file});
   }
   for (const CLI::App* command : app.get_subcommands()) {
     std::ranges::move(stated_paths(*command), std::back_inserter(paths));

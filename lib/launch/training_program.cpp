@@ -10,17 +10,18 @@ namespace lockstep {
 int run_training(int argc, char** argv, const TrainingHelp& help, Settings settings) {
   if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
   std::string gpus;
+  std::optional<ValidSettings> valid;
   Program program;
   program.declare = [&](CLI::App& app) {
     app.description(help.description);
     app.footer("Examples:\n" + help.examples);
-    declare_training(app, settings);
+    declare_training(app, settings, valid);
     declare_gpus(app, gpus);
   };
-  program.device_options = [&] { return device_options(settings.recipe, settings.run); };
-  program.watch_options = [&] { return WatchOptions{settings.run.hang_timeout_seconds}; };
+  program.device_options = [&] { return device_options(valid->recipe(), valid->run()); };
+  program.watch_options = [&] { return WatchOptions{valid->run().hang_timeout_seconds}; };
   program.stopping = Stopping::graceful;
-  program.body = [&](Session& session) { return ending_of(train(session, settings.recipe, settings.run)); };
+  program.body = [&](Session& session) { return ending_of(train(session, *valid)); };
   return run_program(argc, argv, program);
 }
 

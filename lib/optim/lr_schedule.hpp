@@ -24,32 +24,39 @@ namespace lockstep {
 // (Smith and Topin 2018; torch.optim.lr_scheduler.OneCycleLR with pct_start = W / T).
 enum class Schedule { constant, step, cosine, poly, one_cycle };
 
-struct ScheduleOptions {
-  Schedule schedule = Schedule::cosine;
-  double rate = 0.1;
-  std::int64_t total_steps = 0;
-  std::int64_t warmup_steps = 0;
-  std::vector<std::int64_t> milestones;  // ascending steps; `step` only
-  double factor = 0.1;                   // multiplier at each milestone; `step` only
-  double power = 2;                      // `poly` only
-  double end = 0;                        // final rate of `cosine` and `poly`
-  std::optional<double> warmup_from;     // starting fraction of the rate
+// Rate and schedule as the recipe states them: times are in epochs.
+struct LearningRate {
+  double rate = 0.1;  // peak rate for a global batch of base_batch; scaled in proportion to the global batch
+  std::int64_t base_batch = 128;  // 0: the rate is not scaled
+  Schedule schedule = Schedule::one_cycle;
+  std::optional<double> warmup_epochs;  // unset: 20 % of the training for one_cycle, otherwise none
+  std::vector<double> milestones;       // epochs, for Schedule::step
+  double factor = 0.1;                  // multiplier at each milestone
+  double power = 2;                     // for Schedule::poly
+  double end = 0;                       // final rate of Schedule::cosine and poly; not scaled with the batch
+  std::optional<double> warmup_from;    // starting fraction of the rate; unset: 1 / number of warm-up steps
 };
 
 class LrSchedule {
  public:
-  // Throws Error(usage) if the rate is not positive and finite, if the warm-up is as long as the training, or if the
-  // milestones are not ascending.
-  explicit LrSchedule(ScheduleOptions options);
+  // Over `steps` steps in total. Throws Error(usage) if the rate is not positive and finite, if the warm-up is as long
+  // as the training, or if the milestones are not ascending.
+  LrSchedule(const LearningRate& options, std::int64_t global_batch, std::int64_t steps, std::int64_t steps_per_epoch);
   double at(std::int64_t step) const;
 
  private:
   double warm_up(std::int64_t step) const;
   double one_cycle(std::int64_t step) const;
-  ScheduleOptions options_;
+  LearningRate options_;
+  double rate_;
+  std::int64_t steps_;
+  std::int64_t warmup_steps_;
+  std::vector<std::int64_t> milestones_;  // in steps
 };
 
-// Linear scaling rule (Goyal et al. 2017): `rate` for `base_batch`, scaled in proportion to `global_batch`.
-double scale_learning_rate(double rate, std::int64_t base_batch, std::int64_t global_batch);
+// The peak rate for `global_batch`, by the linear scaling rule (Goyal et al. 2017).
+double scaled_rate(const LearningRate& options, std::int64_t global_batch);
+// Of a training of `steps` steps.
+std::int64_t warmup_steps(const LearningRate& options, std::int64_t steps, std::int64_t steps_per_epoch);
 
 }  // namespace lockstep

@@ -21,17 +21,21 @@ std::string describe_names(const std::set<std::string>& names) {
 // One pass over the flat arrays with one update rule.
 class FlatOptimizer final : public Optimizer {
  public:
-  FlatOptimizer(ParameterStore& store, UpdateSpec plan, std::optional<float> clip_norm,
-                std::optional<std::vector<FlatPart>> parts) {
-    if (clip_norm) clip_ = store.device().flat().make_clip(store.gradients(), *clip_norm);
+  FlatOptimizer(ParameterStore& store, const OptimizerOptions& options, std::optional<std::vector<FlatPart>> parts) {
+    UpdateSpec spec = update_spec(store, options);
     UpdateArrays arrays{store.gradients(), store.values(), {}, std::move(parts)};
     std::int64_t elements = 0;
     for (const FlatPart& part : parts_of(arrays)) elements += part.count;
-    for (std::string& name : plan.states) {
+    for (std::string& name : spec.states) {
       arrays.states.push_back(store.device().make_persistent(elements, DType::f32));
       state_.push_back({std::move(name), arrays.states.back()});
     }
-    update_ = store.device().flat().make_update(plan.rule, plan.runs, arrays);
+    if (options.clip.norm || options.clip.value) {
+      UpdateArrays clipped = arrays;
+      if (needs_norms(options)) clipped.parts.reset();
+      clip_ = store.device().flat().make_clip(options.clip, clipped);
+    }
+    update_ = store.device().flat().make_update(spec.rule, spec.runs, arrays);
   }
 
   void step(const StepRecord& record) override {
@@ -49,12 +53,12 @@ class FlatOptimizer final : public Optimizer {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
-                                          std::optional<float> clip_norm, std::optional<std::vector<FlatPart>> parts) {
-  return std::make_unique<FlatOptimizer>(store, update_spec(store, options), clip_norm, std::move(parts));
+                                          std::optional<std::vector<FlatPart>> parts) {
+  return std::make_unique<FlatOptimizer>(store, options, std::move(parts));
 }
 
-bool needs_norms(const OptimizerOptions& options, const std::optional<float>& clip_norm) {
-  return clip_norm.has_value() || std::holds_alternative<LarsOptions>(options);
+bool needs_norms(const OptimizerOptions& options) {
+  return options.clip.norm.has_value() || options.kind == OptimizerKind::lars;
 }
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {

@@ -31,14 +31,13 @@ class Optimizer {
   virtual const std::vector<StateArray>& state() const = 0;
 };
 
-// `store` is allocated and outlives the optimizer. With `clip_norm`, the global gradient norm is clipped first. With
-// `parts`, only these parts of the gradients are updated, and only they have state.
+// `store` is allocated and outlives the optimizer. With `parts`, only these parts of the gradients are updated, and
+// only they have state.
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
-                                          std::optional<float> clip_norm = {},
                                           std::optional<std::vector<FlatPart>> parts = {});
 
 // Whether an update needs the norms of whole gradients.
-bool needs_norms(const OptimizerOptions& options, const std::optional<float>& clip_norm);
+bool needs_norms(const OptimizerOptions& options);
 
 // Optimizer state as stored in files: for each array, its name and the values of every parameter, sorted by parameter
 // name.

@@ -1,42 +1,35 @@
-// Optimizer options. device/flat/update_rule.hpp has the arithmetic.
+// Optimizer options, as the recipe states them. device/flat/update_rule.hpp has the arithmetic.
 #pragma once
 
 #include <cstdint>
-#include <variant>
 
-#include "device/flat/update_rule.hpp"
+#include "device/flat/flat_passes.hpp"
 
 namespace lockstep {
+
+// State arrays in brackets.
+enum class OptimizerKind : std::uint8_t {
+  sgd,   // with momentum ["velocity"]
+  lars,  // for large batches. Norms and biases get neither adaptation nor decay, as in MLPerf's reference
+         // ["scaled_velocity", which includes the learning rate]
+  adamw  // ["first_moment", "second_moment"]
+};
 
 // Parameters that weight decay applies to. Large-batch recipes often exclude norms and biases, which hardly overfit.
 enum class DecayScope : std::uint8_t { all, weights_only };
 
-// SGD with momentum. State array: "velocity".
-struct SgdOptions {
+// Options of all optimizers. The table of fields (recipe/learning_fields.cpp) states which optimizer reads which one.
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::sgd;
   float momentum = 0.9F;
-  Momentum kind = Momentum::classic;
+  Momentum momentum_kind = Momentum::classic;
   float weight_decay = 5e-4F;
   DecayScope decay_scope = DecayScope::all;
-};
-
-// LARS, for large batches. Norms and biases get neither adaptation nor decay, as in MLPerf's reference. State array:
-// "scaled_velocity", which includes the learning rate.
-struct LarsOptions {
-  float momentum = 0.9F;
-  Momentum kind = Momentum::classic;
-  float weight_decay = 5e-5F;
   float trust_coefficient = 0.001F;
-};
-
-// State arrays: "first_moment" and "second_moment".
-struct AdamWOptions {
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
-  float weight_decay = 0.01F;
-  DecayScope decay_scope = DecayScope::all;
+  GradientClip clip = {};
 };
-
-using OptimizerOptions = std::variant<SgdOptions, LarsOptions, AdamWOptions>;
 
 }  // namespace lockstep

@@ -29,28 +29,24 @@ std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_dec
   return runs;
 }
 
-UpdateSpec plan_of(const ParameterStore& store, const SgdOptions& options) {
-  return {SgdRule{options.momentum, options.kind},
-          update_runs(store, options.weight_decay, options.decay_scope, Adaptation::none),
-          {"velocity"}};
-}
-
-UpdateSpec plan_of(const ParameterStore& store, const LarsOptions& options) {
-  return {LarsRule{options.momentum, options.kind, options.trust_coefficient},
-          update_runs(store, options.weight_decay, DecayScope::weights_only, Adaptation::by_norms),
-          {"scaled_velocity"}};
-}
-
-UpdateSpec plan_of(const ParameterStore& store, const AdamWOptions& options) {
-  return {AdamWRule{options.beta1, options.beta2, options.epsilon},
-          update_runs(store, options.weight_decay, options.decay_scope, Adaptation::none),
-          {"first_moment", "second_moment"}};
-}
-
 }  // namespace
 
 UpdateSpec update_spec(const ParameterStore& store, const OptimizerOptions& options) {
-  return std::visit([&](const auto& chosen) { return plan_of(store, chosen); }, options);
+  switch (options.kind) {
+    case OptimizerKind::lars:
+      return {LarsRule{options.momentum, options.momentum_kind, options.trust_coefficient},
+              update_runs(store, options.weight_decay, DecayScope::weights_only, Adaptation::by_norms),
+              {"scaled_velocity"}};
+    case OptimizerKind::adamw:
+      return {AdamWRule{options.beta1, options.beta2, options.epsilon},
+              update_runs(store, options.weight_decay, options.decay_scope, Adaptation::none),
+              {"first_moment", "second_moment"}};
+    case OptimizerKind::sgd:
+      break;
+  }
+  return {SgdRule{options.momentum, options.momentum_kind},
+          update_runs(store, options.weight_decay, options.decay_scope, Adaptation::none),
+          {"velocity"}};
 }
 
 }  // namespace lockstep

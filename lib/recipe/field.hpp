@@ -56,7 +56,8 @@ struct Field {
   char separator = '\0';             // of several values in one word; '\0': each word is one value
   bool is_required = false;          // must be given to start a training
   bool may_be_unset = false;
-  bool is_common = false;  // in the short --help
+  bool is_recorded_unset = true;  // in checkpoints; false: they have the field only if it is set
+  bool is_common = false;         // in the short --help
 
   // Why a text is invalid; empty if it is valid.
   std::function<std::string(const std::string& text)> validation_error;

@@ -34,6 +34,13 @@ inline Field may_change(Field field) {
   return field;
 }
 
+// For new options: checkpoints of trainings without the option are those of versions that did not know it, byte for
+// byte.
+inline Field recorded_if_set(Field field) {
+  field.is_recorded_unset = false;
+  return field;
+}
+
 // One of the options that --help lists without being asked for more.
 inline Field common(Field field) {
   field.is_common = true;

@@ -45,15 +45,6 @@ LoaderShare share_of_virtual_ranks(const BatchOptions& options, int rank, int ra
   return {options.global_batch->value, micro_batches, first_of(rank), first_of(rank + 1) - first_of(rank)};
 }
 
-std::int64_t steps_of(double epochs, std::int64_t steps_per_epoch) {
-  return static_cast<std::int64_t>(std::llround(epochs * static_cast<double>(steps_per_epoch)));
-}
-
-std::int64_t warmup_steps(const LearningRate& rate, std::int64_t steps, std::int64_t steps_per_epoch) {
-  if (rate.warmup_epochs) return steps_of(*rate.warmup_epochs, steps_per_epoch);
-  return rate.schedule == Schedule::one_cycle ? std::llround(0.2 * static_cast<double>(steps)) : 0;
-}
-
 }  // namespace
 
 std::string model_name(const Recipe& recipe) {
@@ -107,28 +98,9 @@ int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
   return size;
 }
 
-double scaled_rate(const LearningRate& rate, std::int64_t global_batch) {
-  return rate.base_batch == 0 ? rate.rate : scale_learning_rate(rate.rate, rate.base_batch, global_batch);
-}
-
 std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch) {
   const bool is_by_steps = recipe.max_steps && recipe.epochs.by == ChosenBy::program;
   return is_by_steps ? *recipe.max_steps : recipe.epochs.value * steps_per_epoch;
-}
-
-LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
-                         std::int64_t steps_per_epoch) {
-  ScheduleOptions schedule{rate.schedule,
-                           scaled_rate(rate, global_batch),
-                           steps,
-                           warmup_steps(rate, steps, steps_per_epoch),
-                           {},
-                           rate.factor,
-                           rate.power,
-                           rate.end,
-                           rate.warmup_from};
-  for (const double milestone : rate.milestones) schedule.milestones.push_back(steps_of(milestone, steps_per_epoch));
-  return LrSchedule(schedule);
 }
 
 std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch) {
@@ -136,18 +108,6 @@ std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epo
   const std::int64_t warmup =
       warmup_steps(recipe.learning_rate, schedule_steps(recipe, steps_per_epoch), steps_per_epoch);
   return EmaRule{static_cast<float>(1 - *recipe.ema.decay), recipe.ema.every, std::max(warmup, recipe.ema.every)};
-}
-
-OptimizerOptions optimizer_options(const OptimizerChoice& options) {
-  switch (options.kind) {
-    case OptimizerKind::lars:
-      return LarsOptions{options.momentum, options.momentum_kind, options.weight_decay, options.trust_coefficient};
-    case OptimizerKind::adamw:
-      return AdamWOptions{options.beta1, options.beta2, options.epsilon, options.weight_decay, options.decay_scope};
-    case OptimizerKind::sgd:
-      break;
-  }
-  return SgdOptions{options.momentum, options.momentum_kind, options.weight_decay, options.decay_scope};
 }
 
 std::int64_t side_with_margin(std::int64_t side) { return side * 8 / 7; }

@@ -53,34 +53,6 @@ struct AllReduceOptions {
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients are sent; the last bucket is always fp32
 };
 
-struct LearningRate {
-  double rate = 0.1;  // peak rate for a global batch of base_batch; scaled in proportion to the global batch
-  std::int64_t base_batch = 128;  // 0: the rate is not scaled
-  Schedule schedule = Schedule::one_cycle;
-  std::optional<double> warmup_epochs;  // unset: 20 % of the training for one_cycle, otherwise none
-  std::vector<double> milestones;       // epochs, for Schedule::step
-  double factor = 0.1;                  // multiplier at each milestone
-  double power = 2;                     // for Schedule::poly
-  double end = 0;                       // final rate of Schedule::cosine and poly; not scaled with the batch
-  std::optional<double> warmup_from;    // starting fraction of the rate; unset: 1 / number of warm-up steps
-};
-
-enum class OptimizerKind : std::uint8_t { sgd, lars, adamw };
-
-// Options of all optimizers. The table of fields states which optimizer uses which option.
-struct OptimizerChoice {
-  OptimizerKind kind = OptimizerKind::sgd;
-  float momentum = 0.9F;
-  Momentum momentum_kind = Momentum::classic;
-  float weight_decay = 5e-4F;
-  DecayScope decay_scope = DecayScope::all;
-  float trust_coefficient = 0.001F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  std::optional<float> clip_norm;  // limit of the global gradient norm; unset: no clipping
-};
-
 // Exponential moving average of the weights.
 struct EmaOptions {
   std::optional<double> decay;  // unset: no EMA is kept
@@ -135,7 +107,7 @@ struct Recipe {
   std::uint64_t seed = 0;
   BatchOptions batch;
   LearningRate learning_rate;
-  OptimizerChoice optimizer;
+  OptimizerOptions optimizer;
   EmaOptions ema;
   ResidualInit residual_init = ResidualInit::standard;
   BlurPool blur_pool = BlurPool::none;
@@ -174,17 +146,9 @@ int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks);
 
 // Length of the learning-rate schedule: all epochs, or --max-steps if only that is given. A training may end earlier.
 std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch);
-// The schedule over `steps` steps. Throws Error(usage) if the warm-up is at least as long.
-LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
-                         std::int64_t steps_per_epoch);
-// Options of the selected optimizer.
-OptimizerOptions optimizer_options(const OptimizerChoice& options);
 
 // EMA updates, which begin after the warm-up; std::nullopt if no EMA is kept.
 std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
-
-// The peak rate for `global_batch`.
-double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 
 // Shorter side of the resized picture before a center crop of `side` pixels: 256 for 224, as in torchvision.
 std::int64_t side_with_margin(std::int64_t side);

@@ -1,6 +1,7 @@
 #include "recipe/run_options.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "device/precision.hpp"
@@ -24,12 +25,15 @@ void require_possible_schedule(const Recipe& recipe) {
   constexpr std::int64_t fine = 1000000;  // steps per epoch: enough that distinct milestones stay distinct
   LearningRate rate = recipe.learning_rate;
   rate.warmup_epochs = 0;
-  make_schedule(rate, 1, fine, fine);
+  LrSchedule(rate, 1, fine, fine);
 }
 
 std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }
 
-void require_distinct_tags(const std::vector<std::string>& tags) {
+void require_possible_tags(const std::vector<std::string>& tags) {
+  constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
+  require(tags.size() <= max_tags, Failure::usage,
+          "--tag is given {} times, but a training can have at most {} tags. Remove some.", tags.size(), max_tags);
   for (auto tag = tags.begin(); tag != tags.end(); ++tag) {
     const auto earlier = std::ranges::find(tags.begin(), tag, key_of(*tag), key_of);
     require(earlier == tag, Failure::usage, "--tag: '{}' and '{}' have the same key. Give each key once.", *earlier,
@@ -39,12 +43,13 @@ void require_distinct_tags(const std::vector<std::string>& tags) {
 
 }  // namespace
 
-void require_possible(const Recipe& recipe, const RunOptions& run) {
+ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings)) {
+  const auto& [recipe, run] = settings_;
   require_model(model_name(recipe), recipe.residual_init);
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
-  require_distinct_tags(run.tags);
+  require_possible_tags(run.tags);
   all_reduce_options(recipe, run);
 }
 

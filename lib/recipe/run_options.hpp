@@ -65,9 +65,20 @@ struct Settings {
   RunOptions run;
 };
 
-// Throws Error(usage) for settings that are invalid for any data, ranks and device: an unknown model, images that would
-// shrink, a batch given in two ways, a warm-up as long as the training.
-void require_possible(const Recipe& recipe, const RunOptions& run);
+// Settings that are valid for some data, ranks and device. train() takes no others: so the command line refuses before
+// a device is opened, --print-recipe prints only what a training accepts, and no other caller can omit the check.
+class ValidSettings {
+ public:
+  // Throws Error(usage) for an unknown model, images that would shrink, a batch given in two ways, a warm-up as long as
+  // the training.
+  explicit ValidSettings(Settings settings);
+
+  const Recipe& recipe() const { return settings_.recipe; }
+  const RunOptions& run() const { return settings_.run; }
+
+ private:
+  Settings settings_;
+};
 
 // Device options for these settings. Virtual ranks imply a deterministic device, because identical bits on any number
 // of ranks require identical bits in every run.

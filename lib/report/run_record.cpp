@@ -66,7 +66,7 @@ RunRecord read_run(const fs::path& folder) {
   RunRecord record;
   record.name = folder.string();
   record.summary = summary;
-  record.state = describe_state(*summary.state, status.holder);
+  record.state = describe_state(summary, status.holder);
   // An earlier version did not write the steps per epoch.
   const double mean = static_cast<double>(*summary.steps) / static_cast<double>(*summary.epochs);
   record.steps_per_epoch =

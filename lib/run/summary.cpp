@@ -23,6 +23,16 @@ std::optional<Interruption> interruption_of(const Json& entry) {
   return Interruption{*end, *step, *resumed, count_in(entry, "ranks"), text_in(entry, "device")};
 }
 
+// Only if the training has ended before its last step.
+std::optional<EarlyStopEnd> early_stop_of(const Summary& summary, const Json& fields) {
+  const Json stop = fields.value("early_stop", Json());
+  const std::string metric = text_in(stop, "metric");
+  const std::optional<std::int64_t> tests = count_in(stop, "tests_without_improvement");
+  const bool is_before_end = summary.state == RunState::done && summary.step && summary.step < summary.steps;
+  if (metric.empty() || !tests || !is_before_end || stop.value("ended", Json()) != true) return std::nullopt;
+  return EarlyStopEnd{metric, *tests};
+}
+
 }  // namespace
 
 std::optional<Summary> parse_summary(std::string_view text) {
@@ -54,6 +64,10 @@ std::optional<Summary> parse_summary(std::string_view text) {
   summary.best_accuracy = number_in(fields, "best_accuracy");
   summary.best_step = count_in(fields, "best_step");
   summary.best_split = text_in(fields, "best_split");
+  if (const Json recipe = fields.value("recipe", Json()); recipe.is_object()) {
+    summary.keeps_ema = !recipe.value("ema", Json()).is_null();
+  }
+  summary.early_stop = early_stop_of(summary, fields);
   const Json run = fields.value("run", Json());
   summary.note = text_in(run, "note");
   summary.tags = texts_in(run, "tag");

@@ -25,6 +25,12 @@ struct Interruption {
   std::string device;                 // likewise
 };
 
+// The rule of --early-stop that ended a training.
+struct EarlyStopEnd {
+  std::string metric;      // "validation-loss"
+  std::int64_t tests = 0;  // successive ones without improvement
+};
+
 // A value is unset, or empty, if it is null or absent, as in files of other versions, or is damaged (run_file.hpp).
 // Texts may be unprintable.
 struct Summary {
@@ -44,6 +50,8 @@ struct Summary {
   std::optional<double> best_accuracy;                       // best so far, of the EMA with --ema
   std::optional<std::int64_t> best_step;                     // its step
   std::string best_split;                                    // its split: "test" or "validation"
+  bool keeps_ema = false;                                    // --ema
+  std::optional<EarlyStopEnd> early_stop;                    // unset: it has ended no training
   std::string note;                                          // --note
   std::vector<std::string> tags;                             // --tag
   std::filesystem::path output, checkpoints;  // --output, --checkpoints: relative to the training's working directory

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "run/checkpoint_files.hpp"
 #include "run/metrics.hpp"
@@ -66,18 +67,32 @@ TrainingStatus training_status(const fs::path& folder, const fs::path& base,
   status.steps = status.summary.steps;
   status.samples_per_second = status.summary.samples_per_second;
   status.test_accuracy = status.summary.test_accuracy;
-  status.validation_accuracy = status.summary.validation_accuracy;
+  status.ema_test_accuracy = number_in(status.summary.fields, "ema_test_accuracy");
+  (status.summary.keeps_ema ? status.ema_validation_accuracy : status.validation_accuracy) =
+      status.summary.validation_accuracy;
   const NewestMetrics newest = read_newest_metrics(folder);
   if (newest.training) add_progress(status, *newest.training);
-  if (newest.test) status.test_accuracy = newest.test->accuracy;
-  if (newest.validation) status.validation_accuracy = newest.validation->accuracy;
+  if (newest.test) {
+    status.test_accuracy = newest.test->accuracy;
+    status.ema_test_accuracy = newest.test->ema_accuracy;
+  }
+  if (newest.validation) {
+    status.validation_accuracy = newest.validation->accuracy;
+    status.ema_validation_accuracy = newest.validation->ema_accuracy;
+  }
   status.checkpoints = checkpoint_folder_of(status.summary, folder, base);
   if (const auto checkpoint = newest_checkpoint(status.checkpoints)) status.checkpoint_step = checkpoint->step;
   return status;
 }
 
-std::string describe_state(RunState state, const FolderHolder& holder) {
-  switch (state) {
+std::string describe_accuracy(const std::optional<double>& weights, const std::optional<double>& ema) {
+  const std::string of_weights = weights ? fmt::format("{:.2f} %", 100 * *weights) : "";
+  if (!ema) return of_weights;
+  return fmt::format("{}{}EMA {:.2f} %", of_weights, weights ? ", " : "", 100 * *ema);
+}
+
+std::string describe_state(const Summary& summary, const FolderHolder& holder) {
+  switch (*summary.state) {
     case RunState::running:
       if (holder.kind == FolderHolder::Kind::here)
         return fmt::format("running: {}", describe_lock_holder(holder.process));
@@ -90,14 +105,20 @@ std::string describe_state(RunState state, const FolderHolder& holder) {
     case RunState::failed:
       return "failed: see failure.json";
     case RunState::done:
+      if (const std::optional<EarlyStopEnd>& stop = summary.early_stop) {
+        return fmt::format("done by early stopping after step {} of {}: {}{} did not improve in {}", *summary.step,
+                           *summary.steps, printable(stop->metric), summary.keeps_ema ? " of the EMA" : "",
+                           counted(stop->tests, "test"));
+      }
+      break;
     case RunState::diverged:
       break;
   }
-  return std::string(name_of(state));
+  return std::string(name_of(*summary.state));
 }
 
 std::string describe_state(const TrainingStatus& status) {
-  if (status.summary.state) return describe_state(*status.summary.state, status.holder);
+  if (status.summary.state) return describe_state(status.summary, status.holder);
   if (status.holder.kind != FolderHolder::Kind::nobody) {
     return fmt::format("starting: {}", describe_lock_holder(status.holder.process));
   }
@@ -121,7 +142,7 @@ std::string status_text(const TrainingStatus& status) {
   if (status.samples_per_second) add("speed", fmt::format("{:.0f} samples/s", *status.samples_per_second));
   if (status.seconds_left) add("time left", format_duration(*status.seconds_left));
   add("checkpoint", status.checkpoint_step ? fmt::format("step {}", *status.checkpoint_step) : "none");
-  if (status.test_accuracy) add("test", fmt::format("{:.2f} %", 100 * *status.test_accuracy));
+  if (status.test_accuracy) add("test", describe_accuracy(status.test_accuracy, status.ema_test_accuracy));
   return text;
 }
 

@@ -22,6 +22,7 @@ struct TrainingStatus {
   std::optional<double> samples_per_second;
   std::optional<double> seconds_left;  // of training, without tests; while the training runs
   std::optional<double> test_accuracy, validation_accuracy;
+  std::optional<double> ema_test_accuracy, ema_validation_accuracy;  // with --ema
   std::optional<std::int64_t> written;          // time of the summary's last write, in seconds since 1970
   std::filesystem::path checkpoints;            // see checkpoint_folder_of()
   std::optional<std::int64_t> checkpoint_step;  // of the newest checkpoint there
@@ -39,10 +40,12 @@ TrainingStatus training_status(const std::filesystem::path& folder, const std::f
 std::filesystem::path checkpoint_folder_of(const Summary& summary, const std::filesystem::path& folder,
                                            const std::filesystem::path& base = {});
 
-// "running: job 17 on n2 (process 4711)", "stopped; the same command resumes it", ...
-std::string describe_state(RunState state, const FolderHolder& holder);
+// "running: job 17 on n2 (process 4711)", "stopped; the same command resumes it", ... `summary` has a state.
+std::string describe_state(const Summary& summary, const FolderHolder& holder);
 // The same of a training that may have no state: "not started", or "failed: " and the sentence of failure.json.
 std::string describe_state(const TrainingStatus& status);
+// "61.20 %", "61.20 %, EMA 67.60 %"; empty if neither is known.
+std::string describe_accuracy(const std::optional<double>& weights, const std::optional<double>& ema);
 // Lines for people: state, step, speed, time left, last checkpoint, last test.
 std::string status_text(const TrainingStatus& status);
 

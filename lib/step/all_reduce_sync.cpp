@@ -13,7 +13,7 @@ AllReduceSync::AllReduceSync(ParameterStore& store, std::unique_ptr<AllReduce> a
                              const WeightSyncOptions& options, std::optional<std::vector<FlatPart>> parts)
     : WeightSync(store),
       all_reduce_(std::move(all_reduce)),
-      optimizer_(make_optimizer(store, options.optimizer, options.clip_norm, parts)) {
+      optimizer_(make_optimizer(store, options.optimizer, parts)) {
   if (options.ema) ema_.emplace(store, *options.ema, std::move(parts));
 }
 

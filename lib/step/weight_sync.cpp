@@ -59,7 +59,7 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
                                              const WeightSyncOptions& options, int micro_batches) {
   Sharding sharding = Sharding::none;
   if (options.shard_optimizer) {
-    sharding = needs_norms(options.optimizer, options.clip_norm) ? Sharding::updates : Sharding::sums_and_updates;
+    sharding = needs_norms(options.optimizer) ? Sharding::updates : Sharding::sums_and_updates;
   }
   auto all_reduce = make_all_reduce(session, store, options.reduce, micro_batches, sharding);
   std::unique_ptr<WeightSync> sync;

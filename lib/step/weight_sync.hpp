@@ -48,9 +48,8 @@ inline constexpr const char* ema_group = "ema";
 struct WeightSyncOptions {
   AllReduceOptions reduce;
   OptimizerOptions optimizer;
-  std::optional<float> clip_norm;  // the limit of the global gradient norm
-  std::optional<EmaRule> ema;      // unset: no EMA is kept
-  bool shard_optimizer = false;    // see sharded_sync.hpp
+  std::optional<EmaRule> ema;    // unset: no EMA is kept
+  bool shard_optimizer = false;  // see sharded_sync.hpp
 };
 
 class WeightSync {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/import/hdf5_tensors.hpp"
 #include "files/import/pretrained_weights.hpp"
+#include "run/checkpoint_files.hpp"
+#include "run/run_file.hpp"
 #include "train/run_inspection.hpp"
 
 namespace lockstep {
@@ -228,7 +231,18 @@ bool holds_splits(const std::filesystem::path& folder) {
   return !is_split(folder) && is_split(split_folder(folder, Split::train));
 }
 
+void refuse_checkpoints(const std::filesystem::path& folder) {
+  if (!is_absent(folder / run_files::summary)) return;
+  const std::optional<NewestCheckpoint> newest = newest_checkpoint(folder);
+  require(
+      !newest, Failure::usage,
+      "'{}' is a folder of checkpoints, but inspect describes one at a time. Inspect the newest, '{}', or the output "
+      "folder of the training.",
+      folder.string(), newest ? newest->path.string() : "");
+}
+
 std::string describe_folder(const std::filesystem::path& folder) {
+  refuse_checkpoints(folder);
   if (holds_run(folder)) return describe_run(folder);
   if (!holds_splits(folder)) return describe_manifest(folder);
   std::string text;

@@ -29,12 +29,12 @@ std::string shown(const std::optional<std::int64_t>& number) { return number ? s
 
 std::string shown_time(const std::optional<std::int64_t>& time) { return time ? utc_text(*time) : "-"; }
 
-std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.2f} %", 100 * *share) : "not measured";
+std::string percent(const std::optional<double>& weights, const std::optional<double>& ema = {}) {
+  return weights || ema ? describe_accuracy(weights, ema) : "not measured";
 }
 
 std::string describe_best(const Summary& summary, const std::filesystem::path& folder) {
-  const std::string accuracy = percent(summary.best_accuracy);
+  const std::string accuracy = summary.keeps_ema ? percent({}, summary.best_accuracy) : percent(summary.best_accuracy);
   if (!summary.best_step) return accuracy;
   const bool has_split = !summary.best_split.empty();  // absent in files of earlier versions
   return fmt::format(
@@ -77,7 +77,7 @@ std::string notes_in(const Summary& summary) {
 // What metrics.jsonl has about a step.
 struct StepRecord {
   std::int64_t epoch = 1;
-  std::optional<double> test_accuracy, validation_accuracy;
+  std::optional<double> test, ema_test, validation, ema_validation;  // accuracies
 };
 
 std::map<std::int64_t, StepRecord> steps_in(const std::filesystem::path& folder) {
@@ -87,8 +87,14 @@ std::map<std::int64_t, StepRecord> steps_in(const std::filesystem::path& folder)
     if (!line) return;
     StepRecord& here = steps[line->step];
     here.epoch = line->epoch;
-    if (line->kind == MetricsLine::Kind::test) here.test_accuracy = line->accuracy;
-    if (line->kind == MetricsLine::Kind::validation) here.validation_accuracy = line->accuracy;
+    if (line->kind == MetricsLine::Kind::test) {
+      here.test = line->accuracy;
+      here.ema_test = line->ema_accuracy;
+    }
+    if (line->kind == MetricsLine::Kind::validation) {
+      here.validation = line->accuracy;
+      here.ema_validation = line->ema_accuracy;
+    }
   });
   return steps;
 }
@@ -100,10 +106,11 @@ std::string line_of(std::int64_t step, const std::map<std::int64_t, StepRecord>&
   if (next == steps.end()) return text;
   text += fmt::format("  epoch {:>4}", next->second.epoch);
   if (next->first != step) return text;
-  if (const auto accuracy = next->second.test_accuracy) text += fmt::format("  test {:6.2f} %", 100 * *accuracy);
-  if (const auto accuracy = next->second.validation_accuracy) {
-    text += fmt::format("  validation {:6.2f} %", 100 * *accuracy);
-  }
+  const StepRecord& here = next->second;
+  if (here.test) text += fmt::format("  test {:6.2f} %", 100 * *here.test);
+  if (here.ema_test) text += fmt::format(", EMA {:6.2f} %", 100 * *here.ema_test);
+  if (here.validation) text += fmt::format("  validation {:6.2f} %", 100 * *here.validation);
+  if (here.ema_validation) text += fmt::format(", EMA {:6.2f} %", 100 * *here.ema_validation);
   return text;
 }
 
@@ -145,13 +152,14 @@ std::string describe_run(const std::filesystem::path& folder) {
           "metrics.jsonl in the same folder.",
           (folder / run_files::summary).string());
   const std::string command = command_text(summary.command_line);
+  const bool is_validated = status.validation_accuracy || status.ema_validation_accuracy;
   return fmt::format(
       "training of '{}' on '{}'\n  state      {}\n  step       {}\n  test       {}{}\n  best       {}\n  weights   "
       " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  {}\n  "
       "command    {}{}{}",
-      shown(summary.model), shown(summary.data), describe_state(*summary.state, status.holder), steps_of(status),
-      percent(status.test_accuracy),
-      status.validation_accuracy ? "\n  validation " + percent(status.validation_accuracy) : "",
+      shown(summary.model), shown(summary.data), describe_state(summary, status.holder), steps_of(status),
+      percent(status.test_accuracy, status.ema_test_accuracy),
+      is_validated ? "\n  validation " + percent(status.validation_accuracy, status.ema_validation_accuracy) : "",
       describe_best(summary, folder), shown(summary.weights_hash), shown_time(summary.started),
       shown_time(summary.ended), attempts_of(summary.interruptions), ranks_of(summary), shown(summary.device),
       shown(summary.precision), command.empty() ? "not known" : command, notes_in(summary), checkpoints);

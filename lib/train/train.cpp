@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <utility>
 
 #include "base/current_error.hpp"
 #include "base/log.hpp"
@@ -18,16 +17,16 @@ namespace lockstep {
 namespace {
 
 // Collective.
-TrainingOutcome train_here(const Session& session, Recipe recipe, RunOptions run) {
-  OpenedTraining training = open_training(session, std::move(recipe), std::move(run));
+TrainingOutcome train_here(const Session& session, const ValidSettings& settings) {
+  OpenedTraining training = open_training(session, settings);
   return training.has_work ? TrainingLoop(training).run() : leave_as_it_is(training);
 }
 
 // Collective.
-TrainingOutcome train_to_outcome(const Session& session, Recipe recipe, RunOptions run) try {
-  if (session.world.size() > 1) return train_here(session, std::move(recipe), std::move(run));
+TrainingOutcome train_to_outcome(const Session& session, const ValidSettings& settings) try {
+  if (session.world.size() > 1) return train_here(session, settings);
   TrainingOutcome outcome;
-  on_all_ranks(session.world, [&] { outcome = train_here(session, std::move(recipe), std::move(run)); });
+  on_all_ranks(session.world, [&] { outcome = train_here(session, settings); });
   return outcome;
 } catch (const AgreedError& error) {
   TrainingOutcome outcome;
@@ -55,9 +54,9 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 
 }  // namespace
 
-TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run) {
+TrainingOutcome train(const Session& session, const ValidSettings& settings) {
   const Communicator& world = session.world;
-  TrainingOutcome outcome = train_to_outcome(session, std::move(recipe), std::move(run));
+  TrainingOutcome outcome = train_to_outcome(session, settings);
   if (outcome.rank < 0) outcome.rank = static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0));
   outcome.time = world.max(log::job_rank() == outcome.rank ? seconds_since_1970() : 0);
   // Without a label the program ends with the sentence.

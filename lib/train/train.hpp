@@ -16,6 +16,6 @@ namespace lockstep {
 // ranks return with End::failed, and the process can continue. Failures of the communication between ranks, and of a
 // rank between two sums of a GPU or of synchronized batch norm, end the job where they occur: see launch/run.hpp.
 // runtime/README.md describes process-wide state and several trainings in one job.
-TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run);
+TrainingOutcome train(const Session& session, const ValidSettings& settings);
 
 }  // namespace lockstep

@@ -20,6 +20,14 @@ TEST(StatedPathTest, the_option_of_the_first_path_is_named) {
             "'data/copies/a' (--stage) and 'm.h5' differ.");
 }
 
+// --output was blamed for what --resume named, since it stands before it in --help.
+TEST(StatedPathTest, of_options_with_one_path_the_one_that_fits_is_named) {
+  const std::vector<StatedPath> equal = {{"--output", "odd"}, {"--resume", "odd", true}, {"--data", "odd"}};
+  EXPECT_EQ(with_option_of_path("'odd' is a folder.", equal), "'odd' (--resume) is a folder.");
+  EXPECT_EQ(with_option_of_path("'odd/train' is missing.", equal), "'odd/train' (--output) is missing.");
+  EXPECT_EQ(with_option_of_path("'odd' is in use (--output).", equal), "'odd' is in use (--output).");
+}
+
 TEST(StatedPathTest, other_messages_stay_as_they_are) {
   for (const char* message :
        {"out of memory", "cannot read '/other'", "cannot read 'data2'", "an apostrophe isn't a name",

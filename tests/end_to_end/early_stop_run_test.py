@@ -80,6 +80,8 @@ def main(programs):
         runs.expect("it ends as the rule says", (summary["state"], summary["step"]) == ("done", end), summary)
         stop = summary["early_stop"]
         runs.expect("the summary", stop["ended"] and stop["metric"] == RULE[0] and stop["best_step"] < end, stop)
+        runs.expect("the log at the start", f"early stopping: the training ends after {RULE[1]} successive test"
+                    in whole.words(), whole.words())
         runs.expect("the log", f"early stopping after step {end} of {EPOCHS * 5}" in whole.words(), whole.words())
 
         before = {file: file.read_bytes() for file in whole.output.rglob("*") if file.is_file()}
@@ -92,7 +94,10 @@ def main(programs):
             runs.expect_same_end(f"killed after {step}", runs.copy_killed_after(f"after-{step}", step), whole)
         runs.expect("a complete one trains no more", "  loss " not in runs.training(f"after-{end}").words())
         for name, more in (("two ranks", ()), ("two ranks, sharded", ("--shard-optimizer",))):
-            runs.expect_same_end(name, runs.training(name, ranks=2, more=more), whole)
+            run = runs.training(name, ranks=2, more=more)
+            runs.expect_same_end(name, run, whole)
+            runs.expect(f"{name}: log", ("divided among 2 ranks (--shard-optimizer)" in run.words()) == bool(more),
+                        run.words())
 
         for what, rule in (("more patience", "test-accuracy:3:0.03"), ("without it", "")):
             shutil.copytree(whole.output, runs.folder / what)

@@ -23,7 +23,7 @@ from training import Training, send, under_mpirun  # noqa: E402: found only now
 
 SENTENCE = re.compile(
     r"stopped before the first step \((SIGUSR1|SIGTERM)\): .*"
-    r"|stopped after step \d+ of \d+ \((SIGUSR1|SIGTERM|another rank)\), with a checkpoint in '.*'.*")
+    r"|stopped after step \d+ of \d+ \((SIGUSR1|SIGTERM)\), with a checkpoint in '.*'.*")
 STARTED = "model: "  # in what a training says when its start is nearly done
 
 

@@ -106,7 +106,7 @@ TEST_F(OptimizerCheckpointTest, one_that_keeps_nothing_leaves_nothing) {
 TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_what_each_keeps) {
   Trained trained;
   const Moments moments(trained.store);
-  const std::unique_ptr<Optimizer> sgd = make_optimizer(trained.store, SgdOptions{});
+  const std::unique_ptr<Optimizer> sgd = make_optimizer(trained.store, {});
   const auto refusal = [&](const Optimizer& from, const Optimizer& to) {
     const Checkpoint read = through_a_file(trained, from);
     return message_of(Failure::usage, [&] { assign_state(trained.store, to, read.optimizer); });

@@ -25,7 +25,10 @@ values; the rate of step s, from 1, is s / steps of learning_rate
     /adamw/NAME       float64  by torch.optim.AdamW
     /lars/NAME        float64  by the formula of You et al. 2017, algorithm 1; norms and biases neither adapt nor decay
     /clipped/NAME     float64  by torch.optim.SGD on gradients that clip_grad_norm_ bounded by clip_norm
-Root attributes: steps, learning_rate, momentum, weight_decay, beta1, beta2, epsilon, trust, clip_norm, torch.
+    /sgd_value/NAME, /adamw_value/NAME, /lars_value/NAME
+                      float64  as above, on gradients that clip_grad_value_ bounded by clip_value
+    /value_norm/NAME  float64  by torch.optim.SGD on gradients that both bounded, the values first
+Root attributes: steps, learning_rate, momentum, weight_decay, beta1, beta2, epsilon, trust, clip_norm, clip_value, torch.
 
 losses.h5: cross-entropy of logits from counter_uniform() against two labels mixed by a share
     /labels, /others  int32    [n]
@@ -57,7 +60,7 @@ TORCHVISION_NETS = {"resnet18": "bn2.weight", "resnet34": "bn2.weight", "resnet5
 OPTIMIZER_STEPS = 10
 OPTIMIZED = {"bn.bias": (6,), "bn.weight": (6,), "conv.weight": (6, 5, 3, 3), "fc.bias": (7,), "fc.weight": (7, 6)}
 OPTIMIZER = {"learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.02, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8,
-             "trust": 0.01, "clip_norm": 5.0}
+             "trust": 0.01, "clip_norm": 5.0, "clip_value": 0.75}
 GRADIENT_STREAM = 2000  # and a hundred more for each step
 
 
@@ -246,12 +249,14 @@ def optimizer_rate(step):
     return OPTIMIZER["learning_rate"] * (step + 1) / OPTIMIZER_STEPS
 
 
-def updated_by(make_optimizer, clip_norm=None):
+def updated_by(make_optimizer, clip_norm=None, clip_value=None):
     parameters = {name: torch.nn.Parameter(torch.from_numpy(values)) for name, values in optimizer_start().items()}
     optimizer = make_optimizer(parameters)
     for step in range(OPTIMIZER_STEPS):
         for name, gradient in optimizer_gradients(step).items():
             parameters[name].grad = torch.from_numpy(gradient)
+        if clip_value is not None:
+            torch.nn.utils.clip_grad_value_(parameters.values(), clip_value)
         if clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(parameters.values(), clip_norm)
         for group in optimizer.param_groups:
@@ -260,11 +265,12 @@ def updated_by(make_optimizer, clip_norm=None):
     return {name: parameter.detach().numpy() for name, parameter in parameters.items()}
 
 
-def updated_by_lars():
+def updated_by_lars(clip_value=numpy.inf):
     values = optimizer_start()
     velocity = {name: numpy.zeros(shape) for name, shape in OPTIMIZED.items()}
     for step in range(OPTIMIZER_STEPS):
         for name, gradient in optimizer_gradients(step).items():
+            gradient = gradient.clip(-clip_value, clip_value)
             adapts = values[name].ndim > 1
             decay = OPTIMIZER["weight_decay"] if adapts else 0.0
             norm = numpy.linalg.norm(values[name])
@@ -284,7 +290,10 @@ def write_optimizers(path):
         return torch.optim.SGD(parameters.values(), lr=1, momentum=OPTIMIZER["momentum"],
                                weight_decay=OPTIMIZER["weight_decay"])
 
-    updated = {"adamw": updated_by(adamw), "lars": updated_by_lars(), "clipped": updated_by(sgd, OPTIMIZER["clip_norm"])}
+    norm, value = OPTIMIZER["clip_norm"], OPTIMIZER["clip_value"]
+    updated = {"adamw": updated_by(adamw), "lars": updated_by_lars(), "clipped": updated_by(sgd, norm),
+               "sgd_value": updated_by(sgd, clip_value=value), "adamw_value": updated_by(adamw, clip_value=value),
+               "lars_value": updated_by_lars(value), "value_norm": updated_by(sgd, norm, value)}
     with h5py.File(path, "w", libver=("v108", "v110")) as file:
         file.attrs["steps"] = numpy.int32(OPTIMIZER_STEPS)
         file.attrs["torch"] = str(torch.__version__)

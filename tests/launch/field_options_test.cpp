@@ -27,14 +27,14 @@ class OptionsTest : public testing::Test {
  protected:
   OptionsTest() {
     app_.option_defaults()->always_capture_default();  // as every program does
-    declare_training(app_, settings_);
+    declare_training(app_, settings_, valid_);
   }
 
   // CLI11's words, or nothing. The settings are the program's with these arguments alone.
   std::string parse(const std::string& arguments, const std::string& first = "--data d ") {
     CLI::App app;
     settings_ = program_settings();
-    declare_training(app, settings_);
+    declare_training(app, settings_, valid_);
     try {
       app.parse(first + arguments);
     } catch (const CLI::ParseError& error) {
@@ -45,6 +45,7 @@ class OptionsTest : public testing::Test {
 
   CLI::App app_;
   Settings settings_ = program_settings();
+  std::optional<ValidSettings> valid_;
   Recipe& recipe_ = settings_.recipe;
   RunOptions& run_ = settings_.run;
 };
@@ -66,7 +67,7 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     CLI::App app;
     Settings settings = settings_;
     settings.recipe.images.side = 224;
-    declare_training(app, settings);
+    declare_training(app, settings, valid_);
     EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
     std::string words = field.name == "data" ? "" : "--data d ";
     if (!field.needs.empty()) words += "--" + field.needs + (field.needs == "ema" ? " 0.9 " : " f ");
@@ -145,7 +146,8 @@ TEST_F(OptionsTest, options_of_an_optimizer_reach_it) {
   EXPECT_EQ(parse("--optimizer adamw --lr 0.001 --beta1 0.8 --beta2 0.95 --epsilon 1e-6 --weight-decay 0.01 "
                   "--no-decay-norm"),
             "");
-  const auto adamw = std::get<AdamWOptions>(optimizer_options(recipe_.optimizer));
+  const OptimizerOptions& adamw = recipe_.optimizer;
+  EXPECT_EQ(adamw.kind, OptimizerKind::adamw);
   EXPECT_EQ(adamw.beta1, 0.8F);
   EXPECT_EQ(adamw.beta2, 0.95F);
   EXPECT_EQ(adamw.epsilon, 1e-6F);
@@ -155,9 +157,10 @@ TEST_F(OptionsTest, options_of_an_optimizer_reach_it) {
 
 TEST_F(OptionsTest, options_of_lars_reach_it) {
   EXPECT_EQ(parse("--optimizer lars --lr 5 --momentum 0.8 --nesterov --trust 0.02 --weight-decay 0.01"), "");
-  const auto lars = std::get<LarsOptions>(optimizer_options(recipe_.optimizer));
+  const OptimizerOptions& lars = recipe_.optimizer;
+  EXPECT_EQ(lars.kind, OptimizerKind::lars);
   EXPECT_EQ(lars.momentum, 0.8F);
-  EXPECT_EQ(lars.kind, Momentum::nesterov);
+  EXPECT_EQ(lars.momentum_kind, Momentum::nesterov);
   EXPECT_EQ(lars.trust_coefficient, 0.02F);
   EXPECT_EQ(lars.weight_decay, 0.01F);
 }
@@ -220,6 +223,7 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
       {"--milestones 1 two", "--milestones"},
       {"--cutout 0", "--cutout"},
       {"--mixup 0", "--mixup"},
+      {"--clip-value 0", "--clip-value"},
       {"--epochs 1.5", "--epochs"},
       {"--keep-latest 0", "--keep-latest"},
       // 2^64 and -1 became 2^64 - 1.
@@ -279,7 +283,7 @@ TEST_F(OptionsTest, spaces_and_no_text_are_no_number) {
 TEST_F(OptionsTest, an_empty_name_of_a_file_or_folder_is_refused) {
   for (const std::string option : {"--init-from", "--data", "--output", "--checkpoints"}) {
     CLI::App app;
-    declare_training(app, settings_);
+    declare_training(app, settings_, valid_);
     std::vector<std::string> reversed = {"", option};
     try {
       app.parse(reversed);

@@ -31,7 +31,7 @@ class HelpTest : public testing::Test {
       app.name("build/bin/train_cifar");
       app.description("Trains an image classifier.");
       app.footer("Examples:\n  train_cifar --data d");
-      declare_training(app, settings_);
+      declare_training(app, settings_, valid_);
     });
   }
 
@@ -39,6 +39,7 @@ class HelpTest : public testing::Test {
 
   CLI::App app_;
   Settings settings_;
+  std::optional<ValidSettings> valid_;
 };
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -26,7 +26,8 @@ std::string describe_names(const std::string& line, const std::function<void(CLI
 
 std::string of_training(const std::string& line) {
   Settings settings;
-  return describe_names(line, [&](CLI::App& app) { declare_training(app, settings); });
+  std::optional<ValidSettings> valid;
+  return describe_names(line, [&](CLI::App& app) { declare_training(app, settings, valid); });
 }
 
 // A program with commands, which has none of a training's options.

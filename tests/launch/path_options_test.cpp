@@ -36,13 +36,14 @@ Parsed parse(std::vector<std::string> words) {
     return {error.what(), {}};
   }
   Parsed parsed;
-  for (const StatedPath& one : stated_paths(app)) parsed.stated.push_back(one.option + "=" + one.path.string());
+  for (const StatedPath& one : stated_paths(app))
+    parsed.stated.push_back(one.option + (one.is_file ? "=file:" : "=") + one.path.string());
   return parsed;
 }
 
 TEST(PathOptionsTest, paths_are_found_by_the_type_of_their_option) {
   EXPECT_EQ(parse({"images", "a.jpg", "--output", "o", "--name", "n", "--resume", "r"}).stated,
-            (std::vector<std::string>{"--output=o", "--resume=r", "FILES=a.jpg"}));
+            (std::vector<std::string>{"--output=o", "--resume=file:r", "FILES=file:a.jpg"}));
 }
 
 // make_shards --output '' ended with 1.

@@ -42,7 +42,7 @@ Ending train_twice(Session& session, const TwoTrainings& options) {
   settings.recipe.learning_rate.warmup_epochs = 0;
   settings.run.data = options.data / std::to_string(half);
   settings.run.output = options.output / std::to_string(half);
-  return ending_of(session.world, train(own, settings.recipe, settings.run));
+  return ending_of(session.world, train(own, ValidSettings(settings)));
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ NamedValues stored(const GoldenFile& golden, const std::string& group, const Nam
 }
 
 std::unique_ptr<Optimizer> make_sgd(TestNet& net, const GoldenFile& golden) {
-  return make_optimizer(net.store, SgdOptions{.momentum = static_cast<float>(golden.attribute("momentum")),
-                                              .weight_decay = static_cast<float>(golden.attribute("weight_decay"))});
+  return make_optimizer(net.store, {.momentum = static_cast<float>(golden.attribute("momentum")),
+                                    .weight_decay = static_cast<float>(golden.attribute("weight_decay"))});
 }
 
 // What Lockstep computes on the golden file's batch.

@@ -27,7 +27,12 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
     add("fc.weight", {7, 6}, ParameterKind::linear_weight, ParameterRole::weight);
     add("fc.bias", {7}, ParameterKind::channel_vector, ParameterRole::bias);
     store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
+    begin();
+  }
+
+  void begin() {
     store_.assign_to(store_.values(), counter_entries(0, 1));
+    record_.set_applied_steps(0);
   }
 
   void add(const char* name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role) {
@@ -44,6 +49,15 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
   }
 
   float number(const char* name) const { return static_cast<float>(golden_.attribute(name)); }
+  OptimizerOptions options(OptimizerKind kind) const {
+    return {.kind = kind,
+            .momentum = number("momentum"),
+            .weight_decay = number("weight_decay"),
+            .trust_coefficient = number("trust"),
+            .beta1 = number("beta1"),
+            .beta2 = number("beta2"),
+            .epsilon = number("epsilon")};
+  }
 
   void expect_golden(const std::string& group, Optimizer& optimizer) {
     const int steps = static_cast<int>(golden_.attribute("steps"));
@@ -76,19 +90,35 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
 };
 
 TEST_P(GoldenOptimizerTest, adamw_is_pytorchs) {
-  const AdamWOptions options{number("beta1"), number("beta2"), number("epsilon"), number("weight_decay"),
-                             DecayScope::all};
-  expect_golden("adamw", *make_optimizer(store_, options));
+  expect_golden("adamw", *make_optimizer(store_, options(OptimizerKind::adamw)));
 }
 
 TEST_P(GoldenOptimizerTest, lars_is_its_formula) {
-  const LarsOptions options{number("momentum"), Momentum::classic, number("weight_decay"), number("trust")};
-  expect_golden("lars", *make_optimizer(store_, options));
+  expect_golden("lars", *make_optimizer(store_, options(OptimizerKind::lars)));
 }
 
 TEST_P(GoldenOptimizerTest, clipped_gradients_are_pytorchs) {
-  const SgdOptions options{number("momentum"), Momentum::classic, number("weight_decay"), DecayScope::all};
-  expect_golden("clipped", *make_optimizer(store_, options, number("clip_norm")));
+  OptimizerOptions clipping = options(OptimizerKind::sgd);
+  clipping.clip.norm = number("clip_norm");
+  expect_golden("clipped", *make_optimizer(store_, clipping));
+}
+
+TEST_P(GoldenOptimizerTest, gradients_clipped_by_value_are_pytorchs) {
+  for (const auto& [kind, group] : {std::pair(OptimizerKind::sgd, "sgd_value"),
+                                    {OptimizerKind::adamw, "adamw_value"},
+                                    {OptimizerKind::lars, "lars_value"}}) {
+    SCOPED_TRACE(group);
+    begin();
+    OptimizerOptions clipping = options(kind);
+    clipping.clip.value = number("clip_value");
+    expect_golden(group, *make_optimizer(store_, clipping));
+  }
+}
+
+TEST_P(GoldenOptimizerTest, gradients_clipped_by_value_and_then_by_norm_are_pytorchs) {
+  OptimizerOptions clipping = options(OptimizerKind::sgd);
+  clipping.clip = {number("clip_norm"), number("clip_value")};
+  expect_golden("value_norm", *make_optimizer(store_, clipping));
 }
 
 INSTANTIATE_TEST_SUITE_P(, GoldenOptimizerTest, ::testing::ValuesIn(test_devices()),

@@ -53,7 +53,7 @@ class OptimizerTest : public testing::Test {
 };
 
 TEST_F(OptimizerTest, sgd_decays_every_parameter_by_default) {
-  make_optimizer(store_, SgdOptions{0.9F, Momentum::classic, 0.5F, DecayScope::all})->step(quarter_);
+  make_optimizer(store_, {.weight_decay = 0.5F})->step(quarter_);
   // 2 - 0.25 * (1 + 0.5 * 2)
   auto after = values();
   EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
@@ -64,7 +64,7 @@ TEST_F(OptimizerTest, sgd_decays_every_parameter_by_default) {
 }
 
 TEST_F(OptimizerTest, sgd_leaves_norms_and_biases_undecayed_by_option) {
-  make_optimizer(store_, SgdOptions{0.9F, Momentum::classic, 0.5F, DecayScope::weights_only})->step(quarter_);
+  make_optimizer(store_, {.weight_decay = 0.5F, .decay_scope = DecayScope::weights_only})->step(quarter_);
   auto after = values();
   EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
   EXPECT_EQ(after["bn.weight"], std::vector<float>(3, 1.75F));
@@ -74,8 +74,7 @@ TEST_F(OptimizerTest, sgd_leaves_norms_and_biases_undecayed_by_option) {
 }
 
 TEST_F(OptimizerTest, keeps_momentum_from_step_to_step) {
-  const std::unique_ptr<Optimizer> sgd =
-      make_optimizer(store_, SgdOptions{0.5F, Momentum::classic, 0.0F, DecayScope::all});
+  const std::unique_ptr<Optimizer> sgd = make_optimizer(store_, {.momentum = 0.5F, .weight_decay = 0});
   sgd->step(quarter_);
   sgd->step(quarter_);
   // The velocity is 1, then 1.5.
@@ -83,14 +82,15 @@ TEST_F(OptimizerTest, keeps_momentum_from_step_to_step) {
 }
 
 TEST_F(OptimizerTest, looks_ahead_in_nesterovs_form) {
-  make_optimizer(store_, SgdOptions{0.5F, Momentum::nesterov, 0.0F, DecayScope::all})->step(quarter_);
+  make_optimizer(store_, {.momentum = 0.5F, .momentum_kind = Momentum::nesterov, .weight_decay = 0})->step(quarter_);
   // The gradient itself, and half of the velocity that it made.
   EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.125F));
 }
 
 // With trust 1/4 the rate of weights is |2| / 4 / (|1| + 0.5 * |2|) = 1/4 of the rate; elsewhere it is the rate.
 TEST_F(OptimizerTest, lars_neither_adapts_nor_decays_norms_and_biases) {
-  make_optimizer(store_, LarsOptions{0.9F, Momentum::classic, 0.5F, 0.25F})->step(quarter_);
+  make_optimizer(store_, {.kind = OptimizerKind::lars, .weight_decay = 0.5F, .trust_coefficient = 0.25F})
+      ->step(quarter_);
   auto after = values();
   // 2 - 0.25 * 0.25 * (1 + 0.5 * 2)
   EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.875F));
@@ -102,7 +102,8 @@ TEST_F(OptimizerTest, lars_neither_adapts_nor_decays_norms_and_biases) {
 
 TEST_F(OptimizerTest, adamw_leaves_norms_and_biases_undecayed_by_option) {
   quarter_.set_applied_steps(1);
-  make_optimizer(store_, AdamWOptions{0.9F, 0.999F, 1e-8F, 0.5F, DecayScope::weights_only})->step(quarter_);
+  make_optimizer(store_, {.kind = OptimizerKind::adamw, .weight_decay = 0.5F, .decay_scope = DecayScope::weights_only})
+      ->step(quarter_);
   auto after = values();
   EXPECT_NEAR(after["conv.weight"][0], 0.875F * 2 - 0.25F, 1e-6F);
   EXPECT_NEAR(after["bn.weight"][0], 2 - 0.25F, 1e-6F);
@@ -111,16 +112,20 @@ TEST_F(OptimizerTest, adamw_leaves_norms_and_biases_undecayed_by_option) {
 
 TEST_F(OptimizerTest, leaves_padding_zero) {
   quarter_.set_applied_steps(1);
-  make_optimizer(store_, SgdOptions{0.9F, Momentum::nesterov, 0.5F, DecayScope::all})->step(quarter_);
-  make_optimizer(store_, LarsOptions{0.9F, Momentum::nesterov, 0.5F, 0.1F})->step(quarter_);
-  make_optimizer(store_, AdamWOptions{})->step(quarter_);
+  make_optimizer(store_, {.momentum_kind = Momentum::nesterov, .weight_decay = 0.5F})->step(quarter_);
+  make_optimizer(store_, {.kind = OptimizerKind::lars,
+                          .momentum_kind = Momentum::nesterov,
+                          .weight_decay = 0.5F,
+                          .trust_coefficient = 0.1F})
+      ->step(quarter_);
+  make_optimizer(store_, {.kind = OptimizerKind::adamw})->step(quarter_);
   const float* const first = store_.values().as<float>();
   const std::int64_t others = std::count_if(first, first + store_.gradient_count(), [](float v) { return v != 0.0F; });
   EXPECT_EQ(others, store_.parameter_count());
 }
 
 TEST_F(OptimizerTest, a_step_that_was_not_applied_changes_nothing) {
-  const std::unique_ptr<Optimizer> sgd = make_optimizer(store_, SgdOptions{});
+  const std::unique_ptr<Optimizer> sgd = make_optimizer(store_, {});
   sgd->step(quarter_);
   const auto before = values();
   device_->write(std::vector<float>{static_cast<float>(StepVerdict::overflowed)}, quarter_.at(step_verdict));

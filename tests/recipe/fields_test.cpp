@@ -65,7 +65,7 @@ TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
   static_assert(members_of<BatchOptions>() == 4 && members_of<CheckpointInterval>() == 3);
   EXPECT_EQ(entries(Field::Part::recipe),
             (leaves_of<Recipe, ImageOptions, RandomTransforms, ShuffleOptions, BatchOptions, LearningRate,
-                       OptimizerChoice, EmaOptions, Arithmetic, InitialWeights>()));
+                       OptimizerOptions, GradientClip, EmaOptions, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointOptions, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunOptions, DeviceChoice, ReducerOptions>()) - 1 + checkpoints);
@@ -206,6 +206,18 @@ TEST(FieldsTest, what_is_stated_for_each_rank_takes_the_place_of_the_global_batc
   field_named("batch-per-rank").set(settings, {"32"});
   EXPECT_FALSE(settings.recipe.batch.global_batch.has_value());
   EXPECT_EQ(settings.recipe.batch.batch_per_rank, 32);
+}
+
+// train() takes nothing else, so no caller trains with settings that --print-recipe would refuse.
+TEST(RunOptionsTest, settings_that_no_training_takes_are_refused) {
+  static_assert(!std::is_convertible_v<Settings, ValidSettings>);
+  Settings settings;
+  settings.recipe.model = "lenet";
+  settings.run.note = "kept";
+  EXPECT_EQ(ValidSettings(settings).recipe().model, "lenet");
+  EXPECT_EQ(ValidSettings(settings).run().note, "kept");
+  settings.recipe.model = "banana";
+  expect_error(Failure::usage, {"banana"}, [&] { ValidSettings{settings}; });
 }
 
 TEST(RunOptionsTest, virtual_ranks_ask_for_a_deterministic_device) {

@@ -122,7 +122,7 @@ TEST(LearningRateTest, warm_up_and_milestones_are_stated_in_epochs) {
   rate.schedule = Schedule::step;
   rate.warmup_epochs = 0.5;
   rate.milestones = {2, 3};
-  const LrSchedule schedule = make_schedule(rate, 64, 40, 10);
+  const LrSchedule schedule(rate, 64, 40, 10);
   EXPECT_DOUBLE_EQ(schedule.at(0), 0.2);
   EXPECT_DOUBLE_EQ(schedule.at(4), 1.0);
   EXPECT_DOUBLE_EQ(schedule.at(19), 1.0);
@@ -131,7 +131,7 @@ TEST(LearningRateTest, warm_up_and_milestones_are_stated_in_epochs) {
 }
 
 TEST(LearningRateTest, an_unstated_warm_up_of_one_cycle_is_a_fifth_of_the_training) {
-  const LrSchedule schedule = make_schedule(LearningRate{}, 128, 100, 100);
+  const LrSchedule schedule(LearningRate{}, 128, 100, 100);
   EXPECT_NEAR(schedule.at(19), 0.1, 1e-12);
   EXPECT_LT(schedule.at(0), schedule.at(10));
 }
@@ -141,9 +141,9 @@ TEST(LearningRateTest, other_schedules_have_no_warm_up_unless_it_is_stated) {
   for (const Schedule kind : {Schedule::constant, Schedule::step, Schedule::cosine, Schedule::poly}) {
     LearningRate rate;
     rate.schedule = kind;
-    EXPECT_DOUBLE_EQ(make_schedule(rate, 128, 100, 20).at(0), 0.1);
+    EXPECT_DOUBLE_EQ(LrSchedule(rate, 128, 100, 20).at(0), 0.1);
     rate.warmup_epochs = 1;
-    EXPECT_DOUBLE_EQ(make_schedule(rate, 128, 100, 20).at(0), 0.1 / 20);
+    EXPECT_DOUBLE_EQ(LrSchedule(rate, 128, 100, 20).at(0), 0.1 / 20);
   }
 }
 

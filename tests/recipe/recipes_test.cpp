@@ -36,7 +36,7 @@ TEST(RecipesTest, every_recipe_states_what_options_take_and_what_is_read) {
       EXPECT_EQ(std::ranges::count(recipe.fields, decided, &StatedField::name), 1) << recipe.name << " " << decided;
     }
     const Recipe& r = settings.recipe;
-    EXPECT_GT(make_schedule(r.learning_rate, r.batch.global_batch->value, schedule_steps(r, 100), 100).at(0), 0)
+    EXPECT_GT(LrSchedule(r.learning_rate, r.batch.global_batch->value, schedule_steps(r, 100), 100).at(0), 0)
         << recipe.name;
   }
 }
@@ -53,7 +53,7 @@ TEST(RecipesTest, ffcvs_rate_is_a_triangle_with_its_peak_at_epoch_two) {
   EXPECT_EQ(recipe.model, "resnet50");
   EXPECT_EQ(recipe.optimizer.decay_scope, DecayScope::weights_only);
   EXPECT_EQ(recipe.optimizer.weight_decay, 1e-4F);
-  const LrSchedule schedule = make_schedule(recipe.learning_rate, 4096, schedule_steps(recipe, 312), 312);
+  const LrSchedule schedule(recipe.learning_rate, 4096, schedule_steps(recipe, 312), 312);
   EXPECT_DOUBLE_EQ(schedule.at(0), 1.7e-4);
   EXPECT_NEAR(schedule.at(312), 1.7 * (1e-4 + 1) / 2, 1e-12);
   EXPECT_DOUBLE_EQ(schedule.at(2 * 312), 1.7);
@@ -85,10 +85,10 @@ TEST(RecipesTest, ffcvs_images_grow_from_160_to_192_and_are_tested_in_256_pixels
 
 TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
   const Recipe recipe = settings_of("rn50-mlperf").recipe;
-  const auto lars = std::get<LarsOptions>(optimizer_options(recipe.optimizer));
-  EXPECT_EQ(lars.trust_coefficient, 0.001F);
-  EXPECT_EQ(lars.weight_decay, 5e-5F);
-  const LrSchedule schedule = make_schedule(recipe.learning_rate, 3200, schedule_steps(recipe, 400), 400);
+  EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::lars);
+  EXPECT_EQ(recipe.optimizer.trust_coefficient, 0.001F);
+  EXPECT_EQ(recipe.optimizer.weight_decay, 5e-5F);
+  const LrSchedule schedule(recipe.learning_rate, 3200, schedule_steps(recipe, 400), 400);
   EXPECT_DOUBLE_EQ(schedule.at(2 * 400), 11);
   const double left = 1 - 10.0 / 35;
   EXPECT_NEAR(schedule.at(12 * 400), 1e-4 + (11 - 1e-4) * left * left, 1e-12);
@@ -125,7 +125,7 @@ TEST(RecipesTest, nothing_is_left_of_what_was_there_but_the_seed_and_the_arithme
   before.recipe.batch.batch_per_rank = 3;
   before.recipe.label_smoothing = 0.3F;
   before.recipe.optimizer.momentum_kind = Momentum::nesterov;
-  before.recipe.optimizer.clip_norm = 1;
+  before.recipe.optimizer.clip.norm = 1;
   before.run.output = "out";
   before.run.test_time_augmentation = TestTimeAugmentation::flip;
   set_recipe(before, *find_recipe("pai-lite"));

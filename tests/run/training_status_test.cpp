@@ -1,5 +1,6 @@
 #include "run/training_status.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,6 +91,33 @@ TEST_F(TrainingStatusTest, a_training_that_has_ended_has_no_time_left) {
   write("summary.json", R"({"state": "done", "step": 400, "steps": 400})");
   write("metrics.jsonl", report);
   EXPECT_EQ(text(), "state       done\nstep        400 of 400 (100.0 %)\ncheckpoint  none");
+}
+
+// "done", and "step 117 of 2340" below it.
+TEST_F(TrainingStatusTest, what_ended_a_training_before_its_last_step_is_told) {
+  const auto state = [&](int step, const char* ended, const char* recipe) {
+    write("summary.json",
+          fmt::format(R"({{"state": "done", "step": {}, "steps": 2340, "recipe": {}, "early_stop": {{"metric":
+                          "validation-loss", "best": 1, "best_step": 39, "tests_without_improvement": 3, "ended": {}}}}})",
+                      step, recipe, ended));
+    return describe_state(training_status(folder.path()));
+  };
+  EXPECT_EQ(state(117, "true", "{}"),
+            "done by early stopping after step 117 of 2340: validation-loss did not improve in 3 tests");
+  EXPECT_EQ(state(117, "true", R"({"ema": 0.9})"),
+            "done by early stopping after step 117 of 2340: validation-loss of the EMA did not improve in 3 tests");
+  EXPECT_THAT(text(), HasSubstr("step        117 of 2340 (5.0 %)\n"));
+  EXPECT_EQ(state(117, "false", "{}"), "done");
+  EXPECT_EQ(state(117, "7", "[]"), "done");
+  EXPECT_EQ(state(2340, "true", "{}"), "done") << "its last test came with its last step";
+}
+
+TEST_F(TrainingStatusTest, the_accuracy_of_the_EMA_is_called_so) {
+  write("summary.json", R"({"state": "done", "test_accuracy": 0.5, "ema_test_accuracy": 0.625})");
+  EXPECT_EQ(text(), "state       done\ncheckpoint  none\ntest        50.00 %, EMA 62.50 %");
+  write("metrics.jsonl", R"({"kind":"test","epoch":2,"step":200,"accuracy":0.75,"ema_accuracy":0.875})"
+                         "\n");
+  EXPECT_THAT(text(), HasSubstr("\ntest        75.00 %, EMA 87.50 %"));
 }
 
 TEST_F(TrainingStatusTest, checkpoints_may_lie_elsewhere) {

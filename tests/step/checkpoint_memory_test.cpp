@@ -17,7 +17,7 @@ class CheckpointMemoryTest : public testing::Test {
  protected:
   static WeightSyncOptions options() {
     WeightSyncOptions options;
-    options.optimizer = AdamWOptions{};
+    options.optimizer.kind = OptimizerKind::adamw;
     options.shard_optimizer = true;
     return options;
   }

@@ -29,7 +29,7 @@ class KernelPlanTest : public testing::Test {
     const Session session{
         world_, std::make_unique<CpuBackend>(make_repeating_device(cpu::open_cpu_device({.threads = 1}))), folder};
     const LoaderShare share{micro_batch_size * world_.size(), world_.size(), world_.rank(), 1};
-    WholeStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+    WholeStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3);
     step.choose_kernels({micro_batch_size}, micro_batches);
     return {step.plan_use(), session.device().ops().export_plan()};
   }

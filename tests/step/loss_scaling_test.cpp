@@ -52,7 +52,7 @@ class LossScalingTest : public testing::Test {
   const Session session_{world_, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share_{micro_batch_size * micro_batches * world_.size(), micro_batches* world_.size(),
                            micro_batches* world_.rank(), micro_batches};
-  WholeStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
+  WholeStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3};
   PoisoningLoader loader_{step_.model().store};
 };
 
@@ -64,18 +64,32 @@ TEST(HalfPrecisionTest, scales_the_loss_from_the_first_step_on) {
   const Communicator self(MPI_COMM_SELF);
   const Session session{self, std::make_unique<CpuBackend>(open_hosted_cuda_device({.precision = DType::f16}))};
   const LoaderShare share{micro_batch_size, 1, 0, 1};
-  const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3);
   EXPECT_EQ(step.own_sync->loss_scale(), LossScale{});
 }
 
 TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
-  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, OptimizerOptions{}, 0.0F, 3);
   step_.own_sync->scale_loss({});
   for (int index = 0; index < 3; ++index) {
     EXPECT_EQ(step_.run(loader_, index, 0.05).metrics.loss(), plain.run(loader_, index, 0.05).metrics.loss());
   }
   EXPECT_EQ(hash(), plain.model().store.weights_hash());
   EXPECT_EQ(step_.own_sync->loss_scale()->clean_steps, 3);
+}
+
+TEST_F(LossScalingTest, values_are_clipped_as_without_it) {
+  const OptimizerOptions options{.clip = {.value = 1e-3F}};
+  WholeStep scaled(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, options, 0.0F, 3);
+  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, options, 0.0F, 3);
+  scaled.own_sync->scale_loss({});
+  for (int index = 0; index < 2; ++index) {
+    step_.run(loader_, index, 0.05);
+    scaled.run(loader_, index, 0.05);
+    plain.run(loader_, index, 0.05);
+  }
+  EXPECT_EQ(scaled.model().store.weights_hash(), plain.model().store.weights_hash());
+  EXPECT_NE(scaled.model().store.weights_hash(), hash()) << "the limit clips nothing";
 }
 
 TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {

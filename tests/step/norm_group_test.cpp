@@ -135,7 +135,7 @@ struct Case {
 struct Members {
   Members(const Session& session, const Case& choice, const LoaderShare& share, const AllReduceOptions& reduce)
       : model(session.device(), {choice.model, choice.shape, 10}),
-        sync(make_weight_sync(session, model.store, {reduce, SgdOptions{}, {}, {}}, share.total_micro_batches)) {
+        sync(make_weight_sync(session, model.store, {reduce, {}, {}}, share.total_micro_batches)) {
     initialize(model.store, 3);
   }
   Model model;

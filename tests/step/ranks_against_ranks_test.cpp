@@ -35,7 +35,8 @@ Outcome train(const Communicator& world, const Case& choice, int micro_batches, 
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const int own = micro_batches / world.size();
   const LoaderShare share{micro_batches * micro_batch_size, micro_batches, world.rank() * own, own};
-  WholeStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
+  WholeStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, OptimizerOptions{}, 0.1F,
+                 3);
   if (plan.empty()) {
     step.choose_kernels({micro_batch_size});
   } else {
@@ -132,7 +133,7 @@ std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator&
   const int all = micro_batches * world.size();
   const LoaderShare share{micro_batch_size * all, all, world.rank() * micro_batches, micro_batches};
   const SampleShape shape{16, 16, 3};
-  WholeStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, OptimizerOptions{}, 0.0F, 1);
   MicroBatchLoader parts_of_rank_0(session.device(), shape, {micro_batch_size, 1, 0, 1});
   Again loader(parts_of_rank_0.next());
   step.run(loader, 0, 0.05);
@@ -155,7 +156,7 @@ TEST(TrainingStepTest, each_step_has_a_rate_of_its_own) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
-  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, OptimizerOptions{}, 0.0F, 1);
   MicroBatchLoader loader(session.device(), {32, 32, 3}, share);
   step.run(loader, 0, 0.05);
   const std::string before = step.model().store.weights_hash();
@@ -169,7 +170,7 @@ TEST(TrainingStepTest, the_loader_is_told_to_start_on_the_part_after_each) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{2 * micro_batch_size * world.size(), 2 * world.size(), 2 * world.rank(), 2};
-  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, OptimizerOptions{}, 0.0F, 1);
   MicroBatchLoader micro_batches(session.device(), {32, 32, 3}, share);
   Again loader(micro_batches.next());
   step.run(loader, 0, 0.05);
@@ -188,7 +189,7 @@ TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
-  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, OptimizerOptions{}, 0.0F, 1);
   MicroBatchLoader fresh(session.device(), {32, 32, 3}, share);
   Again loader(fresh.next());
   const double first = step.run(loader, 0, 0.05).metrics.loss();
@@ -202,7 +203,7 @@ TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
-  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, OptimizerOptions{}, 0.0F, 1);
   MicroBatchLoader loader(session.device(), {32, 32, 3}, share);
   std::string message;
   std::string before;

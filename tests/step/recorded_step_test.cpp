@@ -69,7 +69,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     Device& on = session.device();
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
+    WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.1F, 3);
     step.own_sync->scale_loss({2048, 0, 0});
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(on);
@@ -94,7 +94,8 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     Device& on = session.device();
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, {GetParam().model, {28, 28, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
+    WholeStep step(session, {GetParam().model, {28, 28, 3}, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.1F,
+                   3);
     const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
     step.choose_kernels({micro_batch_size}, sizes);
     std::vector<std::vector<float>> outcomes;
@@ -154,7 +155,8 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     const Session session{world_, open_backend(options)};
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
+    WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, OptimizerOptions{}, 0.1F,
+                   3);
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(session.device());
     for (int index = 0; index < steps; ++index) {

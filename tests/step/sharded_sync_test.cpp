@@ -25,7 +25,6 @@ constexpr int micro_batches = 2;  // of each rank
 struct Case {
   const char* name;
   OptimizerOptions optimizer;
-  std::optional<float> clip_norm = {};
   std::optional<EmaRule> ema = {};
   const char* reducer = "shared";
   Sums sums = Sums::rounded;
@@ -51,7 +50,6 @@ class ShardedSyncTest : public testing::TestWithParam<Case> {
         session_, ModelOptions{"resnet20", shape, 10}, share_,
         WeightSyncOptions{{.reducer = choice.reducer, .bucket_bytes = 64 << 10, .sums = choice.sums},
                           choice.optimizer,
-                          choice.clip_norm,
                           choice.ema,
                           is_sharded},
         0.1F, 3);
@@ -172,18 +170,41 @@ TEST_P(ShardedSyncTest, a_full_disk_leaves_no_file_and_no_rank_behind) {
   EXPECT_EQ(read_checkpoint(path).model.entries.size(), step->model().store.names().size());
 }
 
-constexpr EmaRule ema{0.25F, 1, 1};
+// "mpi (1 rank), reduce-scatter": one rank has nothing to add.
+TEST(ShardedSumsTest, are_named_where_they_may_change_bits) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
+  const auto description = [&](const char* reducer) {
+    return WholeStep(session, {"lenet", shape, 10}, share, {{.reducer = reducer}, {}, {}, true}, 0.0F, 3)
+        .own_sync->description();
+  };
+  EXPECT_EQ(description("mpi"),
+            world.size() == 1 ? "mpi (1 rank)" : fmt::format("mpi ({} ranks), reduce-scatter", world.size()));
+  EXPECT_EQ(description("shared").find("reduce-scatter"), std::string::npos);
+}
 
-INSTANTIATE_TEST_SUITE_P(, ShardedSyncTest,
-                         testing::Values(Case{"sgd", SgdOptions{.kind = Momentum::nesterov}},
-                                         Case{"sgd_ema", SgdOptions{}, {}, ema}, Case{"sgd_clip", SgdOptions{}, 0.5F},
-                                         Case{"adamw_ema", AdamWOptions{}, {}, ema}, Case{"lars", LarsOptions{}},
-                                         Case{"lars_clip_ema", LarsOptions{}, 0.5F, ema},
-                                         Case{"virtual_ranks", AdamWOptions{}, {}, ema, "shared", Sums::reproducible},
-                                         Case{"virtual_ranks_mpi", SgdOptions{}, {}, {}, "mpi", Sums::reproducible},
-                                         Case{"virtual_ranks_clip", SgdOptions{}, 0.5F, {}, "auto", Sums::reproducible},
-                                         Case{"bf16", SgdOptions{}, {}, ema, "shared", Sums::rounded, DType::bf16}),
-                         [](const auto& test) { return std::string(test.param.name); });
+constexpr EmaRule ema{0.25F, 1, 1};
+constexpr OptimizerOptions adamw{.kind = OptimizerKind::adamw};
+
+INSTANTIATE_TEST_SUITE_P(
+    , ShardedSyncTest,
+    testing::Values(Case{"sgd", {.momentum_kind = Momentum::nesterov}}, Case{"sgd_ema", {}, ema},
+                    Case{"sgd_clip", {.clip = {.norm = 0.5F}}}, Case{"adamw_ema", adamw, ema},
+                    Case{"lars", {.kind = OptimizerKind::lars}},
+                    Case{"lars_clip_ema", {.kind = OptimizerKind::lars, .clip = {.norm = 0.5F}}, ema},
+                    Case{"virtual_ranks", adamw, ema, "shared", Sums::reproducible},
+                    Case{"virtual_ranks_mpi", {}, {}, "mpi", Sums::reproducible},
+                    Case{"virtual_ranks_clip", {.clip = {.norm = 0.5F}}, {}, "auto", Sums::reproducible},
+                    Case{"sgd_value", {.clip = {.value = 1e-3F}}},
+                    Case{"lars_value", {.kind = OptimizerKind::lars, .clip = {.value = 1e-3F}}},
+                    Case{"virtual_ranks_value",
+                         {.kind = OptimizerKind::adamw, .clip = {.value = 1e-3F}},
+                         ema,
+                         "shared",
+                         Sums::reproducible},
+                    Case{"bf16", {}, ema, "shared", Sums::rounded, DType::bf16}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace lockstep

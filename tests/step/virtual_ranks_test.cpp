@@ -25,15 +25,9 @@ struct Case {
   const char* reducer;
   int bucket_kib;
   DType precision;
-  const char* optimizer = "sgd";
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  const char* optimizer_name = "sgd";
 };
-
-OptimizerOptions options_of(const Case& choice) {
-  const std::string name = choice.optimizer;
-  if (name == "lars") return LarsOptions{};
-  if (name == "adamw") return AdamWOptions{};
-  return SgdOptions{};
-}
 
 // Hash and losses after a few steps.
 std::string learn(const Communicator& world, const Case& choice, int threads) {
@@ -42,7 +36,8 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const AllReduceOptions reduce{
       .reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::reproducible};
-  WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3, 0.5F);
+  WholeStep step(session, {choice.model, shape, 10}, share, reduce, {.kind = choice.optimizer, .clip = {.norm = 0.5F}},
+                 0.1F, 3);
   MicroBatchLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
@@ -66,11 +61,11 @@ INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                          testing::Values(Case{"lenet", "shared", 16, DType::f32}, Case{"lenet", "mpi", 16, DType::f32},
                                          Case{"resnet20", "auto", 128, DType::f32},
                                          Case{"resnet20", "auto", 128, DType::bf16},
-                                         Case{"resnet20", "auto", 128, DType::f32, "lars"},
-                                         Case{"resnet20", "auto", 128, DType::f32, "adamw"}),
+                                         Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::lars, "lars"},
+                                         Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::adamw, "adamw"}),
                          [](const auto& test) {
                            return std::string(test.param.model) + "_" + test.param.reducer + "_" +
-                                  precision_name(test.param.precision) + "_" + test.param.optimizer;
+                                  precision_name(test.param.precision) + "_" + test.param.optimizer_name;
                          });
 
 TEST(ReproducibleSumsTest, leave_room_for_all_parts_of_a_step) {
@@ -97,7 +92,7 @@ TEST(ReproducibleSumsTest, what_no_whole_number_holds_ends_the_training_on_every
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const BatchOptions batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
-  WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::reproducible}, SgdOptions{}, 0.0F, 3);
+  WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::reproducible}, OptimizerOptions{}, 0.0F, 3);
   MicroBatchLoader loader(session.device(), shape, share);
   std::string message;
   std::string before;

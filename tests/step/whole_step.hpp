@@ -32,9 +32,8 @@ class WholeStep : private StepMembers, public TrainingStep {
       : StepMembers(session, model, share, options, seed),
         TrainingStep(session, own_model, *own_sync, share, label_smoothing) {}
   WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const AllReduceOptions& reduce,
-            const OptimizerOptions& options, float label_smoothing, std::uint64_t seed,
-            std::optional<float> clip_norm = {})
-      : WholeStep(session, model, share, {reduce, options, clip_norm, {}}, label_smoothing, seed) {}
+            const OptimizerOptions& options, float label_smoothing, std::uint64_t seed)
+      : WholeStep(session, model, share, WeightSyncOptions{reduce, options, {}}, label_smoothing, seed) {}
 
   using StepMembers::own_sync;
 };

@@ -46,6 +46,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"beta2", "0.95"},
                                                               {"epsilon", "1e-06"},
                                                               {"clip-norm", "2.5"},
+                                                              {"clip-value", "0.5"},
                                                               {"ema", "0.99"},
                                                               {"ema-every", "4"},
                                                               {"lr", "0.3"},

@@ -83,8 +83,10 @@ void fail_allocation(std::array<Phase, 2> phases, std::size_t least_bytes, std::
 
 const std::vector<Fault> all_faults = {
     // start
-    {"unknown model", Failure::usage, true,
-     [](Settings& settings, const fs::path&, bool) { settings.recipe.model = "lenet9"; }},
+    {"no validation split", Failure::usage, true,
+     [](Settings& settings, const fs::path&, bool) {
+       settings.recipe.early_stop = parse_early_stop("validation-loss:1:0");
+     }},
     {"batch larger than the data", Failure::usage, true,
      [](Settings& settings, const fs::path&, bool) { settings.recipe.batch.global_batch = {6400}; }},
     {"reducer of GPUs", Failure::usage, true,
@@ -202,7 +204,7 @@ class FailingTrainingsTest : public testing::Test {
     const Session session{.world = team,
                           .backend = open_backend({.name = "cpu", .threads = 1}),
                           .label = "training " + std::to_string(own)};
-    const auto run = [&](const Settings& settings) { return train(session, settings.recipe, settings.run); };
+    const auto run = [&](const Settings& settings) { return train(session, ValidSettings(settings)); };
     const bool is_faulty = own == layout.faulty;
     const TrainingOutcome alone = run(settings_of(own, "alone"));
     ASSERT_EQ(alone.end, End::done) << alone.sentence;

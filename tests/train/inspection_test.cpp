@@ -57,6 +57,43 @@ no JSON
       << text;
 }
 
+// It advised make_shards. A running training has a lock there.
+TEST(InspectionTest, of_a_folder_of_checkpoints_the_newest_is_named) {
+  const TemporaryFolder folder;
+  for (const char* file : {"step-000000000010.h5", "step-000000000020.h5", "lock"}) {
+    write_file_atomically(folder.path() / file, std::string_view("weights"));
+  }
+  expect_error(Failure::usage, {folder.path().string() + "'", "step-000000000020.h5"},
+               [&] { describe_file(folder.path()); });
+}
+
+TEST(InspectionTest, figures_of_the_EMA_are_called_so) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "checkpoints");
+  write_file_atomically(folder.path() / "checkpoints" / "step-000000000010.h5", std::string_view("weights"));
+  const auto described = [&](const std::string& summary, const std::string& metrics) {
+    write_file_atomically(folder.path() / "summary.json", summary);
+    write_file_atomically(folder.path() / "metrics.jsonl", metrics);
+    return describe_file(folder.path());
+  };
+  const std::string summary =
+      R"({"state":"done","recipe":{"ema":0.9},"test_accuracy":0.5,"ema_test_accuracy":0.625,
+          "validation_accuracy":0.75,"best_accuracy":0.75,"best_step":10})";
+  const std::string alone = described(summary, "");
+  EXPECT_NE(alone.find("\n  test       50.00 %, EMA 62.50 %\n  validation EMA 75.00 %\n  best       EMA 75.00 % after"),
+            std::string::npos)
+      << alone;
+  const std::string with_metrics =
+      described(summary, R"({"kind":"test","epoch":1,"step":10,"accuracy":0.25,"ema_accuracy":0.375}
+{"kind":"validation","epoch":1,"step":10,"accuracy":0.5,"ema_accuracy":0.875}
+)");
+  for (const char* line :
+       {"\n  test       25.00 %, EMA 37.50 %\n  validation 50.00 %, EMA 87.50 %\n",
+        "epoch    1  test  25.00 %, EMA  37.50 %  validation  50.00 %, EMA  87.50 %  best  newest"}) {
+    EXPECT_NE(with_metrics.find(line), std::string::npos) << line << with_metrics;
+  }
+}
+
 // Escape sequences in the names of classes reached the terminal.
 TEST(InspectionTest, names_in_a_file_neither_steer_the_terminal_nor_make_lines) {
   const TemporaryFolder folder;

@@ -58,7 +58,7 @@ class TwoTrainingsTest : public testing::Test {
             .label = is_first_half() ? "first" : "second"};
   }
   static TrainingOutcome run(const Session& session, const Settings& settings) {
-    return train(session, settings.recipe, settings.run);
+    return train(session, ValidSettings(settings));
   }
   static nlohmann::json json_in(const fs::path& file) { return nlohmann::json::parse(read_file(file, 1 << 16)); }
   static std::int64_t last_step_in(const fs::path& metrics) {

@@ -1,5 +1,8 @@
 #include "base/text/stated_path.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace lockstep {
 namespace {
 
@@ -15,15 +18,18 @@ std::string with_option_of_path(std::string message, std::span<const StatedPath>
   const bool is_explained = end != std::string::npos && message.compare(end + 1, 2, " (") == 0;
   if (begin == 0 || end == std::string::npos || is_explained) return message;
   const std::string name = message.substr(begin, end - begin);
-  const StatedPath* nearest = nullptr;
+  std::vector<StatedPath> nearest;
   for (const StatedPath& one : paths) {
-    const bool is_longer = nearest == nullptr || nearest->path.native().size() < one.path.native().size();
-    if (is_longer && is_at_or_below(name, one.path.native())) nearest = &one;
+    if (!is_at_or_below(name, one.path.native())) continue;
+    if (!nearest.empty() && nearest.front().path.native().size() > one.path.native().size()) continue;
+    if (!nearest.empty() && nearest.front().path != one.path) nearest.clear();
+    nearest.push_back(one);
   }
-  if (nearest != nullptr && message.find(nearest->option) == std::string::npos) {
-    message.insert(end + 1, " (" + nearest->option + ")");
-  }
-  return message;
+  const auto is_named = [&](const StatedPath& one) { return message.find(one.option) != std::string::npos; };
+  if (nearest.empty() || std::ranges::any_of(nearest, is_named)) return message;
+  const bool is_path_itself = name == nearest.front().path;
+  const auto fits = std::ranges::find(nearest, is_path_itself, &StatedPath::is_file);
+  return message.insert(end + 1, " (" + (fits == nearest.end() ? nearest.front() : *fits).option + ")");
 }
 
 }  // namespace lockstep

@@ -34,6 +34,12 @@ inline std::vector<FlatPart> parts_of(const UpdateArrays& arrays) {
   return arrays.parts.value_or(std::vector<FlatPart>{{0, arrays.gradients.shape().count()}});
 }
 
+// How the gradients of a step are clipped before an update. Limits are above zero, and those of the unscaled gradients.
+struct GradientClip {
+  std::optional<float> norm = {};   // limit of the global norm, see clip_step(); unset: any norm
+  std::optional<float> value = {};  // limit of each component, see clip_value(), before the norm; unset: any value
+};
+
 // Indices of judge()'s inputs in the metric slots of the flat gradient buffer.
 struct MetricSlots {
   std::int64_t loss;
@@ -59,9 +65,10 @@ class FlatPasses {
   virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                   const UpdateArrays& arrays) = 0;
 
-  // Stores the norm of `gradients` in the record, and a gradient scale that clips it to `limit`, see clip_step(). The
-  // norm does not depend on the number of threads. The device outlives the update.
-  virtual std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) = 0;
+  // Clips the gradients of `arrays`. Values are clipped in place, in the parts of `arrays`. If the norm of all
+  // gradients is clipped, stores it in the record, and the gradient scale that clips it. The norm does not depend on
+  // the number of threads. The device outlives the update.
+  virtual std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) = 0;
 
   // slot[0] = value.
   virtual void set(const Tensor& slot, float value) = 0;

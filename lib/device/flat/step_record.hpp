@@ -28,7 +28,7 @@ enum StepField : std::int64_t {
   step_skipped_steps,
   step_verdict,
   step_applied_steps,  // so far, over all attempts; saturates at 2^24
-  step_gradient_norm,  // of the unscaled gradients, before clipping; 0 if not computed
+  step_gradient_norm,  // of the unscaled gradients, before clip_step(); 0 if not computed
   step_metric_slots = 16,
 };
 
@@ -60,6 +60,13 @@ LOCKSTEP_HOST_DEVICE inline void clip_step(float* record, double squares, float 
   record[step_gradient_norm] = static_cast<float>(norm);
   const double kept = static_cast<double>(limit) / (norm + 1e-6);
   if (kept < 1) record[step_gradient_scale] = static_cast<float>(record[step_gradient_scale] * kept);
+}
+
+// Clips a scaled gradient like torch.nn.utils.clip_grad_value_. `bound` is the limit divided by the gradient scale. NaN
+// remains.
+LOCKSTEP_HOST_DEVICE inline float clip_value(float gradient, float bound) {
+  if (gradient > bound) return bound;
+  return gradient < -bound ? -bound : gradient;
 }
 
 // How the EMA of the weights follows them.

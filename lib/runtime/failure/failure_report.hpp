@@ -11,7 +11,8 @@
 //   signal      number of the signal, or null
 //   rank, host  the rank that failed
 //   bad_hosts   nodes that the next attempt should avoid; only if they are known
-//   step        the last step that the writing rank began; -1 before the first
+//   step        index of the last step that the writing rank began, from 0, as in the sentence's "at step N"; "after
+//               step N" counts steps done. -1 before the first
 //   sentence    what happened, for people
 //   time        seconds since 1970
 //

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <vector>
 
 #include "base/log.hpp"
 #include "job/job_environment.hpp"
@@ -46,23 +48,27 @@ void StopAgreement::note_step(double seconds) { step_seconds_ = std::max(step_se
 void StopAgreement::note_test(double seconds) { test_seconds_ = seconds; }
 
 bool StopAgreement::must_ask(const ToFinish& left) {
-  if (has_asked_) return false;
+  if (!own_reason_.empty()) return false;
   constexpr double margin_seconds = 2;
   const double lead_seconds =
       2 * (left.checkpoint_seconds + step_seconds_) + margin_seconds + (left.test_follows ? test_seconds_ : 0);
   if (signals_ != nullptr && signals_->is_stop_requested()) {
-    reason_ = signal_name(signals_->request());
+    own_reason_ = signal_name(signals_->request());
   } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
-    reason_ = time_limit_->source();
-  } else {
-    return false;
+    own_reason_ = time_limit_->source();
   }
-  has_asked_ = true;
-  return true;
+  return !own_reason_.empty();
 }
 
 void StopAgreement::agree(std::int64_t step, int steps_ahead) {
   if (!stop_step_) stop_step_ = step + 1 + steps_ahead;
+}
+
+std::string StopAgreement::reason() const {
+  const std::vector<std::string> reasons = world_.all_gather(own_reason_);
+  const auto asked = std::ranges::find_if_not(reasons, &std::string::empty);
+  assert(asked != reasons.end());
+  return *asked;
 }
 
 }  // namespace lockstep

@@ -49,15 +49,15 @@ class StopAgreement {
 
   bool is_agreed() const { return stop_step_.has_value(); }
   bool stops_before(std::int64_t step) const { return stop_step_ == step; }
-  // "SIGUSR1", "--time-limit"; "another rank" if this rank did not ask.
-  const std::string& reason() const { return reason_; }
+  // Collective, after all ranks have stopped because one asked: "SIGUSR1", "--time-limit". If several ranks asked, the
+  // first one's reason. The same on every rank.
+  std::string reason() const;
 
  private:
   const Communicator& world_;
   const ProcessSignals* signals_;
   std::optional<TimeLimit> time_limit_;  // on rank 0
-  bool has_asked_ = false;
-  std::string reason_ = "another rank";
+  std::string own_reason_;               // empty: this rank has not asked
   std::optional<std::int64_t> stop_step_;
   double step_seconds_ = 0;
   double test_seconds_ = 0;

@@ -69,7 +69,7 @@ struct Setting {
       : session{ranks, with_all_reduce_log(open_backend(settings.device), log)},
         share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
         model(session.device(), settings.model, settings.make_network),
-        sync(make_weight_sync(session, model.store, {settings.sums, SgdOptions{.kind = Momentum::nesterov}, {}, {}},
+        sync(make_weight_sync(session, model.store, {settings.sums, {.momentum_kind = Momentum::nesterov}, {}},
                               share.total_micro_batches)),
         step(session, model, *sync, share, 0.0F) {
     session.plan_folder = settings.device.plan_folder;

@@ -32,7 +32,8 @@ void train_seed(const Communicator& world, const AccuracySettings& settings, Bat
     Session session{world, open_backend(settings.device)};
     session.plan_folder = settings.device.plan_folder;
     session.label = fmt::format("batch {}, seed {}", batch.global_batch, batch.accuracies.size());
-    const TrainingOutcome outcome = train(session, short_recipe(settings, batch), settings.training.run);
+    const TrainingOutcome outcome =
+        train(session, ValidSettings({short_recipe(settings, batch), settings.training.run}));
     if (outcome.end == End::done) {
       batch.accuracies.push_back(outcome.test_accuracy);
       batch.missing.clear();

@@ -19,7 +19,8 @@ struct AccuracySettings {
 };
 
 // Collective. Adds the test accuracy of one more seed, or sets `missing` to the reason why there is none. The learning
-// rate is proportional to the batch, with a warmup over the first fifth. Throws what train() throws.
+// rate is proportional to the batch, with a warmup over the first fifth. Throws as ValidSettings, and what train()
+// throws.
 void train_seed(const Communicator& world, const AccuracySettings& settings, BatchAccuracy& batch);
 
 }  // namespace lockstep

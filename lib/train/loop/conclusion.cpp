@@ -72,7 +72,7 @@ std::string stop_message(const OpenedTraining& training, std::int64_t steps, con
 }
 
 void stop(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& stopped) {
-  const std::string& reason = training.scope->stops.reason();
+  const std::string reason = training.scope->stops.reason();
   const std::int64_t steps = last.progress.step;
   if (training.run.checkpoints.folder.empty()) {
     stopped.failure = Failure::other;

@@ -148,7 +148,7 @@ void TrainingLoop::finish_steps(int steps_left_in_flight) {
     const StepView view{view_,
                         result,
                         loader_waited_ms(),
-                        recipe.optimizer.clip_norm ? std::optional(result.gradient_norm) : std::nullopt,
+                        recipe.optimizer.clip.norm ? std::optional(result.gradient_norm) : std::nullopt,
                         recipe.images.ramp ? std::optional(image_size_.height) : std::nullopt,
                         steps % training_.run.report_every == 0 || length_.ends_epoch(steps)};
     tell_observers([&](TrainingObserver& observer) { observer.on_step(view); });

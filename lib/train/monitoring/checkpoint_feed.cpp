@@ -34,7 +34,7 @@ CheckpointFeed::Look CheckpointFeed::look() {
     }
   }
   if (!is_last_look || !status.summary.state) return {};
-  return {Look::Kind::training_over, status.checkpoints, "", describe_state(*status.summary.state, {})};
+  return {Look::Kind::training_over, status.checkpoints, "", describe_state(status.summary, {})};
 }
 
 bool CheckpointFeed::is_over(const TrainingStatus& status) {

@@ -56,6 +56,7 @@ void forget_progress(TrainingStatus& status) {
   status.samples_per_second.reset();
   status.seconds_left.reset();
   status.test_accuracy.reset();
+  status.ema_test_accuracy.reset();
 }
 
 bool has_reported(const TrainingStatus& status) {
@@ -99,7 +100,7 @@ Told told(const JobRecord& record, const TrainingStatus& found) {
   } else if (status.summary.state == RunState::stopped && waits) {
     result.state = "stopped; the next attempt resumes it";
   } else {
-    result.state = status.summary.state ? describe_state(*status.summary.state, {}) : "not started";
+    result.state = status.summary.state ? describe_state(status.summary, {}) : "not started";
   }
   return result;
 }
@@ -115,7 +116,9 @@ std::string line_of(const std::string& start, const TrainingStatus& status) {
   if (status.samples_per_second) words.push_back(fmt::format("{:.0f} samples/s", *status.samples_per_second));
   if (status.seconds_left) words.push_back(format_duration(*status.seconds_left) + " left");
   if (status.checkpoint_step) words.push_back(fmt::format("checkpoint {}", *status.checkpoint_step));
-  if (status.test_accuracy) words.push_back(fmt::format("test {:.2f} %", 100 * *status.test_accuracy));
+  if (status.test_accuracy) {
+    words.push_back("test " + describe_accuracy(status.test_accuracy, status.ema_test_accuracy));
+  }
   return fmt::format("{}", fmt::join(words, "  "));
 }
 

@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
-#include "recipe/early_stop.hpp"
+#include "recipe/recipe.hpp"
 #include "train/loop/observer.hpp"
 
 namespace lockstep {
@@ -23,6 +24,10 @@ EarlyStopState judge_test(const EarlyStop& rule, const std::optional<EarlyStopSt
 // now stricter than at the last test.
 bool is_stopped_early(const EarlyStop& rule, const TrainingState& state);
 
+// The rule of the recipe, which has one, in words: "after 3 tests in which test-loss of the EMA does not improve by
+// more than 0.01".
+std::string describe_early_stop(const Recipe& recipe);
+
 class EarlyStopping final : public TrainingObserver {
  public:
   // `earlier`: the state to resume from (null: a new training).
@@ -32,6 +37,8 @@ class EarlyStopping final : public TrainingObserver {
   void on_tested(const TrainingView& training) override;
   bool ends_training() const override { return is_over_; }
   void save(TrainingState& state) const override { state.early_stop = state_; }
+  // Why the training ends after `steps` of `all` steps. Only if ends_training().
+  std::string message(std::int64_t steps, std::int64_t all) const;
   // The field `early_stop` of summary.json.
   nlohmann::json summary() const;
 
@@ -39,6 +46,7 @@ class EarlyStopping final : public TrainingObserver {
   EarlyStop rule_;
   std::optional<EarlyStopState> state_;  // of this rule's metric
   double result_ = 0;                    // of the test that is under way
+  bool judges_ema_ = false;
   bool is_over_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include "base/text/json_text.hpp"
 #include "device/precision.hpp"
 #include "recipe/fields.hpp"
+#include "train/observers/early_stopping.hpp"
 #include "train/rank_places.hpp"
 
 namespace lockstep {
@@ -106,6 +107,11 @@ void log_description(const OpenedTraining& training) {
         learner.model.options.name, std::log(static_cast<double>(data.classes.size())));
   }
   log::info("gradients: {}", learner.gradients_text());
+  if (training.run.sums.shard_optimizer) {
+    log::info("optimizer: its state{} is divided among {} (--shard-optimizer)",
+              learner.sync->keeps_ema() ? ", with the EMA," : "", counted(session.world.size(), "rank"));
+  }
+  if (recipe.early_stop) log::info("early stopping: the training ends {}", describe_early_stop(recipe));
   const bool is_asked_for = session.label.empty();  // otherwise another program runs the training for its own purposes
   if (session.world.rank() == 0 && is_asked_for && training.output == nullptr && !checkpoints.is_on()) {
     log::warning(

@@ -31,9 +31,6 @@ Team team_of(const Communicator& world) {
 
 // The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
-  constexpr std::size_t max_tags = 64;  // limited by HDF5: 64 KiB of attributes in a checkpoint
-  require(run.tags.size() <= max_tags, Failure::usage,
-          "--tag is given {} times, but a training can have at most {} tags. Remove some.", run.tags.size(), max_tags);
   CheckpointOptions& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;
@@ -55,17 +52,6 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
   }
   stops.end_start_if_asked();  // not earlier: this attempt's report replaces that of an earlier one
   return lock;
-}
-
-// Collective. Checks what does not need the data, before the data are opened and before a folder is created.
-RunOptions possible(const Communicator& world, const Recipe& recipe, const RunOptions& run) {
-  RunOptions whole;
-  on_all_ranks(world, [&] {
-    require_possible(recipe, run);
-    whole = with_checkpoint_folder(run);
-  });
-  require_initial_weights(world, recipe.init, whole.checkpoints);
-  return whole;
 }
 
 // Throws Error(usage) if the training does not match the state to resume from.
@@ -200,11 +186,13 @@ void OpenedTraining::stop_if_asked() const {
           : fmt::format("the checkpoint of step {} is kept. The same command resumes from it.", progress().step));
 }
 
-OpenedTraining open_training(const Session& session, Recipe recipe, RunOptions run) {
+OpenedTraining open_training(const Session& session, const ValidSettings& settings) {
   const Communicator& world = session.world;
-  OpenedTraining training{session, std::make_unique<TrainingScope>(session, run.time_limit_seconds), std::move(recipe)};
+  OpenedTraining training{session, std::make_unique<TrainingScope>(session, settings.run().time_limit_seconds),
+                          settings.recipe(), with_checkpoint_folder(settings.run())};
   const StopAgreement& stops = training.scope->stops;
-  training.run = possible(world, training.recipe, std::move(run));
+  // Needs no data: before the data are opened and before a folder is created.
+  require_initial_weights(world, training.recipe.init, training.run.checkpoints);
   training.output = take_output(world, stops, training.run.output);
   if (!training.run.trace.empty()) training.trace = std::make_unique<Trace>(world, training.run.trace, log::host());
   training.checkpoints = std::make_unique<Checkpointing>(world, training.run.checkpoints, training.output, stops);

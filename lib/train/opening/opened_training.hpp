@@ -74,6 +74,6 @@ struct OpenedTraining {
 // configuration. Chooses kernels if there is work left. `session` outlives the result. Throws AgreedError:
 // stopped_early if a rank is asked to stop meanwhile, usage if the recipe does not fit the data, the number of ranks or
 // the checkpoint, and others.
-OpenedTraining open_training(const Session& session, Recipe recipe, RunOptions run);
+OpenedTraining open_training(const Session& session, const ValidSettings& settings);
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "backend/versions.hpp"
@@ -51,7 +52,9 @@ Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
   const Settings settings{recipe, {}};
   Json fixed = {{data_field, data.root_hash}};
   for (const Field& field : training_fields()) {
-    if (field.on_resume == Field::OnResume::fixed) fixed[field.name] = json_of(field, settings);
+    if (field.on_resume != Field::OnResume::fixed) continue;
+    Json value = json_of(field, settings);
+    if (field.is_recorded_unset || !value.is_null()) fixed[field.name] = std::move(value);
   }
   return fixed;
 }
@@ -66,8 +69,13 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
   compare(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
   // Other data imply other defaults, which the user did not choose.
   if (differences.empty()) {
-    for (const auto& [name, value] : now.items())
+    Json whole = now;
+    for (const Field& field : training_fields()) {
+      if (!field.is_recorded_unset) whole.emplace(field.name, nullptr);
+    }
+    for (const auto& [name, value] : whole.items()) {
       compare(name, earlier.value(name, defaults.value(name, Json())), value);
+    }
   }
   require(differences.empty(), Failure::usage,
           "the checkpoint was made with {}. A resumed training keeps its options. Use the earlier value{}, or start a "

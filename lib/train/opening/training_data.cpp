@@ -31,8 +31,8 @@ TrainingLength training_length(const Recipe& recipe, const Manifest& train, std:
 }
 
 LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const TrainingLength& length) {
-  return make_schedule(recipe.learning_rate, share.global_batch, schedule_steps(recipe, length.steps_per_epoch),
-                       length.steps_per_epoch);
+  return {recipe.learning_rate, share.global_batch, schedule_steps(recipe, length.steps_per_epoch),
+          length.steps_per_epoch};
 }
 
 // Collective. Folders to read the data from: the original ones, or staged copies. Staging is slow, so errors of the

@@ -95,11 +95,11 @@ TEST_P(FlatPassesTest, a_step_that_is_not_applied_leaves_everything_as_it_was) {
 TEST_P(FlatPassesTest, clips_the_norm_of_all_gradients_by_their_scale) {
   const Tensor gradients = make({12, 0, -16});
   const StepRecord small = record(1, 0.5F);
-  flat_.make_clip(gradients, 10.5F)->run(small);
+  flat_.make_clip({.norm = 10.5F}, {gradients, gradients, {}})->run(small);
   EXPECT_EQ(read(small.at(step_gradient_norm))[0], 10);
   EXPECT_EQ(read(small.at(step_gradient_scale))[0], 0.5F);
   const StepRecord large = record(1, 0.5F);
-  flat_.make_clip(gradients, 2.5F)->run(large);
+  flat_.make_clip({.norm = 2.5F}, {gradients, gradients, {}})->run(large);
   EXPECT_EQ(read(large.at(step_gradient_norm))[0], 10);
   EXPECT_NEAR(read(large.at(step_gradient_scale))[0], 0.5F / 4, 1e-7F);
 }
@@ -107,7 +107,8 @@ TEST_P(FlatPassesTest, clips_the_norm_of_all_gradients_by_their_scale) {
 TEST_P(FlatPassesTest, finds_the_norm_of_arrays_of_any_length) {
   for (const std::int64_t elements : {1, 3, 5, 102, 8193, 300'007, 4'000'003}) {
     const StepRecord one = record(1);
-    flat_.make_clip(make(std::vector<float>(static_cast<std::size_t>(elements), 0.5F)), 1e9F)->run(one);
+    const Tensor gradients = make(std::vector<float>(static_cast<std::size_t>(elements), 0.5F));
+    flat_.make_clip({.norm = 1e9F}, {gradients, gradients, {}})->run(one);
     EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], 0.5F * std::sqrt(static_cast<float>(elements))) << elements;
   }
 }
@@ -115,9 +116,40 @@ TEST_P(FlatPassesTest, finds_the_norm_of_arrays_of_any_length) {
 // Squares of what fp32 holds need not fit into it.
 TEST_P(FlatPassesTest, finds_norms_whose_squares_are_too_large_for_fp32) {
   const StepRecord one = record(1);
-  flat_.make_clip(make({3e30F, 4e30F}), 1)->run(one);
+  const Tensor gradients = make({3e30F, 4e30F});
+  flat_.make_clip({.norm = 1}, {gradients, gradients, {}})->run(one);
   EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], 5e30F);
   EXPECT_FLOAT_EQ(read(one.at(step_gradient_scale))[0], 2e-31F);
+}
+
+// The limit is that of the true gradients, and NaN is no value within it.
+TEST_P(FlatPassesTest, clips_each_value_before_the_norm) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const StepRecord one = record(1, 0.5F);
+  const Tensor gradients = make({16, 0, -16, 5.5F, -8, infinity, nan});
+  flat_.make_clip({.value = 4}, {gradients, gradients, {}})->run(one);
+  std::vector<float> clipped = read(gradients);
+  EXPECT_TRUE(std::isnan(clipped.back()));
+  clipped.pop_back();
+  EXPECT_EQ(clipped, (std::vector<float>{8, 0, -8, 5.5F, -8, 8}));
+  EXPECT_EQ(read(one.at(step_gradient_scale))[0], 0.5F);
+  const Tensor both = make({16, 0, -16, 8});
+  flat_.make_clip({.norm = 1.5F, .value = 1}, {both, both, {}})->run(one);
+  EXPECT_EQ(read(both), (std::vector<float>{2, 0, -2, 2}));
+  EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], std::sqrt(3.0F));
+  EXPECT_NEAR(read(one.at(step_gradient_scale))[0], 0.5F * 1.5F / std::sqrt(3.0F), 1e-6F);
+}
+
+TEST_P(FlatPassesTest, clips_the_values_of_the_parts_that_are_asked_for) {
+  for (const std::int64_t elements : {1, 3, 102, 8193}) {
+    const Tensor gradients = make(std::vector<float>(static_cast<std::size_t>(elements + 32), 2));
+    flat_.make_clip({.value = 1}, {gradients, gradients, {}, std::vector<FlatPart>{{0, 16}, {32, elements}}})
+        ->run(record(1));
+    std::vector<float> expected(static_cast<std::size_t>(elements + 32), 1);
+    std::fill_n(expected.begin() + 16, 16, 2.0F);
+    EXPECT_EQ(read(gradients), expected) << elements;
+  }
 }
 
 TEST_P(FlatPassesTest, exchanges_arrays_of_any_length) {

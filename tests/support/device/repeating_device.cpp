@@ -237,8 +237,8 @@ class RepeatingFlatPasses final : public FlatPasses {
                                           const UpdateArrays& arrays) override {
     return std::make_unique<RepeatingUpdate>(inner_.make_update(rule, runs, arrays), calls_);
   }
-  std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override {
-    return std::make_unique<RepeatingUpdate>(inner_.make_clip(gradients, limit), calls_);
+  std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) override {
+    return std::make_unique<RepeatingUpdate>(inner_.make_clip(clip, arrays), calls_);
   }
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override {
     calls_.keep([this, values = unowned(values), rule, mean = unowned(mean), &record] {

@@ -61,6 +61,14 @@ TrainingStatus status_of(RunState state, std::int64_t began, const FolderHolder&
   return status;
 }
 
+TEST(JobTrainingTest, the_line_of_a_training_that_stopped_early_says_so) {
+  TrainingStatus status = status_of(RunState::done, morning, {});
+  status.summary.step = status.step;
+  status.summary.steps = status.steps;
+  status.summary.early_stop = {"test-loss", 3};
+  EXPECT_THAT(training_line(status), StartsWith("done by early stopping after step 200 of 400  step 200/400  "));
+}
+
 // "running, or killed with its node" stood beside Slurm's RUNNING.
 TEST(JobTrainingTest, what_slurm_calls_running_runs) {
   EXPECT_EQ(job_training_text(running_job(), status_of(RunState::running, morning + 3, held_by("17", 0))),

@@ -102,6 +102,27 @@ TEST_F(EarlyStoppingTest, the_EMA_counts_where_there_is_one) {
   EXPECT_FALSE(observer.ends_training());
 }
 
+TEST_F(EarlyStoppingTest, the_log_says_what_is_judged_and_why_it_ends) {
+  Recipe recipe;
+  recipe.early_stop = parse_early_stop("test-loss:1:0.01");
+  EXPECT_EQ(describe_early_stop(recipe),
+            "after 1 successive test in which test-loss does not improve by more than 0.01");
+  recipe.ema.decay = 0.9;
+  recipe.early_stop->patience = 3;
+  EXPECT_EQ(describe_early_stop(recipe),
+            "after 3 successive tests in which test-loss of the EMA does not improve by more than 0.01");
+  EarlyStopping observer(*parse_early_stop("test-accuracy:1:0"), nullptr);
+  test(observer, 5, {{Split::test, right(3)}});
+  test(observer, 10, {{Split::test, right(2)}});
+  EXPECT_EQ(observer.message(10, 100),
+            "early stopping after step 10 of 100: test-accuracy did not improve by more than 0 in 1 test. Best: 0.3750 "
+            "after step 5");
+  test(observer, 15, {{Split::test, right(2), right(3)}});
+  EXPECT_EQ(observer.message(15, 100),
+            "early stopping after step 15 of 100: test-accuracy of the EMA did not improve by more than 0 in 2 tests. "
+            "Best: 0.3750 after step 5");
+}
+
 TEST_F(EarlyStoppingTest, a_resume_goes_on_counting) {
   const EarlyStop rule = *parse_early_stop("test-accuracy:2:0");
   TrainingState state;

@@ -151,6 +151,19 @@ TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_stands_at_its_default) {
                  "\"resnet20\"");
 }
 
+// Earlier versions did not know it: their checkpoints and those of trainings without it are the same, byte for byte.
+TEST(ResumeRulesTest, an_option_that_is_new_is_recorded_where_it_is_set_and_may_not_be_left_out) {
+  EXPECT_FALSE(fixed(recipe()).contains("clip-value"));
+  Recipe clipping = recipe();
+  clipping.optimizer.clip.value = 0.5F;
+  EXPECT_EQ(fixed(clipping)["clip-value"], 0.5);
+  EXPECT_NO_THROW(require_same(fixed(clipping), fixed(clipping)));
+  expect_refusal(message_of(Failure::usage, [&] { require_same(fixed(clipping), fixed(recipe())); }), "clip-value",
+                 "0.5", "unset");
+  expect_refusal(message_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(clipping)); }), "clip-value",
+                 "unset", "0.5");
+}
+
 TEST(ResumeRulesTest, a_completed_recipe_names_the_global_batch_that_came_out) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Recipe each = recipe();

@@ -22,25 +22,42 @@ namespace {
 
 class CpuClip final : public FlatUpdate {
  public:
-  CpuClip(const CpuContext& context, const VectorLoops& loops, const Tensor& gradients, float limit)
-      : gradients_(gradients), limit_(limit), sum_(context, loops, {{0, gradients.shape().count(), 0}}) {}
+  CpuClip(const CpuContext& context, const VectorLoops& loops, const GradientClip& clip, const UpdateArrays& arrays)
+      : context_(context),
+        clip_(clip),
+        gradients_(arrays.gradients),
+        parts_(parts_of(arrays)),
+        sum_(context, loops, {{0, gradients_.shape().count(), 0}}) {}
 
   void run(const StepRecord& record) override {
+    if (clip_.value) clip_values(*clip_.value / *record.at(step_gradient_scale).as<float>());
+    if (!clip_.norm) return;
     sum_.sum(gradients_.as<float>(), squares_);
-    clip_step(record.all().as<float>(), squares_[0], limit_);
+    clip_step(record.all().as<float>(), squares_[0], *clip_.norm);
   }
 
  private:
+  void clip_values(float bound) const {
+    for (const FlatPart& part : parts_) {
+      float* const values = gradients_.as<float>() + part.first;
+      parallel_parts(context_.threads, part.count, [=](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) values[i] = clip_value(values[i], bound);
+      });
+    }
+  }
+
+  const CpuContext& context_;
+  GradientClip clip_;
   Tensor gradients_;
-  float limit_;
+  std::vector<FlatPart> parts_;
   SquareSums sum_;
   std::vector<double> squares_ = {0};
 };
 
 }  // namespace
 
-std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const Tensor& gradients, float limit) {
-  return std::make_unique<CpuClip>(context_, loops_, gradients, limit);
+std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const GradientClip& clip, const UpdateArrays& arrays) {
+  return std::make_unique<CpuClip>(context_, loops_, clip, arrays);
 }
 
 void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }

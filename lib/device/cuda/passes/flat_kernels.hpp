@@ -253,6 +253,21 @@ struct ClipStep {
   }
 };
 
+// Clips values, see clip_value(). One thread per four elements.
+struct ClipValues {
+  float* gradients;
+  std::int64_t count;
+  float limit;
+  const float* gradient_scale;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const float bound = limit / *gradient_scale;
+    Float4 values = load_float4(gradients, index, count);
+    for (float& value : values.at) value = clip_value(value, bound);
+    store_float4(values, gradients, index, count);
+  }
+};
+
 // EMA of the weights. One thread per four elements.
 struct UpdateEma {
   const float* values;

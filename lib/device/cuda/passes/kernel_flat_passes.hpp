@@ -134,14 +134,26 @@ class KernelFlatUpdate final : public FlatUpdate {
 template <typename Launch>
 class KernelClip final : public FlatUpdate {
  public:
-  KernelClip(const CudaContext& context, const Launch& launch, const Tensor& gradients, float limit)
+  KernelClip(const CudaContext& context, const Launch& launch, const GradientClip& clip, const UpdateArrays& arrays)
       : context_(context),
         launch_(launch),
-        gradients_(gradients),
-        limit_(limit),
-        all_(context, launch, std::vector<UpdateRun>{{0, gradients.shape().count(), 0}}) {}
+        clip_(clip),
+        gradients_(arrays.gradients),
+        parts_(parts_of(arrays)),
+        all_(context, launch, std::vector<UpdateRun>{{0, gradients_.shape().count(), 0}}) {}
 
   void run(const StepRecord& record) override {
+    if (clip_.value) {
+      for (const FlatPart& part : parts_) {
+        launch_(quads(part.count), ClipValues{gradients_.as<float>() + part.first, part.count, *clip_.value,
+                                              record.at(step_gradient_scale).template as<float>()});
+      }
+    }
+    if (clip_.norm) clip_norm(record);
+  }
+
+ private:
+  void clip_norm(const StepRecord& record) {
     constexpr std::int64_t most = 64;  // values that one thread adds
     Tensor sums = all_.sums_of_pieces(gradients_);
     while (sums.shape().count() > most) {
@@ -150,14 +162,15 @@ class KernelClip final : public FlatUpdate {
       launch_(fewer.shape().count(), AddGroups{entries_of<double>(sums), count, most, entries_of<double>(fewer)});
       sums = fewer;
     }
-    launch_(1, ClipStep{entries_of<double>(sums), sums.shape().count(), limit_, record.all().template as<float>()});
+    launch_(1,
+            ClipStep{entries_of<double>(sums), sums.shape().count(), *clip_.norm, record.all().template as<float>()});
   }
 
- private:
   const CudaContext& context_;
   Launch launch_;
+  GradientClip clip_;
   Tensor gradients_;
-  float limit_;
+  std::vector<FlatPart> parts_;
   PlacedRuns<Launch> all_;
 };
 
@@ -177,8 +190,8 @@ class KernelFlatPasses final : public FlatPasses {
         rule);
   }
 
-  std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override {
-    return std::make_unique<KernelClip<Launch>>(context_, launch_, gradients, limit);
+  std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) override {
+    return std::make_unique<KernelClip<Launch>>(context_, launch_, clip, arrays);
   }
 
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override {
