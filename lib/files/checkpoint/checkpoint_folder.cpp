@@ -114,15 +114,16 @@ fs::path CheckpointFolder::write(Checkpoint checkpoint) {
 }
 
 fs::path CheckpointFolder::write(Checkpoint checkpoint, const WeightSync& sync) {
-  complete_scores(checkpoint.state);
   const std::int64_t step = checkpoint.state.progress.step;
-  const fs::path path = file_of(step);
+  fs::path path;
   std::optional<UnpublishedFile> file;
   std::exception_ptr failure;
   try {
+    complete_scores(checkpoint.state);
+    path = file_of(step);
     lock_->require_held();
     file.emplace(path);
-  } catch (const Error&) {
+  } catch (...) {
     failure = std::current_exception();
   }
   stream_checkpoint(file ? &*file : nullptr, checkpoint, sync);  // the other ranks take part in any case
