@@ -25,6 +25,13 @@ Error want_of_memory() {
           "out of memory: an allocation failed. Choose a smaller batch, or fewer ranks on this node."};
 }
 
+Error want_of_threads() {
+  return {
+      Failure::out_of_memory,
+      "cannot start another thread: the limit on memory or on processes is reached. Raise it (ulimit -v, ulimit -u), "
+      "or use fewer threads, or fewer ranks on this node."};
+}
+
 // Never destroyed, as threads may fail during exit.
 std::vector<StatedPath>& known_paths() {
   static auto& only = *new std::vector<StatedPath>;
@@ -45,6 +52,7 @@ Error without_option() {
   } catch (const std::filesystem::filesystem_error& error) {
     return refused(fmt::format("cannot use '{}'", error.path1().string()), error.code());
   } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) return want_of_threads();
     return refused("the system refused a request", error.code());
   } catch (const std::exception& error) {
     return Error(error.what());

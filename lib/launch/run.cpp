@@ -164,7 +164,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
     choose_common_instruction_set(world, *device);
-    session.backend = open_backend(*device);
+    on_all_ranks(world, [&] { session.backend = open_backend(*device); });
     session.plan_folder = device->plan_folder;
   }
   Ending ending = program.body(session);
@@ -248,7 +248,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (world.rank() == 0) signals.set_message_prefix(log::prefix());
   const BuildInfo built = build_info();
   const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
-  const auto run_all = [&] {
+  const auto run_to_end = [&] {
     begin_attempt(world);
     require_one_world(world);
     require_one_program(world, invocation);
@@ -257,6 +257,14 @@ int run_program(int argc, char** argv, const Program& program) {
       return *code;
     }
     return end_in_order(world, run_body(world, program, signals, invocation), signals);
+  };
+  const auto run_all = [&] {
+    try {
+      return run_to_end();
+    } catch (const AgreedError& error) {
+      const Error described = current_error();
+      return end_in_order(world, {described.exit_code(), described.what(), {}, error.rank()}, signals);
+    }
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
   failure_report::set_folder({});  // also releases the lock of the output folder

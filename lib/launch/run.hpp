@@ -82,6 +82,8 @@ Ending ending_of(const Communicator& job, const TrainingOutcome& outcome);
 // If the body returns an Ending, all ranks end cleanly with its code; every rank returns the same one. If the code is
 // not 0, its rank reports the sentence (runtime/failure/failure_report), and prints it if it describes a failure.
 //
+// If all ranks throw AgreedError, they end likewise, with its code and sentence.
+//
 // --help and --version: rank 0 prints them, code 0. A wrong option or value: rank 0 prints one sentence, code 2 on all
 // ranks. An exception from `body` is reported and ends the job with its Failure (std::bad_alloc and std::length_error:
 // 70, others: 1). A single rank unwinds its stack first. With several ranks, the job ends at the throw without

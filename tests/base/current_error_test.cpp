@@ -43,6 +43,13 @@ TEST(CurrentErrorTest, exceptions_of_the_system_have_its_words) {
   expect_message(error_of(std::system_error(denied)).what(), {"denied"});
 }
 
+// A thread that could not be started ended a training with "the system refused a request".
+TEST(CurrentErrorTest, a_thread_that_does_not_start_is_out_of_memory) {
+  const Error error = error_of(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+  EXPECT_EQ(error.failure(), Failure::out_of_memory);
+  expect_message(error.what(), {"thread", "ulimit"});
+}
+
 TEST(CurrentErrorTest, other_exceptions_are_failures_too) {
   EXPECT_STREQ(error_of(std::runtime_error("odd")).what(), "odd");
   expect_message(error_of(7).what(), {"(a bug)"});

@@ -46,7 +46,12 @@ FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std:
       heartbeat_(heartbeat) {
   make_folder();
   handle_ = take_free_or_stale(look);
-  thread_ = std::thread([this] { write_heartbeats(); });
+  try {
+    thread_ = std::thread([this] { write_heartbeats(); });
+  } catch (...) {
+    ::unlink(file_.c_str());
+    throw;
+  }
 }
 
 void FolderLock::release() {

@@ -29,7 +29,7 @@ struct Learner {
   // "shared memory (2 ranks), 3 buckets"
   std::string gradients_text() const;
 
-  const std::unique_ptr<Model> built_model;
+  std::unique_ptr<Model> built_model;
   Model& model;
   std::unique_ptr<WeightSync> sync;
   std::unique_ptr<NormGroup> norm_group;  // null: each micro-batch has its own batch-norm statistics

@@ -54,7 +54,7 @@ class ReportedTraining {
   ReportedTraining(FolderLock* output, TrainingLength length, std::int64_t report_every,
                    const TrainingState* earlier = nullptr, LaterOutput past = LaterOutput::repeated,
                    std::unique_ptr<EventLog> events = nullptr)
-      : length_(std::move(length)), report_every_(report_every), counters_(earlier) {
+      : length_(length), report_every_(report_every), counters_(earlier) {
     if (earlier != nullptr) progress_ = earlier->progress;
     if (output != nullptr) {
       results_.emplace(take_over_results(*output, earlier == nullptr ? nullptr : &earlier->progress,
