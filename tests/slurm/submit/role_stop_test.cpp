@@ -45,6 +45,25 @@ TEST(RoleStopTest, a_role_that_has_more_to_do_is_not_done) {
   EXPECT_EQ(ended.output, "first\n");
 }
 
+// Slurm signals one process after the other.
+TEST(RoleStopTest, a_program_may_get_the_signal_before_the_shell) {
+  const ProgramResult ended = run_role("[\"sh -c '(sleep 0.1; kill -USR1 $PPID) & kill -USR1 $$'\", echo next]");
+  EXPECT_NE(ended.exit_code, 0);
+  EXPECT_EQ(ended.output, "first\n");
+}
+
+// A training stops by itself before Slurm's time limit.
+TEST(RoleStopTest, a_program_that_stops_by_itself_ends_the_role) {
+  for (const std::string commands :
+       {"[\"sh -c 'exit 75'\", echo next]", "[\"f() { sh -c 'exit 75'; echo next; }\", f]"}) {
+    const ProgramResult ended = run_role(commands);
+    EXPECT_EQ(ended.exit_code, 75) << commands;
+    EXPECT_EQ(ended.output, "first\n") << commands;
+  }
+  EXPECT_EQ(run_role("[\"sh -c 'exit 75' || echo handled\"]").output, "first\nhandled\npost\nlast\n");
+  EXPECT_EQ(run_role("[\"sleep 9 & kill $!; wait $!\", echo next]").output, "first\nnext\npost\nlast\n");
+}
+
 TEST(RoleStopTest, a_stop_request_ends_loops_functions_and_lists) {
   const std::vector<std::string> all = {
       "[\"until sh -c 'kill -USR1 $PPID; exit 75'; do echo again; done\"]",
