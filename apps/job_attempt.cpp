@@ -53,7 +53,8 @@ struct AttemptOptions {
   void declare_both(CLI::App& app) {
     app.add_option("--attempts", context.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
     app.add_option("--log", context.log, "The job's log")->required()->type_name("FILE");
-    app.add_option("--checkpoints", context.checkpoints, "Folder of the program's checkpoints")->type_name("DIR");
+    app.add_option("--checkpoints", context.checkpoints, "Folder of the program's checkpoints, if known")
+        ->type_name("DIR");
     add_number(app, "--retry-count", policy.retry_count, {0, max_attempts},
                "Maximum number of counted retries (JOB_RETRY_COUNT)");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},

@@ -87,10 +87,12 @@ taskRoles:
 YAML
 submit_file stopped.yaml
 has_line() { grep -qs -- "$1" "$work/run_roles-$id.attempts.jsonl"; }
-sleeps() { cluster in n1 pgrep -x sleep >/dev/null; }
+sleeps() { (($(cluster in n1 pgrep -xc sleep) == 2)); }
 wait_for 60 sleeps || fail "the commands of the job to stop do not run"
 scancel --batch --signal=USR1 "$id"
-wait_for 60 has_line '"cause":"stopped_early".*"code":75' || fail "the stop counts as something else"
+wait_for 60 has_line '"action":"requeue".*"cause":"stopped_early".*"code":75' ||
+  fail "the stopped job does not go on"
+wait_for 60 has_line '"attempt":1' || fail "the stopped job has no second attempt"
 scancel "$id"
 wait_for_end
 cp "$work/slurm-$id.out" "$work/stopped.out"
