@@ -16,11 +16,14 @@
 #include "launch/run.hpp"
 #include "preflight/measure.hpp"
 #include "preflight/report.hpp"
+#include "recipe/fields.hpp"
 #include "runtime/failure/contained_failure.hpp"
 
 using namespace lockstep;
 
 namespace {
+
+constexpr NumberRange<std::int64_t> counts{1, std::int64_t{1} << 20};
 
 struct CheckOptions {
   std::filesystem::path output = ".";
@@ -37,7 +40,6 @@ struct CheckOptions {
     app.description(
         "Checks the nodes of a job before it starts: computing speed, clocks, network, all-reduces, and space for two "
         "checkpoints. Exit code: 71 if nodes are at fault, which it names; 1 for other problems; else 0.");
-    constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
     app.option_defaults()->group("Checks");
     app.add_option("--output", output, "Folder that the job will write to, or a folder above it")
         ->capture_default_str()
@@ -46,8 +48,8 @@ struct CheckOptions {
         ->capture_default_str()
         ->type_name("NAME")
         ->check(CLI::Validator(known_models()));
-    add_number(app, "--image-size", image_size, count, "Height and width of the input")->type_name("PIXELS");
-    add_number(app, "--batch", batch, count, "Samples per rank and step")->type_name("SAMPLES");
+    add_number(app, "--image-size", image_size, counts, "Height and width of the input")->type_name("PIXELS");
+    add_number(app, "--batch", batch, counts, "Samples per rank and step")->type_name("SAMPLES");
     app.add_option("--floors", floors, "File with minimum values, from --write-floors; the check fails below them")
         ->type_name("FILE");
     app.option_defaults()->group("Results");
@@ -64,20 +66,106 @@ struct CheckOptions {
         "Examples:\n  mpirun -n 8 --hostfile nodes check_cluster --output runs\n"
         "  srun --mpi=pmix check_cluster --output runs --write-floors floors.json\n"
         "  srun --mpi=pmix check_cluster --output runs --floors floors.json");
+    app.final_callback([this, &app] {
+      if (floors.empty()) return;
+      try {
+        use_settings(app, read_floors(floors).settings);
+      } catch (const Error& error) {
+        throw CLI::ValidationError(error.what());  // rank 0 alone prints it
+      }
+    });
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
   double hang_timeout_seconds() const { return hang_timeout; }
+
+  // The options that the measured values depend on. `auto` becomes the device in use.
+  nlohmann::json measured_settings(const ClusterFacts& facts) const {
+    nlohmann::json values = nlohmann::json::object();
+    for (const MeasuredSetting& setting : list_settings()) values[setting.name] = setting.value(*this);
+    if (values["device"] == "auto") values["device"] = facts.ranks.front().gpu.empty() ? "cpu" : "cuda";
+    return values;
+  }
+
+ private:
+  struct MeasuredSetting {
+    std::string name;  // of the option, without dashes
+    std::function<nlohmann::json(const CheckOptions&)> value;
+    std::function<std::string(CheckOptions&, const nlohmann::json&)> set;  // returns why it cannot
+  };
+
+  static MeasuredSetting count_setting(const std::string& name, std::int64_t CheckOptions::*member) {
+    return {name, [member](const CheckOptions& options) { return options.*member; },
+            [member](CheckOptions& options, const nlohmann::json& value) -> std::string {
+              if (!value.is_number_unsigned() || value == 0 || value > counts.most) return "it is not a valid number";
+              options.*member = value.get<std::int64_t>();
+              return "";
+            }};
+  }
+
+  static std::vector<MeasuredSetting> list_settings() {
+    std::vector<MeasuredSetting> list = {{"model", [](const CheckOptions& options) { return options.model; },
+                                          [](CheckOptions& options, const nlohmann::json& value) -> std::string {
+                                            if (!value.is_string()) return "it is not the name of a model";
+                                            options.model = value.get<std::string>();
+                                            return "";
+                                          }},
+                                         count_setting("image-size", &CheckOptions::image_size),
+                                         count_setting("batch", &CheckOptions::batch)};
+    for (const Field& field : training_fields()) {
+      const bool is_measured = field.group == FieldGroup::device || field.group == FieldGroup::reduction;
+      if (!is_measured || field.name == "plan-folder" || field.name == "verbose") continue;
+      list.push_back({field.name, [&field](const CheckOptions& options) { return json_of(field, options.settings); },
+                      [&field](CheckOptions& options, const nlohmann::json& value) {
+                        return set_from_json(field, options.settings, value);
+                      }});
+    }
+    return list;
+  }
+
+  // Floors hold only for the settings with which they were measured. A job script that checks first gives none.
+  void use_settings(const CLI::App& app, const nlohmann::json& stored) {
+    const std::vector<MeasuredSetting> known = list_settings();
+    for (const auto& [name, value] : stored.items()) {
+      const auto setting = std::ranges::find(known, name, &MeasuredSetting::name);
+      require(setting != known.end(), Failure::usage,
+              "'{}' has the unknown setting '{}'. Write the file again with --write-floors.", floors.string(),
+              printable(name));
+      if (app.count("--" + name) > 0) {
+        const nlohmann::json own = setting->value(*this);
+        require(own == value, Failure::usage,
+                "the floors in '{}' were measured with --{} {}, but this check has {}. Leave out --{} to use the "
+                "setting of the file, or choose another file (--floors).",
+                floors.string(), name, json_text(value), json_text(own), name);
+        continue;
+      }
+      const std::string fault = setting->set(*this, value);
+      require(fault.empty(), Failure::usage,
+              "'{}': the setting '{}' cannot be used: {}. Write the file again with "
+              "--write-floors.",
+              floors.string(), name, fault);
+    }
+  }
 };
 
 // Called on rank 0.
 ClusterDiagnosis tell(const ClusterFacts& facts, const CheckOptions& options, const Floors& floors) {
+  if (floors.settings.is_null() && (floors.samples_per_second > 0 || floors.bus_bytes_per_second > 0)) {
+    log::warning(
+        "'{}' does not state the settings with which its floors were measured. They are compared with those of {} at "
+        "{} samples per rank. To store the settings, write the file again with --write-floors.",
+        options.floors.string(), options.model, options.batch);
+  }
   const std::vector<ClusterFinding> findings = judge(facts, floors);
   const ClusterDiagnosis verdict = diagnosis_of(findings, facts);
   log::plain(cluster_table(facts) + findings_text(findings));
   if (!options.json.empty()) {
     write_file_atomically(options.json, json_text(cluster_json(facts, findings, verdict)) + "\n");
   }
-  if (!options.new_floors.empty()) write_file_atomically(options.new_floors, floors_text(floors_below(facts)));
+  if (!options.new_floors.empty()) {
+    Floors measured = floors_below(facts);
+    measured.settings = options.measured_settings(facts);
+    write_file_atomically(options.new_floors, floors_text(measured));
+  }
   if (verdict.code == 0) log::info(verdict.sentence);
   return verdict;
 }

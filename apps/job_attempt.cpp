@@ -24,6 +24,7 @@ using namespace lockstep;
 namespace {
 
 constexpr std::int64_t max_attempts = 1'000'000;
+constexpr std::int64_t max_memory_mib = 999'999'999;
 
 enum class Moment : std::uint8_t { begin, end };
 
@@ -34,6 +35,8 @@ struct AttemptOptions {
   std::filesystem::path rules;
   AttemptFacts facts;
   std::filesystem::path exit_report;
+  std::int64_t memory_per_node = 0;
+  std::int64_t memory_per_cpu = 0;
   std::string required_nodes;
   std::string excluded_nodes;
   std::string partition_nodes;
@@ -53,7 +56,8 @@ struct AttemptOptions {
   void declare_both(CLI::App& app) {
     app.add_option("--attempts", context.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
     app.add_option("--log", context.log, "The job's log")->required()->type_name("FILE");
-    app.add_option("--checkpoints", context.checkpoints, "Folder of the program's checkpoints")->type_name("DIR");
+    app.add_option("--checkpoints", context.checkpoints, "Folder of the program's checkpoints, if known")
+        ->type_name("DIR");
     add_number(app, "--retry-count", policy.retry_count, {0, max_attempts},
                "Maximum number of counted retries (JOB_RETRY_COUNT)");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},
@@ -70,6 +74,8 @@ struct AttemptOptions {
     app.add_option("--state-reason", facts.state_reason, "Reason of the state, from squeue")->type_name("REASON");
     add_number(app, "--restarts", facts.restarts, {0, max_attempts}, "Restart count, from squeue");
     app.add_option("--accounting", facts.accounting, "Output of sacct -nP -o jobid,state")->type_name("TEXT");
+    add_number(app, "--mem", memory_per_node, {0, max_memory_mib}, "Requested memory per node, in MiB; 0: not given");
+    add_number(app, "--mem-per-cpu", memory_per_cpu, {0, max_memory_mib}, "Requested memory per CPU, in MiB");
     app.add_option("--required-nodes", required_nodes, "Nodes of --nodelist")->type_name("LIST");
     app.add_option("--excluded-nodes", excluded_nodes, "Nodes of --exclude")->type_name("LIST");
     app.add_option("--partition-nodes", partition_nodes, "All nodes of the partition")->type_name("LIST");
@@ -114,6 +120,8 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
   facts.exit_report = read_exit_report(options.exit_report);
   constexpr std::size_t longest = 1 << 16;
   facts.oom_kills = oom_kills(read_live_file("/proc/self/cgroup", longest), "/sys/fs/cgroup", context.job);
+  if (options.memory_per_node > 0) facts.memory = {options.memory_per_node, "--mem"};
+  if (options.memory_per_cpu > 0) facts.memory = {options.memory_per_cpu, "--mem-per-cpu"};
   AttemptConditions conditions;
   conditions.nodes_wanted = this_job().slurm->nodes.value_or(1);
   conditions.nodes_of_partition = nodes_in(options.partition_nodes);

@@ -1,6 +1,7 @@
 // Runs a job with several roles within its Slurm allocation. Called in a batch script, with the roles in a file.
 //
 //   run_roles roles.json
+#include <cstdio>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -14,6 +15,7 @@
 #include "runtime/failure/failure_report.hpp"
 #include "slurm/roles/role_file.hpp"
 #include "slurm/roles/supervisor.hpp"
+#include "slurm/roles/training_folders.hpp"
 
 using namespace lockstep;
 
@@ -28,6 +30,7 @@ struct RoleOptions {
   std::filesystem::path roles;
   std::filesystem::path cluster;
   std::filesystem::path checkpoints;
+  bool prints_folders = false;
   SupervisorOptions plan;
 
   void declare(CLI::App& app) {
@@ -39,8 +42,13 @@ struct RoleOptions {
         ->type_name("FILE");
     add_result(app, "--cluster", cluster, require_place_for_cluster_file,
                "Record hosts and ports of all instances in this file (default: cluster-JOB.ATTEMPT.json)");
-    app.add_option("--checkpoints", checkpoints, "Folder whose newest checkpoint instances find in LOCKSTEP_CHECKPOINT")
+    app.add_option("--checkpoints", checkpoints,
+                   "Folder whose newest checkpoint instances find in LOCKSTEP_CHECKPOINT (default: that of the roles' "
+                   "trainings, if their commands name one)")
         ->type_name("FOLDER");
+    app.add_flag("--print-folders", prints_folders,
+                 "Only print the roles' --output and --checkpoints, if known, each word with a final NUL (for "
+                 "run_roles.sbatch)");
     app.add_option("--mpi", plan.mpi, "Value of srun's --mpi");
     add_number(app, "--arrival-timeout", plan.join_timeout_seconds, {1, day},
                "Seconds within which all instances must report");
@@ -63,13 +71,28 @@ std::filesystem::path cluster_file(const RoleOptions& options, const SlurmJob& j
   return std::filesystem::absolute(fmt::format("cluster-{}.{}.json", job.id, job.restarts));
 }
 
+int print_folders(const RoleOptions& options) {
+  const TrainingFolders folders = training_folders(read_roles(options.roles));
+  if (folders.checkpoints.empty()) return 0;
+  std::string text;
+  for (const std::string& word :
+       {std::string("--output"), folders.output.string(), std::string("--checkpoints"), folders.checkpoints.string()}) {
+    text += word + '\0';
+  }
+  require(std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0, Failure::other,
+          "cannot write the folders to standard output. Check the program that reads it.");
+  return 0;
+}
+
 int run_all(const RoleOptions& options) {
   const SlurmJob& job = job_of_slurm();
   SupervisorOptions plan = options.plan;
   plan.cluster.job = {job.id, job.name, job.user, job.partition};
   plan.cluster.attempt = job.restarts;
   plan.cluster.roles = read_roles(options.roles);
-  if (const auto newest = newest_checkpoint(options.checkpoints)) {
+  const std::filesystem::path checkpoints =
+      options.checkpoints.empty() ? training_folders(plan.cluster.roles).checkpoints : options.checkpoints;
+  if (const auto newest = newest_checkpoint(checkpoints)) {
     plan.cluster.checkpoint = std::filesystem::absolute(newest->path).string();
   }
   plan.slots = place_instances(plan.cluster.roles, job.components);
@@ -90,6 +113,7 @@ int run_all(const RoleOptions& options) {
 
 int main(int argc, char** argv) {
   return run_outside_ranks<RoleOptions>(argc, argv, [](const RoleOptions& options) {
+    if (options.prints_folders) return print_folders(options);
     failure_report::set_rank(0, log::host());
     failure_report::set_exit_report_file(this_job().exit_report_file);
     try {

@@ -29,6 +29,8 @@ constexpr std::array<FloorField, 7> floor_fields{{{"compute_share", &Floors::com
                                                   {"read_bytes_per_second", &Floors::read_bytes_per_second, max_rate},
                                                   {"bus_bytes_per_second", &Floors::bus_bytes_per_second, max_rate}}};
 
+constexpr std::string_view settings_name = "settings";
+
 bool begins_as_floors(std::string_view start) { return start.starts_with("{\n \"bus_bytes_per_second\":"); }
 
 double least(const std::vector<double>& values) {
@@ -43,10 +45,16 @@ Floors parse_floors(std::string_view text, const std::string& file) {
           "'{}' is not a file of floors: it is not a JSON object. Write one with check_cluster --write-floors.", file);
   Floors floors;
   for (const auto& [name, value] : json.items()) {
+    if (name == settings_name) {
+      require(value.is_object(), Failure::usage,
+              "'{}': '{}' is not a JSON object. Write the file again with check_cluster --write-floors.", file, name);
+      floors.settings = value;
+      continue;
+    }
     const auto* const field =
         std::ranges::find_if(floor_fields, [&](const FloorField& one) { return name == one.name; });
     if (field == floor_fields.end()) {
-      std::vector<std::string> names;
+      std::vector<std::string> names{std::string(settings_name)};
       for (const FloorField& one : floor_fields) names.emplace_back(one.name);
       throw Error(Failure::usage, fmt::format("'{}' has the unknown floor '{}'. {}Known: {}.", file, printable(name),
                                               did_you_mean(name, names), fmt::join(names, ", ")));
@@ -86,6 +94,7 @@ Floors floors_below(const ClusterFacts& facts) {
 std::string floors_text(const Floors& floors) {
   nlohmann::json json;
   for (const FloorField& field : floor_fields) json[field.name] = floors.*(field.value);
+  if (!floors.settings.is_null()) json[settings_name] = floors.settings;
   return json_lines(json) + "\n";
 }
 

@@ -19,10 +19,12 @@ struct Floors {
   double write_bytes_per_second = 0;
   double read_bytes_per_second = 0;
   double bus_bytes_per_second = 0;  // of the largest all-reduce
+  // The options of check_cluster with which the absolute limits were measured, by name without dashes; null: unknown.
+  nlohmann::json settings = nullptr;
 };
 
-// Reads one JSON object with the fields' names as keys. A missing field keeps its default. Throws Error(usage) that
-// names `file` for anything else.
+// Reads one JSON object with the fields' names as keys. A missing field keeps its default. Does not check the values of
+// `settings`. Throws Error(usage) that names `file` for anything else.
 Floors read_floors(const std::filesystem::path& file);
 Floors parse_floors(std::string_view text, const std::string& file);
 

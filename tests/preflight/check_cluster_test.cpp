@@ -58,6 +58,11 @@ TEST_F(CheckClusterTest, all_is_well) {
   for (const nlohmann::json& rank : cluster["ranks"]) EXPECT_TRUE(rank["wrong_part"].is_null());
   EXPECT_GT(cluster["sums"].back()["bus_bytes_per_second"], 0);
   EXPECT_GT(read(written)["samples_per_second"], 0);
+  const nlohmann::json settings = read(written)["settings"];
+  EXPECT_EQ(settings["model"], "resnet20");
+  EXPECT_EQ(settings["batch"], 4);
+  EXPECT_EQ(settings["reduce"], "auto");
+  EXPECT_NE(settings["device"], "auto") << "the device in use";
 }
 
 TEST_F(CheckClusterTest, one_rank_has_no_sums_to_check) {
@@ -71,9 +76,28 @@ TEST_F(CheckClusterTest, what_stays_below_a_floor_is_told_with_its_code) {
   const ProgramResult result = check(2, {});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("bad cluster: "));
-  EXPECT_THAT(result.errors, HasSubstr("1000000000000 samples/s"));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("1000000000000 samples/s"), HasSubstr("does not state the settings")));
   EXPECT_EQ(read(verdict())["code"], 1);
   EXPECT_FALSE(read(verdict()).contains("bad_hosts"));
+}
+
+// The floors of one model were held against another one, and LOCKSTEP_CHECK refused every attempt.
+TEST_F(CheckClusterTest, floors_are_compared_with_the_settings_that_they_were_measured_with) {
+  write_file_atomically(floors(), R"({"compute_share": 0, "settings": {"model": "lenet", "batch": 4, "threads": 1}})");
+  const fs::path json = folder_.path() / "cluster.json";
+  const ProgramResult same = run_program({built_program("check_cluster").string(), "--output", folder_.path().string(),
+                                          "--floors", floors().string(), "--json", json.string()});
+  EXPECT_EQ(same.exit_code, 0) << same.errors;
+  EXPECT_EQ(read(json)["model"], "lenet");
+  const ProgramResult other = check(1, {});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, AllOf(HasSubstr(floors().string()), HasSubstr("lenet"), HasSubstr("resnet20")));
+  for (const char* wrong : {R"({"settings": {"batch": 0}})", R"({"settings": {"threads": "many"}})",
+                            R"({"settings": {"colour": "red"}})", R"({"settings": {"model": 7}})"}) {
+    write_file_atomically(floors(), wrong);
+    EXPECT_EQ(run_program({built_program("check_cluster").string(), "--floors", floors().string()}).exit_code, 2)
+        << wrong;
+  }
 }
 
 TEST_F(CheckClusterTest, files_of_another_kind_are_not_replaced) {

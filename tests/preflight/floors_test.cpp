@@ -24,6 +24,15 @@ TEST(Floors, what_is_written_is_read_again) {
   EXPECT_EQ(read.compute_share, 0.8);
 }
 
+TEST(Floors, the_settings_are_kept) {
+  Floors written = floors_below(made_cluster(2));
+  EXPECT_TRUE(parse_floors(floors_text(written), "floors.json").settings.is_null());
+  written.settings = {{"model", "lenet"}, {"batch", 4}};
+  EXPECT_EQ(parse_floors(floors_text(written), "floors.json").settings, written.settings);
+  expect_error(Failure::usage, {"'floors.json'", "'settings'"},
+               [] { parse_floors(R"({"settings": 1})", "floors.json"); });
+}
+
 TEST(Floors, what_is_left_out_keeps_its_default) {
   const Floors floors = parse_floors(R"({"clock_seconds": 0.1})", "floors.json");
   EXPECT_EQ(floors.clock_seconds, 0.1);

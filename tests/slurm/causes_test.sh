@@ -2,11 +2,12 @@
 # What a job's script does for each cause, on a real cluster with programs that pretend: causes_test.sh BUILD_FOLDER
 set -uo pipefail
 build=$(readlink -f "$1")
+export CLUSTER_ACCOUNTING=linux CLUSTER_ACCOUNTING_PARAMETERS=OverMemoryKill
 # shellcheck source-path=SCRIPTDIR source=support.sh
 source "$(dirname "$0")/support.sh"
 
 # A train_cifar that does what word number ATTEMPT of $PRETEND says: vCODE a verdict and its code, kSIGNAL, xCODE a code
-# alone, sNAME says one of Slurm's sentences and fails.
+# alone, sNAME says one of Slurm's sentences and fails, m uses more memory than it has.
 pretended="$work/pretended programs"
 mkdir "$pretended"
 # With STOP_AT_THE_END the job is stopped for good when it has been decided to repeat it.
@@ -29,6 +30,7 @@ case $act in
   k*) kill "-${act#k}" $$ ;;
   x*) exit "${act#x}" ;;
   soom) say "slurmstepd: error: Detected 1 oom_kill event in StepId=$SLURM_JOB_ID.0."; kill -KILL $$ ;;
+  m) python3 -c 'import time; used = bytearray(400 << 20); time.sleep(60)' ;;
   secc) say 'CUDA failure: uncorrectable ECC error encountered'; exit 1 ;;
   sport) say 'bind: Address already in use'; exit 1 ;;
   sours) say 'license server says no'; exit 1 ;;
@@ -69,6 +71,7 @@ pretend bad_data v65
 pretend out_of_memory v70
 pretend diverged v79
 pretend oom_kill soom
+pretend over_memory m --mem-per-cpu=150
 pretend illegal kILL
 pretend bus kBUS
 pretend arithmetic kFPE
@@ -94,6 +97,7 @@ came_to bad_data "bad_data permanent stop -"
 came_to out_of_memory "out_of_memory permanent stop -"
 came_to diverged "diverged permanent stop -"
 came_to oom_kill "out_of_memory permanent stop -"
+came_to over_memory "out_of_memory permanent stop -"
 came_to illegal "illegal_instruction permanent stop -"
 came_to bus "bus_error permanent stop -"
 came_to arithmetic "arithmetic_error permanent stop -"
@@ -152,6 +156,9 @@ id=${job_of[segv]}
 wait_for_end
 expect "JobState=FAILED"
 came_to segv "crashed unknown stop -" 1
+expect_log oom_kill "The job requested 100 MiB with --mem-per-cpu."
+grep -qE "a step used [0-9]+ MiB of memory, more than its limit of 150 MiB\. The job requested 150 MiB" \
+  "$work/over_memory.out" || fail "the log does not say how much memory was used: $(<"$work/over_memory.out")"
 expect_log limit "LOCKSTEP_ATTEMPT_LIMIT"
 expect_log rule_log "rule 'license server'"
 echo "passed: ${#job_of[@]} causes"

@@ -16,6 +16,7 @@
 #
 # A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
 # shared, as on a cluster. Jobs of the partition "urgent" preempt those of "all", which get a grace of ten seconds.
+# CLUSTER_ACCOUNTING=linux measures what steps use, with CLUSTER_ACCOUNTING_PARAMETERS (JobAcctGatherParams).
 # CLUSTER_TAG (two letters or digits), CLUSTER_NET (10.77.0) and CLUSTER_PORT (6817) keep two
 # clusters apart.
 set -uo pipefail
@@ -78,7 +79,9 @@ SlurmdLogFile=$base/log/slurmd.%n.log
 TmpFS=$base/tmp/%n
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/${CLUSTER_ACCOUNTING:-none}
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=${CLUSTER_ACCOUNTING_PARAMETERS:-}
 AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=pmix

@@ -99,6 +99,7 @@ het() {
   expect_code 0
   expect_log het "[training]  [rank 0, n2]"
   expect_log het "role 'worker' succeeded"
+  [ "$(readlink "$work/run_roles-$id.output")" = "$output" ] || fail "the training's folder is unknown"
   grep -q '"ranks": 2,' "$output/summary.json" || fail "the training had not two ranks"
   python3 - "$work/cluster-$id.0.json" <<'PYTHON' || fail "cluster.json does not say who runs where"
 import json, sys
@@ -138,7 +139,7 @@ stop() {
   output="$work/results of stop"
   roles stop "$(role worker 2 '"world": "training"' "${training[@]}" --epochs 60 --output "$output")" \
     "$(role server 1 '"min_succeeded_instances": -1' bash -c 'trap "" USR1; sleep 1000 & wait; wait')"
-  run stop --nodes=2 --ntasks=3 --ntasks-per-node=2 -- --checkpoints "$output/checkpoints" --grace 3
+  run stop --nodes=2 --ntasks=3 --ntasks-per-node=2 -- --grace 3  # the checkpoints are found in the command
   wait_for 60 test -s "$output/metrics.jsonl" || fail "the training wrote no metrics"
   scancel --batch --signal=USR1 "$id"
   second_attempt() { [ -s "$work/cluster-$id.1.json" ]; }

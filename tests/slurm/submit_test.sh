@@ -71,6 +71,35 @@ for worker in 0 1; do
 done
 echo "two roles: done"
 
+# A job that is stopped is not done, although its last command would have succeeded.
+cat >"$work/stopped.yaml" <<'YAML'
+protocolVersion: 2
+name: stopped
+type: job
+jobRetryCount: 0
+deployments: [{name: here, taskRoles: {worker: {postCommands: [echo post]}}}]
+defaults: {deployment: here}
+taskRoles:
+  worker:
+    instances: 2
+    resourcePerInstance: {cpu: 1, memoryMB: 100}
+    commands: [sleep 1000, echo finished]
+YAML
+submit_file stopped.yaml
+has_line() { grep -qs -- "$1" "$work/run_roles-$id.attempts.jsonl"; }
+sleeps() { (($(cluster in n1 pgrep -xc sleep) == 2)); }
+wait_for 60 sleeps || fail "the commands of the job to stop do not run"
+scancel --batch --signal=USR1 "$id"
+wait_for 60 has_line '"action":"requeue".*"cause":"stopped_early".*"code":75' ||
+  fail "the stopped job does not go on"
+wait_for 60 has_line '"attempt":1' || fail "the stopped job has no second attempt"
+scancel "$id"
+wait_for_end
+cp "$work/slurm-$id.out" "$work/stopped.out"
+expect_log stopped ": 2 instances stopped, 0 succeeded and 0 failed."
+! grep -qE "\]  (finished|post)" "$work/stopped.out" || fail "commands ran after the stop request"
+echo "stopped: done"
+
 # A name is itself wherever it goes: a job's, a path's, an option's, a parameter's.
 # shellcheck disable=SC2016
 hostile=('two words' "it's" '"quoted"' ';touch PWNED;' '$(touch PWNED)' '`touch PWNED`' $'new\nline' '*' '-n --wrap=x' '&& touch PWNED #')

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text/number.hpp"
 #include "base/text/printable.hpp"
 
 namespace lockstep {
@@ -36,9 +37,15 @@ constexpr std::array<Sign, 6> signs_of_job{{{"|PREEMPTED", Cause::preempted},
                                             {"|DEADLINE", Cause::time_limit},
                                             {"|CANCELLED", Cause::cancelled}}};
 
+// slurmstepd's messages with JobAcctGatherParams=OverMemoryKill: "... exceeded memory limit (331444224 > 104857600)".
+constexpr std::array<std::string_view, 2> over_limit{"exceeded memory limit (", "exceeded virtual memory limit ("};
+
 // Signs used if Lockstep's exit code is not specific: messages of Slurm, CUDA and the system.
-constexpr std::array<Sign, 8> signs_of_failure{
-    {{"oom_kill", Cause::out_of_memory},
+constexpr std::array<Sign, 11> signs_of_failure{
+    {{over_limit[0], Cause::out_of_memory},
+     {over_limit[1], Cause::out_of_memory},
+     {"Exceeded job memory limit", Cause::out_of_memory},
+     {"oom_kill", Cause::out_of_memory},
      {"oom-kill", Cause::out_of_memory},
      {"Out Of Memory", Cause::out_of_memory},
      {"CUDA_ERROR_ECC_UNCORRECTABLE", Cause::bad_node},
@@ -81,11 +88,43 @@ Cause cause_of_failure(const AttemptFacts& facts, int code) {
   return first_sign(signs_of_failure, facts.log_tail).value_or(own);
 }
 
+// "a step used 316 MiB of memory, more than its limit of 100 MiB", from the log; empty if it is not there.
+std::string describe_over_limit(std::string_view log) {
+  for (const std::string_view message : over_limit) {
+    const std::size_t at = log.find(message);
+    if (at == std::string_view::npos) continue;
+    const std::string_view numbers = log.substr(at + message.size());
+    constexpr std::string_view between = " > ";
+    const std::size_t middle = numbers.find(between);
+    const std::size_t end = numbers.find(')');
+    if (middle == std::string_view::npos || end == std::string_view::npos || middle > end) continue;
+    constexpr NumberRange<std::int64_t> bytes{0, std::int64_t{1} << 60};
+    const auto used = parse_number<std::int64_t>(numbers.substr(0, middle), bytes);
+    const std::size_t second = middle + between.size();
+    const auto limit = parse_number<std::int64_t>(numbers.substr(second, end - second), bytes);
+    if (used && limit) {
+      return fmt::format("a step used {} MiB of memory, more than its limit of {} MiB", *used >> 20, *limit >> 20);
+    }
+  }
+  return "";
+}
+
+// For a process that Slurm or the kernel killed.
+std::string describe_memory(const AttemptFacts& facts) {
+  const std::string over = describe_over_limit(facts.log_tail);
+  const std::string request = facts.memory
+                                  ? fmt::format("The job requested {} MiB with {}. Request more, or use less memory",
+                                                facts.memory->mib, facts.memory->option)
+                                  : "Request more with --mem or --mem-per-cpu, or use less memory";
+  return fmt::format("{}. {}", over.empty() ? "a process was killed, because its memory was used up" : over, request);
+}
+
 std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
-  const CauseRow& row = row_of(cause);
-  if (!facts.exit_report) return code == 0 ? row.description : fmt::format("{} (code {})", row.description, code);
-  const bool adds = code == own_failure || row.cause != cause_of_code(code);
-  return adds ? fmt::format("{}: {}", row.description, facts.exit_report->sentence) : facts.exit_report->sentence;
+  const bool is_killed = cause == Cause::out_of_memory && code != static_cast<int>(Failure::out_of_memory);
+  const std::string description = is_killed ? describe_memory(facts) : row_of(cause).description;
+  if (!facts.exit_report) return code == 0 ? description : fmt::format("{} (code {})", description, code);
+  const bool adds = code == own_failure || cause != cause_of_code(code);
+  return adds ? fmt::format("{}: {}", description, facts.exit_report->sentence) : facts.exit_report->sentence;
 }
 
 std::vector<std::string> bad_nodes_of(const AttemptFacts& facts) {

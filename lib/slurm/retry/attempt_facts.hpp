@@ -14,6 +14,12 @@ namespace lockstep {
 
 enum class StopRequest : std::uint8_t { none, for_good };
 
+// What the job requested of Slurm.
+struct MemoryRequest {
+  std::int64_t mib = 0;
+  std::string option;  // "--mem", "--mem-per-cpu"
+};
+
 struct AttemptFacts {
   std::optional<ExitReport> exit_report;
   int launcher_code = 0;  // exit code of srun, mpirun, or a program started directly
@@ -24,8 +30,9 @@ struct AttemptFacts {
   std::int64_t restarts = 0;          // Slurm's current count: `attempt` + 1 after a requeue
   std::string accounting;             // output of `sacct -nP -o jobid,state`; empty without accounting
   std::int64_t oom_kills = 0;         // in the job's control group on this node
-  std::string log_tail;               // the end of the attempt's output
-  std::vector<std::string> nodes;     // the attempt's nodes
+  std::optional<MemoryRequest> memory;
+  std::string log_tail;            // the end of the attempt's output
+  std::vector<std::string> nodes;  // the attempt's nodes
 };
 
 struct Finding {

@@ -33,6 +33,10 @@ void add(AttemptsFile& file, const Attempt& attempt) {
   }
 }
 
+ProgressRecord progress_of(const AttemptContext& context) {
+  return context.checkpoints.empty() ? ProgressRecord::none : ProgressRecord::checkpoints;
+}
+
 std::optional<std::int64_t> newest_step(const AttemptContext& context) {
   const std::optional<NewestCheckpoint> newest = newest_checkpoint(context.checkpoints);
   return newest ? std::optional(newest->step) : std::nullopt;
@@ -93,6 +97,7 @@ Decision settle_lost(const AttemptContext& context, AttemptsFile& file, const Re
   const Finding finding = finding_of_lost(context, lost, stop_request);
   AttemptConditions conditions;
   conditions.attempt = lost.attempt;
+  conditions.progress = progress_of(context);
   conditions.step_before = lost.checkpoint_step;
   conditions.step_after = newest_step(context);
   const Decision decision = decide(finding, file.history(), conditions, policy, 0);
@@ -160,6 +165,7 @@ AttemptEnd end_attempt(const AttemptContext& context, AttemptFacts facts, const 
   facts.nodes = context.nodes;
   facts.log_tail = read_log_tail(context.log, attempt.log_from);
   conditions.attempt = context.attempt;
+  conditions.progress = progress_of(context);
   conditions.step_before = attempt.checkpoint_step;
   conditions.step_after = newest_step(context);
   AttemptEnd end{find_cause(facts, rules), {}};

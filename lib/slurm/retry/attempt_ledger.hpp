@@ -19,8 +19,8 @@ struct AttemptContext {
   std::vector<std::string> nodes;
   std::filesystem::path attempts_file;
   std::filesystem::path log;
-  std::filesystem::path checkpoints;
-  std::int64_t now = 0;  // seconds since 1970
+  std::filesystem::path checkpoints;  // folder; empty: unknown
+  std::int64_t now = 0;               // seconds since 1970
 };
 
 // The value that a retry passes as --resume: the user's own, or `auto` if the job has written a checkpoint that must

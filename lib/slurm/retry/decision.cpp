@@ -41,14 +41,17 @@ std::string why_no_nodes(const AttemptConditions& conditions, const std::vector<
 }
 
 std::string going_on(const AttemptConditions& conditions) {
+  if (conditions.progress == ProgressRecord::none) return fmt::format("attempt {} follows", conditions.attempt + 1);
   return conditions.step_after
              ? fmt::format("attempt {} resumes from the checkpoint of step {}", conditions.attempt + 1,
                            *conditions.step_after)
              : fmt::format("attempt {} starts from scratch, because no checkpoint exists", conditions.attempt + 1);
 }
 
-bool has_progress(const AttemptConditions& conditions) {
-  return conditions.step_after && conditions.step_after > conditions.step_before;
+// Whether the attempt is known to have left no newer checkpoint than it found.
+bool is_fruitless(const AttemptConditions& conditions) {
+  const bool has_newer = conditions.step_after && conditions.step_after > conditions.step_before;
+  return conditions.progress == ProgressRecord::checkpoints && !has_newer;
 }
 
 }  // namespace
@@ -68,7 +71,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
     }
     return decision;
   }
-  const bool fruitless = finding.kind != RetryKind::unknown && !has_progress(conditions);
+  const bool fruitless = finding.kind != RetryKind::unknown && is_fruitless(conditions);
   decision.counted = finding.kind == RetryKind::unknown || fruitless;
   if (decision.counted && history.counted_retries >= policy.retry_count) {
     decision.sentence = fmt::format(

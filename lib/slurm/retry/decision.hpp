@@ -31,9 +31,13 @@ struct RetryHistory {
   std::vector<std::string> excluded;  // nodes excluded by this policy
 };
 
+// What tells whether an attempt made progress. `none`: the folder of the job's checkpoints is unknown.
+enum class ProgressRecord : std::uint8_t { none, checkpoints };
+
 // The conditions for the next attempt.
 struct AttemptConditions {
-  std::int64_t attempt = 0;                     // the attempt that has ended, from 0
+  std::int64_t attempt = 0;  // the attempt that has ended, from 0
+  ProgressRecord progress = ProgressRecord::none;
   std::optional<std::int64_t> step_before;      // of the newest checkpoint at the attempt's start; nullopt: none
   std::optional<std::int64_t> step_after;       // of the newest checkpoint now
   std::int64_t nodes_wanted = 1;                // minimum number of nodes

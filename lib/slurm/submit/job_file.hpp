@@ -16,8 +16,8 @@ struct JobFile {
   std::string name;
   std::int64_t job_retry_count = 0;
   std::string virtual_cluster;  // a partition; empty (also for OpenPAI's `default`): Slurm chooses
-  std::string output;           // output folder of the job's training, which retries need; empty: unknown
-  std::vector<Role> roles;      // checked; each command is bash with a script: pre-commands, commands, post-commands
+  std::string output;       // output folder of the job's training, if the file states it; empty: see training_folders()
+  std::vector<Role> roles;  // checked; each command is bash with a script: pre-commands, commands, post-commands
   // Keyed by the variable's name in the commands.
   std::map<std::string, std::string> parameters;
   std::map<std::string, std::string> secrets;

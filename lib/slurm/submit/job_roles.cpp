@@ -16,6 +16,19 @@ constexpr std::int64_t max_gpus = 1'000;
 constexpr std::int64_t unset = 0;  // OpenPAI's value for "not set" in fields that start at 1
 constexpr std::size_t max_bytes_of_commands = std::size_t{1} << 16;
 
+// Stop signals go to all processes. The shell waits for the program that handles them. If another command follows, the
+// shell then ends before that command, with the program's code, or with 75 if that is 0. A program may also stop by
+// itself, with 75, or get its signal a moment before the shell does: ERR sees both.
+//
+// DEBUG is set only after a signal, because it slows loops down. The second trap of the signals is blank, because any
+// command in it would run the DEBUG trap. The braces hide the ERR trap from `set -x`.
+constexpr std::string_view stop_traps =
+    R"shell(trap 'trap " " USR1 TERM
+trap "lockstep_code=\$?; trap - DEBUG; exit \$((lockstep_code ? lockstep_code : 75))" DEBUG' USR1 TERM
+trap '{ case $? in 75) false ;; 138 | 143) sleep 0.5; : ;; esac; } 2>/dev/null || exit 75' ERR
+set -E
+)shell";
+
 class RoleReader {
  public:
   RoleReader(JobReader& reader, const JobContext& context, const YamlEntry& entry)
@@ -117,8 +130,7 @@ class RoleReader {
                                             message(), max_bytes_of_commands));
     }
     hide_other_secrets();
-    // Stop signals go to all processes: the shell must wait for the program that handles them.
-    const std::vector<std::string> shell = {"bash", "-c", "trap : USR1 TERM\n" + script_, role_.name};
+    const std::vector<std::string> shell = {"bash", "-c", std::string(stop_traps) + script_, role_.name};
     role_.command.insert(role_.command.end(), shell.begin(), shell.end());
   }
 

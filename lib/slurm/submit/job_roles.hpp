@@ -28,7 +28,8 @@ struct JobContext {
   const YamlValue* deployment = nullptr;  // the deployment in use
 };
 
-// Reads an entry of taskRoles. Refuses as `reader` does, and warns about fields without effect.
+// Reads an entry of taskRoles. Its commands become one bash script, which starts no further command after SIGUSR1,
+// SIGTERM or code 75. Refuses as `reader` does, and warns about fields without effect.
 Role read_role(JobReader& reader, const JobContext& context, const YamlEntry& entry);
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "slurm/roles/role_file.hpp"
+#include "slurm/roles/training_folders.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
@@ -60,11 +61,16 @@ std::string job_script(const JobFile& job, const ScriptPaths& place) {
     text += fmt::format("secrets={}\n{}", shell_word(place.secrets.string()), secrets_lines);
   }
   text += "begin_attempt run_roles";
-  if (!job.output.empty()) text += " --output " + shell_word(job.output);
+  const TrainingFolders folders =
+      job.output.empty() ? training_folders(job.roles) : TrainingFolders{job.output, job.output + "/checkpoints"};
+  if (!folders.checkpoints.empty()) {
+    text += fmt::format(" --output {} --checkpoints {}", shell_word(folders.output.string()),
+                        shell_word(folders.checkpoints.string()));
+  }
   text +=
       fmt::format("\nroles=$record.roles.json\nwrite_whole \"$roles\" {} || exit\n", shell_word(roles_text(job.roles)));
   text += R"(run_here run_roles "$roles" --cluster "$record.cluster.$attempt.json")";
-  if (!job.output.empty()) text += " --checkpoints \"$checkpoints\"";
+  if (!folders.checkpoints.empty()) text += " --checkpoints \"$checkpoints\"";
   return text + "\nend_attempt $?\n";
 }
 

@@ -103,6 +103,14 @@ const std::vector<Case>& cases() {
       {"the kernel killed for memory", short_of_memory(1), Cause::out_of_memory, permanent},
       {"out of memory, says sacct", accounted("17|RUNNING\n17.0|OUT_OF_MEMORY\n"), Cause::out_of_memory, permanent},
       {"out of memory, cut by sacct", accounted("17|RUNNING\n17.0|OUT_OF_ME+\n"), Cause::out_of_memory, permanent},
+      {"OverMemoryKill",
+       logged("slurmstepd-n1: error: StepId=1.0 exceeded memory limit (331444224 > 104857600), being killed"),
+       Cause::out_of_memory, permanent},
+      {"OverMemoryKill of virtual memory",
+       logged("slurmstepd: error: StepId=1.0 exceeded virtual memory limit (2 > 1), being killed"),
+       Cause::out_of_memory, permanent},
+      {"OverMemoryKill of the job", logged("slurmstepd: error: Exceeded job memory limit"), Cause::out_of_memory,
+       permanent},
       {"oom_kill on stderr", logged("slurmstepd: error: Detected 1 oom_kill event in StepId=17.0."),
        Cause::out_of_memory, permanent},
       {"79", with_verdict(79), Cause::diverged, permanent},
@@ -184,6 +192,26 @@ TEST(AttemptFactsTest, the_sentence_is_the_verdicts_or_the_causes) {
   EXPECT_EQ(find_cause(with_verdict(79), {}).sentence, with_verdict(79).exit_report->sentence);
   expect_message(find_cause(with_verdict(1, SIGKILL), {}).sentence, {"SIGKILL", with_verdict(1).exit_report->sentence});
   expect_message(find_cause(with_code(137), {}).sentence, {"SIGKILL", "code 137"});
+}
+
+// "the host or a GPU ran out of memory" said neither how much nor what to change.
+TEST(AttemptFactsTest, a_kill_for_lack_of_memory_names_the_sizes_and_the_option) {
+  AttemptFacts facts = with_code(137);
+  facts.oom_kills = 1;
+  expect_message(find_cause(facts, {}).sentence, {"memory", "--mem", "--mem-per-cpu", "code 137"});
+  facts.memory = {4000, "--mem"};
+  expect_message(find_cause(facts, {}).sentence, {"4000 MiB", "--mem"});
+  facts.log_tail = "slurmstepd-n1: error: StepId=1.0 exceeded memory limit (331444224 > 104857600), being killed\n";
+  facts.memory = {100, "--mem-per-cpu"};
+  expect_message(find_cause(facts, {}).sentence, {"316 MiB", "100 MiB", "--mem-per-cpu"});
+  facts.exit_report = with_verdict(1, SIGKILL).exit_report;
+  expect_message(find_cause(facts, {}).sentence, {"316 MiB", facts.exit_report->sentence});
+  for (const char* const log : {"exceeded memory limit (", "exceeded memory limit (1)", "exceeded memory limit () > 1",
+                                "exceeded memory limit (a > b)", "exceeded memory limit (-1 > 1)"}) {
+    facts.log_tail = log;
+    EXPECT_EQ(find_cause(facts, {}).sentence.find("a step used"), std::string::npos) << log;
+  }
+  EXPECT_EQ(find_cause(with_verdict(70), {}).sentence, with_verdict(70).exit_report->sentence);
 }
 
 TEST(AttemptFactsTest, a_bad_node_is_the_verdicts_or_any_of_the_attempts) {

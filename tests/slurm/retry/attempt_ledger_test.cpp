@@ -72,6 +72,18 @@ TEST_F(AttemptLedgerTest, only_what_this_attempt_printed_counts) {
   EXPECT_EQ(end_with(1).finding.cause, Cause::out_of_memory);
 }
 
+TEST_F(AttemptLedgerTest, an_attempt_whose_checkpoints_are_unknown_is_not_counted) {
+  context_.checkpoints.clear();
+  policy_.retry_count = 0;
+  begin();
+  context_.attempt = 1;  // the first node of attempt 0 failed
+  EXPECT_FALSE(begin().refusal);
+  EXPECT_EQ(last_of(0).cause, Cause::lost);
+  const Decision decision = end_with(75).decision;
+  EXPECT_EQ(decision.action, RetryAction::requeue);
+  EXPECT_EQ(decision.transient_retries, 2);
+}
+
 TEST_F(AttemptLedgerTest, an_attempt_that_left_no_newer_checkpoint_than_it_found_is_counted) {
   write_checkpoint(40);
   begin();

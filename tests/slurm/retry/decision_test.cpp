@@ -14,6 +14,7 @@ Finding on_bad_node(const std::string& node) { return {Cause::bad_node, RetryKin
 AttemptConditions after(std::int64_t attempt, std::optional<std::int64_t> before, std::optional<std::int64_t> now) {
   AttemptConditions conditions;
   conditions.attempt = attempt;
+  conditions.progress = ProgressRecord::checkpoints;
   conditions.step_before = before;
   conditions.step_after = now;
   conditions.nodes_wanted = 2;
@@ -53,6 +54,21 @@ TEST(DecisionTest, what_passes_but_leaves_no_newer_checkpoint_is_counted) {
                  {"attempt 1 starts from scratch", "counted retry 1 of 3", "no newer checkpoint"});
   expect_message(decide(of_kind(RetryKind::transient), {4, 3, {}}, after(7, 40, 40), three_retries, 0).sentence,
                  {"no retry", "3 of 3", "JOB_RETRY_COUNT", "no newer checkpoint"});
+}
+
+// With a retry count of 0, a preemption ended the job of another program, which writes no checkpoint that we know.
+TEST(DecisionTest, what_passes_is_never_counted_if_the_checkpoints_are_unknown) {
+  AttemptConditions conditions = after(4, std::nullopt, std::nullopt);
+  conditions.progress = ProgressRecord::none;
+  for (const RetryKind kind : {RetryKind::transient, RetryKind::transient_conflict}) {
+    const Decision decision = decide(of_kind(kind), {4, 0, {}}, conditions, {0, 100}, 0);
+    EXPECT_EQ(decision.action, RetryAction::requeue);
+    EXPECT_FALSE(decision.counted);
+    EXPECT_EQ(decision.transient_retries, 5);
+    expect_message(decision.sentence, {"attempt 5 follows"});
+    EXPECT_EQ(decide(of_kind(kind), {4, 0, {}}, conditions, {0, 5}, 0).action, RetryAction::stop) << "the limit";
+  }
+  EXPECT_EQ(decide(of_kind(RetryKind::unknown), {}, conditions, {0, 100}, 0).action, RetryAction::stop);
 }
 
 TEST(DecisionTest, what_nobody_explains_is_repeated_as_often_as_the_user_says) {

@@ -120,7 +120,7 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(ps.min_succeeded_instances, never);
   EXPECT_EQ(ps.world, "");
   EXPECT_THAT(ps.command, ElementsAre("env", "-u", "LOCKSTEP_SECRET_token", "bash", "-c",
-                                      "trap : USR1 TERM\nfirst\nserve\nlast\n", "ps"));
+                                      EndsWith("\nset -E\nfirst\nserve\nlast\n"), "ps"));
   const Role& role = job.roles[1];
   EXPECT_EQ(role.instances, 4);
   EXPECT_EQ(role.cpus, 2);
@@ -129,9 +129,9 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(role.min_failed_instances, 2);
   EXPECT_EQ(role.min_succeeded_instances, 4) << "0 is not set, and then all";
   EXPECT_EQ(role.world, "world");
-  EXPECT_EQ(role.command.at(2), "trap : USR1 TERM\nexport LOCKSTEP_data_uri_0='https://host/a b.tar'\n" +
-                                    std::string("first\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
-                                                "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\nlast\n"))
+  EXPECT_THAT(role.command.at(2), EndsWith("\nset -E\nexport LOCKSTEP_data_uri_0='https://host/a b.tar'\n"
+                                           "first\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
+                                           "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\nlast\n"))
       << "the value of a secret stands nowhere";
 }
 

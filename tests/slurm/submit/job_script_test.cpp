@@ -60,9 +60,21 @@ TEST(JobScriptTest, checkpoints_are_named_where_the_file_says_where_they_are) {
   EXPECT_THAT(job_script(job, {"/lib", ""}), HasSubstr("\nbegin_attempt run_roles\n"));
   job.output = "runs/it's";
   const std::string script = job_script(job, {"/lib", ""});
-  EXPECT_THAT(script, HasSubstr("\nbegin_attempt run_roles --output 'runs/it'\\''s'\n"));
+  EXPECT_THAT(
+      script,
+      HasSubstr("\nbegin_attempt run_roles --output 'runs/it'\\''s' --checkpoints 'runs/it'\\''s/checkpoints'\n"));
   EXPECT_THAT(script, HasSubstr(" --checkpoints \"$checkpoints\"\nend_attempt $?\n"));
   EXPECT_EQ(run_program({"bash", "-n", "-c", script}).exit_code, 0);
+}
+
+// Without 'output', nothing told whether an attempt had made progress.
+TEST(JobScriptTest, checkpoints_are_found_in_the_commands_of_a_training) {
+  const JobFile job = parse_job_file(
+      "{protocolVersion: 2, name: one, type: job, parameters: {run: 20}, taskRoles: {worker: {resourcePerInstance: "
+      "{cpu: 1, memoryMB: 100}, commands: ['train_cifar --data d --output runs/<% $parameters.run %>', echo done]}}}",
+      "job.yaml");
+  EXPECT_THAT(job_script(job, {"/lib", ""}),
+              HasSubstr("\nbegin_attempt run_roles --output 'runs/20' --checkpoints 'runs/20/checkpoints'\n"));
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "slurm/roles/training_folders.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+TrainingFolders folders_of(const std::vector<std::vector<std::string>>& commands) {
+  std::vector<Role> roles;
+  for (const std::vector<std::string>& command : commands) roles.push_back({.name = "worker", .command = command});
+  return training_folders(roles);
+}
+TrainingFolders folders_of_script(const std::string& script) { return folders_of({{"bash", "-c", script, "worker"}}); }
+
+TEST(TrainingFoldersTest, a_command_without_a_shell_names_them) {
+  const TrainingFolders known{"runs/r 20", "runs/r 20/checkpoints"};
+  EXPECT_EQ(folders_of({{"server"}, {"train_cifar", "--data", "d", "--output", "runs/r 20"}}), known);
+  EXPECT_EQ(folders_of({{"/opt/bin/train_imagenet", "--output=runs/r 20", "--epochs", "2"}}), known);
+  EXPECT_EQ(folders_of({{"env", "-u", "SECRET", "A=b", "nice", "train_cifar", "--output", "runs/r 20"}}), known);
+  EXPECT_EQ(folders_of({{"train_cifar", "--output", "runs/r 20"}, {"train_cifar", "--output", "runs/r 20"}}), known);
+  EXPECT_EQ(folders_of({{"train_cifar", "--output", "a", "--checkpoints", "/b"}}), (TrainingFolders{"a", "/b"}));
+  EXPECT_EQ(folders_of({{"train_cifar", "--checkpoints", "/b"}}), (TrainingFolders{"", "/b"}));
+}
+
+TEST(TrainingFoldersTest, a_script_names_them) {
+  for (const char* const script : {
+           "echo begins; train_cifar --data d --output runs/r20\necho done",
+           "set -e\nSEED=1 exec train_cifar --output=runs/r20 --epochs '2' >log 2>&1",
+           "if ! train_cifar --data \"$DATA\" \\\n  --output 'runs'/\"r20\"; then echo failed; fi",
+           "# it's a comment with --output x\n(train_cifar --output runs/r20 | tee log) && evaluate --output eval",
+           "cat <(echo '--output x') && { srun train_cifar --output runs/r20; }",
+           "bash -c 'train_cifar --output runs/r20'",
+       }) {
+    EXPECT_EQ(folders_of_script(script), (TrainingFolders{"runs/r20", "runs/r20/checkpoints"})) << script;
+  }
+  EXPECT_EQ(folders_of_script("cd data && train_cifar --output /r20").output, "/r20");
+}
+
+TEST(TrainingFoldersTest, nothing_is_guessed) {
+  const TrainingFolders unknown;
+  for (const char* const script : {
+           "python train.py --output runs/r20",
+           "echo train_cifar --output runs/r20",
+           "echo 'train_cifar --output runs/r20'",
+           "train_cifar --data d",
+           "train_cifar --output \"runs/$RUN\"",
+           "train_cifar --output runs/$(date)",
+           "train_cifar --output runs/`date`",
+           "train_cifar --output ~/r20",
+           "cd data && train_cifar --output runs/r20",
+           "train_cifar --output runs/a; train_cifar --output runs/b",
+           "train_cifar --output",
+           "'",
+           "\"",
+           "\\",
+       }) {
+    EXPECT_EQ(folders_of_script(script), unknown) << script;
+  }
+  EXPECT_EQ(folders_of({{"bash", "-c"}, {"bash", "train_cifar"}, {"env"}}), unknown);
+}
+
+}  // namespace
+}  // namespace lockstep
