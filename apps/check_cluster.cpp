@@ -67,7 +67,12 @@ struct CheckOptions {
         "  srun --mpi=pmix check_cluster --output runs --write-floors floors.json\n"
         "  srun --mpi=pmix check_cluster --output runs --floors floors.json");
     app.final_callback([this, &app] {
-      if (!floors.empty()) use_settings(app, read_floors(floors).settings);
+      if (floors.empty()) return;
+      try {
+        use_settings(app, read_floors(floors).settings);
+      } catch (const Error& error) {
+        throw CLI::ValidationError(error.what());  // rank 0 alone prints it
+      }
     });
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
