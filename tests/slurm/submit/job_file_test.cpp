@@ -20,7 +20,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
-using testing::StartsWith;
 
 const std::string header = "protocolVersion: 2\nname: a-job_1\ntype: job\n";  // lines 1 to 3
 const std::string worker =

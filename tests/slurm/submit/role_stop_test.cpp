@@ -25,7 +25,7 @@ ProgramResult run_role(const std::string& commands) {
 
 // A program of the role that ends with CODE after the shell was told to stop.
 std::string stopped_program(const std::string& signal, const std::string& code) {
-  return "\"sh -c 'kill -" + signal + " $PPID; exit " + code + "'\"";
+  return R"("sh -c 'kill -)" + signal + " $PPID; exit " + code + R"('")";
 }
 
 // The shell ignored the signal and went on, and the code of the last command, 0, said that the job was done.
@@ -47,7 +47,7 @@ TEST(RoleStopTest, a_role_that_has_more_to_do_is_not_done) {
 
 // Slurm signals one process after the other.
 TEST(RoleStopTest, a_program_may_get_the_signal_before_the_shell) {
-  const ProgramResult ended = run_role("[\"sh -c '(sleep 0.1; kill -USR1 $PPID) & kill -USR1 $$'\", echo next]");
+  const ProgramResult ended = run_role(R"(["sh -c '(sleep 0.1; kill -USR1 $PPID) & kill -USR1 $$'", echo next])");
   EXPECT_NE(ended.exit_code, 0);
   EXPECT_EQ(ended.output, "first\n");
 }
@@ -55,21 +55,21 @@ TEST(RoleStopTest, a_program_may_get_the_signal_before_the_shell) {
 // A training stops by itself before Slurm's time limit.
 TEST(RoleStopTest, a_program_that_stops_by_itself_ends_the_role) {
   for (const std::string commands :
-       {"[\"sh -c 'exit 75'\", echo next]", "[\"f() { sh -c 'exit 75'; echo next; }\", f]"}) {
+       {R"(["sh -c 'exit 75'", echo next])", R"(["f() { sh -c 'exit 75'; echo next; }", f])"}) {
     const ProgramResult ended = run_role(commands);
     EXPECT_EQ(ended.exit_code, 75) << commands;
     EXPECT_EQ(ended.output, "first\n") << commands;
   }
-  EXPECT_EQ(run_role("[\"sh -c 'exit 75' || echo handled\"]").output, "first\nhandled\npost\nlast\n");
-  EXPECT_EQ(run_role("[\"sleep 9 & kill $!; wait $!\", echo next]").output, "first\nnext\npost\nlast\n");
+  EXPECT_EQ(run_role(R"(["sh -c 'exit 75' || echo handled"])").output, "first\nhandled\npost\nlast\n");
+  EXPECT_EQ(run_role(R"(["sleep 9 & kill $!; wait $!", echo next])").output, "first\nnext\npost\nlast\n");
 }
 
 TEST(RoleStopTest, a_stop_request_ends_loops_functions_and_lists) {
   const std::vector<std::string> all = {
-      "[\"until sh -c 'kill -USR1 $PPID; exit 75'; do echo again; done\"]",
-      "[\"f() { sh -c 'kill -USR1 $PPID; exit 75'; echo again; }\", f]",
-      "[\"sh -c 'kill -USR1 $PPID; exit 75' || echo again\"]",
-      "[\"set -e\", \"for i in 1 2; do sh -c 'kill -USR1 $PPID; exit 75' || continue; done\"]",
+      R"(["until sh -c 'kill -USR1 $PPID; exit 75'; do echo again; done"])",
+      R"(["f() { sh -c 'kill -USR1 $PPID; exit 75'; echo again; }", f])",
+      R"(["sh -c 'kill -USR1 $PPID; exit 75' || echo again"])",
+      R"(["set -e", "for i in 1 2; do sh -c 'kill -USR1 $PPID; exit 75' || continue; done"])",
   };
   for (const std::string& commands : all) {
     const ProgramResult ended = run_role(commands);
@@ -82,7 +82,7 @@ TEST(RoleStopTest, a_stop_request_ends_loops_functions_and_lists) {
 TEST(RoleStopTest, the_last_command_may_finish_in_spite_of_two_requests) {
   const JobFile job = parse_job_file(
       "{protocolVersion: 2, name: a, type: job, taskRoles: {worker: {resourcePerInstance: {cpu: 1, memoryMB: 1}, "
-      "commands: [\"sh -c 'kill -USR1 $PPID; kill -TERM $PPID; echo done'\"]}}}",
+      R"(commands: ["sh -c 'kill -USR1 $PPID; kill -TERM $PPID; echo done'"]}}})",
       "job.yaml");
   const ProgramResult ended = run_program(job.roles.at(0).command);
   EXPECT_EQ(ended.exit_code, 0);
@@ -91,10 +91,10 @@ TEST(RoleStopTest, the_last_command_may_finish_in_spite_of_two_requests) {
 }
 
 TEST(RoleStopTest, without_a_request_the_last_code_counts_and_nothing_else_is_printed) {
-  const ProgramResult all = run_role("[\"false\", \"echo own\"]");
+  const ProgramResult all = run_role(R"(["false", "echo own"])");
   EXPECT_EQ(all.exit_code, 0);
   EXPECT_EQ(all.output, "first\nown\npost\nlast\n");
-  const ProgramResult strict = run_role("[\"set -ex\", \"sh -c 'exit 3'\", \"echo own\"]");
+  const ProgramResult strict = run_role(R"(["set -ex", "sh -c 'exit 3'", "echo own"])");
   EXPECT_EQ(strict.exit_code, 3);
   EXPECT_EQ(strict.output, "first\n");
   EXPECT_EQ(strict.errors, "+ sh -c 'exit 3'\n");
@@ -102,7 +102,7 @@ TEST(RoleStopTest, without_a_request_the_last_code_counts_and_nothing_else_is_pr
 
 TEST(RoleStopTest, a_trap_of_the_user_cleans_up) {
   const ProgramResult ended =
-      run_role("[\"trap 'echo removed; echo all' EXIT\", " + stopped_program("TERM", "75") + "]");
+      run_role(R"(["trap 'echo removed; echo all' EXIT", )" + stopped_program("TERM", "75") + "]");
   EXPECT_EQ(ended.exit_code, 75);
   EXPECT_EQ(ended.output, "first\nremoved\nall\n");
 }
