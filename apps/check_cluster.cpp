@@ -69,6 +69,7 @@ struct CheckOptions {
     app.final_callback([this, &app] {
       if (floors.empty()) return;
       try {
+        require_distinct_files(app);
         use_settings(app, read_floors(floors).settings);
       } catch (const Error& error) {
         throw CLI::ValidationError(error.what());  // rank 0 alone prints it

@@ -64,6 +64,10 @@ void require_distinct(const std::vector<StatedPath>& results) {
   }
 }
 
+std::vector<StatedPath> stated_results(CLI::App& app) {
+  return stated_files(app, [](CLI::Option& option) { return place_check(option) != nullptr; });
+}
+
 }  // namespace
 
 CLI::Option* add_result(CLI::App& app, const std::string& flag, fs::path& target, const PlaceCheck& require_place,
@@ -78,13 +82,16 @@ CLI::Option* add_result(CLI::App& app, const std::string& flag, fs::path& target
       ->type_name("FILE");
 }
 
-void require_places_for_results(CLI::App& app) {
-  const std::vector<StatedPath> results =
-      stated_files(app, [](CLI::Option& option) { return place_check(option) != nullptr; });
+void require_distinct_files(CLI::App& app) {
+  const std::vector<StatedPath> results = stated_results(app);
   const std::vector<StatedPath> inputs = stated_files(app, names_input);
   for (const StatedPath& result : results) require_other_files(result, inputs);
   require_distinct(results);
-  for (const StatedPath& result : results) {
+}
+
+void require_places_for_results(CLI::App& app) {
+  require_distinct_files(app);
+  for (const StatedPath& result : stated_results(app)) {
     CLI::Validator check = *place_check(*app.get_option(result.option));
     check.active(true)(result.path.string());
   }

@@ -16,9 +16,11 @@ using PlaceCheck = std::function<void(const std::filesystem::path&)>;
 CLI::Option* add_result(CLI::App& app, const std::string& flag, std::filesystem::path& target,
                         const PlaceCheck& require_place, const std::string& help);
 
-// Call it after parsing, on the rank that writes results. Throws Error(usage) if two results have the same file. Also
-// throws if a result has the file of an option or argument that names_path(). Paths are compared by file, not
-// by spelling. Throws what the PlaceChecks throw.
+// Call it when all options are parsed. Throws Error(usage) if two results have the same file, or if a result has the
+// file of an option or argument that names_path(). Paths are compared by file, not by spelling.
+void require_distinct_files(CLI::App& app);
+// Call it after parsing, on the rank that writes results. Throws as require_distinct_files(), and what the PlaceChecks
+// throw.
 void require_places_for_results(CLI::App& app);
 
 }  // namespace lockstep

@@ -81,7 +81,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/${CLUSTER_ACCOUNTING:-none}
 JobAcctGatherFrequency=task=1
-JobAcctGatherParams=${CLUSTER_ACCOUNTING_PARAMETERS:-}
+${CLUSTER_ACCOUNTING_PARAMETERS:+JobAcctGatherParams=$CLUSTER_ACCOUNTING_PARAMETERS}
 AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=pmix
