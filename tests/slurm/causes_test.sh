@@ -2,7 +2,8 @@
 # What a job's script does for each cause, on a real cluster with programs that pretend: causes_test.sh BUILD_FOLDER
 set -uo pipefail
 build=$(readlink -f "$1")
-export CLUSTER_ACCOUNTING=linux CLUSTER_ACCOUNTING_PARAMETERS=OverMemoryKill
+# The scripts themselves need up to 100 MiB.
+export CLUSTER_ACCOUNTING=linux CLUSTER_ACCOUNTING_PARAMETERS=OverMemoryKill CLUSTER_MEMORY=400
 # shellcheck source-path=SCRIPTDIR source=support.sh
 source "$(dirname "$0")/support.sh"
 
@@ -30,7 +31,7 @@ case $act in
   k*) kill "-${act#k}" $$ ;;
   x*) exit "${act#x}" ;;
   soom) say "slurmstepd: error: Detected 1 oom_kill event in StepId=$SLURM_JOB_ID.0."; kill -KILL $$ ;;
-  m) python3 -c 'import time; used = bytearray(400 << 20); time.sleep(60)' ;;
+  m) python3 -c 'import time; used = bytearray(900 << 20); time.sleep(60)' ;;
   secc) say 'CUDA failure: uncorrectable ECC error encountered'; exit 1 ;;
   sport) say 'bind: Address already in use'; exit 1 ;;
   sours) say 'license server says no'; exit 1 ;;
@@ -71,7 +72,7 @@ pretend bad_data v65
 pretend out_of_memory v70
 pretend diverged v79
 pretend oom_kill soom
-pretend over_memory m --mem-per-cpu=150
+pretend over_memory m --mem-per-cpu=300
 pretend illegal kILL
 pretend bus kBUS
 pretend arithmetic kFPE
@@ -156,8 +157,8 @@ id=${job_of[segv]}
 wait_for_end
 expect "JobState=FAILED"
 came_to segv "crashed unknown stop -" 1
-expect_log oom_kill "The job requested 100 MiB with --mem-per-cpu."
-grep -qE "a step used [0-9]+ MiB of memory, more than its limit of 150 MiB\. The job requested 150 MiB" \
+expect_log oom_kill "The job requested 400 MiB with --mem-per-cpu."
+grep -qE "a step used [0-9]+ MiB of memory, more than its limit of 300 MiB\. The job requested 300 MiB" \
   "$work/over_memory.out" || fail "the log does not say how much memory was used: $(<"$work/over_memory.out")"
 expect_log limit "LOCKSTEP_ATTEMPT_LIMIT"
 expect_log rule_log "rule 'license server'"

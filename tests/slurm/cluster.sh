@@ -16,7 +16,8 @@
 #
 # A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
 # shared, as on a cluster. Jobs of the partition "urgent" preempt those of "all", which get a grace of ten seconds.
-# CLUSTER_ACCOUNTING=linux measures what steps use, with CLUSTER_ACCOUNTING_PARAMETERS (JobAcctGatherParams).
+# CLUSTER_ACCOUNTING=linux measures what steps use, with CLUSTER_ACCOUNTING_PARAMETERS (JobAcctGatherParams). A job gets
+# CLUSTER_MEMORY (100) MiB per CPU.
 # CLUSTER_TAG (two letters or digits), CLUSTER_NET (10.77.0) and CLUSTER_PORT (6817) keep two
 # clusters apart.
 set -uo pipefail
@@ -87,7 +88,7 @@ SwitchType=switch/none
 MpiDefault=pmix
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=100
+DefMemPerCPU=${CLUSTER_MEMORY:-100}
 SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 MessageTimeout=10
 SlurmdTimeout=15
