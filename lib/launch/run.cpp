@@ -207,11 +207,11 @@ Ending ending_of(const TrainingOutcome& outcome) {
 
 Ending ending_of(const Communicator& job, const TrainingOutcome& outcome) {
   const Ending own = ending_of(outcome);
-  const bool is_stop = outcome.failure == Failure::stopped_early;
-  const std::array<double, 4> mine = {own.code == 0 ? 2.0
-                                      : is_stop     ? 1.0
-                                                    : 0.0,
-                                      outcome.time, static_cast<double>(own.rank), static_cast<double>(own.code)};
+  enum Order : std::uint8_t { failed, stopped, succeeded };
+  Order order = own.code == 0 ? succeeded : failed;
+  if (outcome.failure == Failure::stopped_early) order = stopped;
+  const std::array<double, 4> mine = {static_cast<double>(order), outcome.time, static_cast<double>(own.rank),
+                                      static_cast<double>(own.code)};
   std::vector<double> all(mine.size() * static_cast<std::size_t>(job.size()));
   job.all_gather(mine, all);
   std::array<double, 4> first = mine;

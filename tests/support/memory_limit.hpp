@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// While it lives, the process gets at most so many bytes of address space more than it has.
+// While it exists, the address space of the process can grow by at most `bytes`.
 class NoMemoryBeyond {
  public:
   explicit NoMemoryBeyond(rlim_t bytes) {

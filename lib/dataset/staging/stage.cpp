@@ -127,7 +127,6 @@ class Staging {
     Stopwatch since_growth;
     bool reported = false;
   };
-  enum class State { done, copying, failed };
 
   // The partial copies of a killed run count as available space, because they are started again.
   void require_room() const {
@@ -151,17 +150,13 @@ class Staging {
     begin_apart();
     Progress progress("staging", whole_megabytes(to_copy), "MB");
     std::int64_t told = 0;
-    for (State worst = State::copying; worst != State::done;) {
+    for (bool is_done = false; !is_done;) {
       look();
-      ContainedFailure failure(world_);
-      failure.run([this] { copy_for_a_round(); });
-      const State own = failure.has_failed() ? State::failed : missing_.empty() ? State::done : State::copying;
+      on_all_ranks(world_, [this] { copy_for_a_round(); });
       rank_status::enter(Phase::meeting);
-      worst = static_cast<State>(std::lround(world_.max(static_cast<double>(own))));
+      is_done = world_.max(missing_.empty() ? 0 : 1) == 0;
       const double copied = std::min(world_.sum(static_cast<double>(copied_bytes_)), to_copy);
-      if (worst == State::failed) current_.reset();  // and its partial copy
-      failure.agree(Phase::meeting);
-      const std::int64_t now = worst == State::done ? whole_megabytes(to_copy) : whole_megabytes(copied);
+      const std::int64_t now = is_done ? whole_megabytes(to_copy) : whole_megabytes(copied);
       progress.add(now - std::exchange(told, now));
     }
     progress.finish();

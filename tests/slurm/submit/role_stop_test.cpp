@@ -1,4 +1,4 @@
-// The shell of a role's commands, when it is told to stop.
+// Requests to stop the shell that runs the commands of a role.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,7 +23,7 @@ ProgramResult run_role(const std::string& commands) {
   return run_program(job.roles.at(0).command);
 }
 
-// A program of the role that ends with CODE after the shell was told to stop.
+// A program that signals the shell, and then ends with CODE.
 std::string stopped_program(const std::string& signal, const std::string& code) {
   return R"("sh -c 'kill -)" + signal + " $PPID; exit " + code + R"('")";
 }

@@ -25,7 +25,7 @@ taskRoles: {worker: {resourcePerInstance: {cpu: 1}, commands: ['login <% $secret
 # Reads the script, and has Slurm know the job's comment.
 ACCEPT = 'cat >script\nfor word; do case $word in --comment=*) echo "17|${word#*=}" >known ;; esac; done'
 KNOWS = "cat known 2>/dev/null; true"
-# Without the trap, bash goes on when the sleep that it waits for ends just before the signal.
+# The trap ends bash at SIGINT. Without it, bash would continue if the sleep has just ended.
 SLOW = "trap 'trap - INT; kill -INT $$' INT; touch begun; until [ -e signalled ]; do sleep 0.05; done"
 NO_JOB = "squeue lists no job"
 SUBMITTED = "job 17 was submitted. Its secrets are in '{}'"
