@@ -14,7 +14,9 @@ double mib(std::int64_t bytes) { return static_cast<double>(bytes) / bytes_per_m
 
 }  // namespace
 
-Arena::Arena(std::byte* base, std::int64_t capacity) : base_(base), capacity_(capacity / alignment * alignment) {
+Arena::Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment)
+    : base_(base), block_alignment_(block_alignment), capacity_(capacity / block_alignment * block_alignment) {
+  assert(reinterpret_cast<std::uintptr_t>(base) % static_cast<std::uintptr_t>(block_alignment) == 0);
   blocks_.push_back(new ArenaBlock{base_, capacity_, 0, this});
 }
 
@@ -29,7 +31,9 @@ ArenaBlock* Arena::allocate(std::int64_t bytes) {
   auto place = std::find_if(blocks_.begin(), blocks_.end(), fits);
   // The size is compared before it is rounded up, so the rounding cannot overflow.
   const std::int64_t rounded =
-      place == blocks_.end() ? 0 : std::max<std::int64_t>((bytes + alignment - 1) / alignment, 1) * alignment;
+      place == blocks_.end()
+          ? 0
+          : std::max<std::int64_t>((bytes + block_alignment_ - 1) / block_alignment_, 1) * block_alignment_;
   require(rounded > 0 && (*place)->bytes >= rounded, Failure::out_of_memory,
           "cannot allocate a tensor of {:.1f} MiB: {:.1f} of {:.1f} MiB are in use on this device. A step keeps its "
           "activations for the backward pass. Use a smaller batch or a larger --accumulate.",

@@ -24,8 +24,9 @@ class Arena {
  public:
   static constexpr std::int64_t alignment = 64;  // bytes: a cache line, and the widest vector
 
-  // Uses [base, base + capacity), which the caller owns and which outlives the arena.
-  Arena(std::byte* base, std::int64_t capacity);
+  // Uses [base, base + capacity), which the caller owns and which outlives the arena. Blocks begin and end at multiples
+  // of `block_alignment` bytes, as `base` is.
+  Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment = alignment);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -40,6 +41,7 @@ class Arena {
 
  private:
   std::byte* base_;
+  std::int64_t block_alignment_;
   std::int64_t capacity_;
   std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, ordered by address
   std::vector<ArenaBlock*> spare_;   // records to reuse

@@ -35,6 +35,19 @@ TEST_F(ArenaTest, blocks_are_aligned_and_hold_odd_sizes) {
   EXPECT_EQ(arena_.used_bytes(), 64 + 64 + 64 + 128 + 256);
 }
 
+TEST_F(ArenaTest, blocks_are_aligned_as_a_device_requires) {
+  constexpr std::int64_t alignment = 256;
+  alignas(alignment) std::array<std::byte, capacity> memory{};
+  Arena arena(memory.data(), capacity - 1, alignment);
+  EXPECT_EQ(arena.largest_free_bytes(), capacity - alignment);
+  for (const std::int64_t bytes : {1, 256, 257, 0}) {
+    const ArenaBlock* block = arena.allocate(bytes);
+    EXPECT_EQ((block->data - memory.data()) % alignment, 0) << bytes;
+    EXPECT_EQ(block->bytes % alignment, 0) << bytes;
+  }
+  EXPECT_EQ(arena.used_bytes(), 256 + 256 + 512 + 256);
+}
+
 TEST_F(ArenaTest, an_empty_block_has_an_address_of_its_own) {
   const ArenaBlock* empty = arena_.allocate(0);
   EXPECT_NE(place(arena_.allocate(8)), place(empty));

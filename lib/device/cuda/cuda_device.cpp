@@ -84,7 +84,7 @@ void CudaDevice::reserve_memory(int sharers) {
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, bytes), "reserve memory");
   memory_.reset(static_cast<std::byte*>(memory));
-  arena_ = std::make_unique<Arena>(memory_.get(), static_cast<std::int64_t>(bytes));
+  arena_ = std::make_unique<Arena>(memory_.get(), static_cast<std::int64_t>(bytes), workspace_alignment);
 }
 
 Tensor CudaDevice::make(const Shape& shape, DType dtype, Layout layout) {

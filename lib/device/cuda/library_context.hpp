@@ -24,10 +24,13 @@ struct LibraryContext {
   Verbosity verbosity;
 };
 
+// cuDNN and cuBLASLt require workspaces at multiples of this many bytes. cudaMalloc() returns such addresses.
+inline constexpr std::int64_t workspace_alignment = 256;
+
 // Memory for the duration of one operation. It may be freed while work on it is queued: its next user queues later work
-// on the same stream.
+// on the same stream. Aligned for a workspace, as all blocks of a GPU's arena are.
 inline Tensor scratch_bytes(Arena& arena, std::int64_t bytes) {
-  return {arena.allocate(std::max(bytes, Arena::alignment)), Shape{bytes}, DType::u8, Layout::plain};
+  return {arena.allocate(std::max(bytes, workspace_alignment)), Shape{bytes}, DType::u8, Layout::plain};
 }
 
 }  // namespace lockstep::cuda

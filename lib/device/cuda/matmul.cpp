@@ -5,7 +5,7 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::int64_t workspace_bytes = 4 << 20;
+constexpr std::int64_t workspace_bytes = 32 << 20;  // what cuBLAS recommends for Hopper, the most of any GPU
 
 struct DestroyLayout {
   void operator()(cublasLtMatrixLayoutOpaque_t* layout) const noexcept { cublasLtMatrixLayoutDestroy(layout); }
