@@ -87,7 +87,7 @@ int print_folders(const RoleOptions& options) {
 int run_all(const RoleOptions& options) {
   const SlurmJob& job = job_of_slurm();
   SupervisorOptions plan = options.plan;
-  plan.cluster.job = {job.id, job.name, job.user, job.partition};
+  plan.cluster.job = {job.id, job.name, job.user, job.partition, std::filesystem::current_path().string()};
   plan.cluster.attempt = job.restarts;
   plan.cluster.roles = read_roles(options.roles);
   const std::filesystem::path checkpoints =

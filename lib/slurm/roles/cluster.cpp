@@ -69,7 +69,8 @@ Json cluster_json(const Cluster& cluster) {
            {{"id", cluster.job.id},
             {"name", cluster.job.name},
             {"user", cluster.job.user},
-            {"partition", cluster.job.partition}}},
+            {"partition", cluster.job.partition},
+            {"folder", cluster.job.folder}}},
           {"attempt", cluster.attempt},
           {"checkpoint", cluster.checkpoint.empty() ? Json() : Json(cluster.checkpoint)},
           {"master", {{"address", master.address}, {"port", master.ports.at(master_label).at(0)}}},
@@ -119,7 +120,7 @@ Cluster cluster_in(const Json& content) {
   require(count(content, "format") == 1, Failure::bad_data, "the field 'format' is not 1");
   Cluster cluster;
   const Json& job = field(content, "job");
-  cluster.job = {count(job, "id"), text(job, "name"), text(job, "user"), text(job, "partition")};
+  cluster.job = {count(job, "id"), text(job, "name"), text(job, "user"), text(job, "partition"), text(job, "folder")};
   cluster.attempt = count(content, "attempt");
   if (!field(content, "checkpoint").is_null()) cluster.checkpoint = text(content, "checkpoint");
   cluster.roles = roles_of(content);

@@ -3,7 +3,7 @@
 // It is complete once all instances have joined (rendezvous.hpp), and is then written to cluster.json:
 //
 //   format       1
-//   job          id, name, user, partition
+//   job          id, name, user, partition, folder (its working directory)
 //   attempt      how many times Slurm has requeued the job
 //   checkpoint   the newest one to resume from; null: none
 //   master       address, port: of the first instance of the first role
@@ -40,6 +40,7 @@ struct Cluster {
     std::string name;
     std::string user;
     std::string partition;
+    std::string folder;  // the working directory of the instances; absolute
 
     bool operator==(const Job&) const = default;
   };

@@ -74,6 +74,7 @@ class EnvironmentMaker {
     for (const char* name : {"PAI_USER_NAME", "PAI_USERNAME"}) set(name, job.user);
     set("PAI_VIRTUAL_CLUSTER", job.partition);
     set("PAI_DEFAULT_FS_URI", "file:///");
+    set("PAI_WORK_DIR", job.folder);
     const auto roles = static_cast<std::int64_t>(cluster_.roles.size());
     const auto instances = static_cast<std::int64_t>(cluster_.instances.size());
     for (const char* name : {"PAI_TASK_ROLE_COUNT", "PAI_TASK_ROLES_NUM", "PAI_JOB_TASK_ROLE_COUNT"}) set(name, roles);

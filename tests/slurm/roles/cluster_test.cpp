@@ -83,6 +83,7 @@ TEST(ClusterTest, each_mistake_is_named) {
   for (const int port : {0, 65536, -1}) {
     expect_message(refusal([&](Json& json) { json["instances"][0]["ports"]["rpc"][0] = port; }), {"rpc", "65535"});
   }
+  expect_message(refusal([](Json& json) { json["job"].erase("folder"); }), {"folder"});
 }
 
 TEST(ClusterTest, no_damage_does_more_than_be_refused) {

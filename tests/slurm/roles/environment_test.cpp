@@ -62,6 +62,7 @@ TEST(EnvironmentTest, programs_of_openpai_find_what_its_manual_does_not_list) {
                                 {"PAI_TASK_ROLE_INSTANCES", "ps:0,ps:1,worker:0,worker:1,worker:2"},
                                 {"PAI_TASK_ROLE_ps_HOST_LIST", "10.0.0.1:20001,10.0.0.1:20006"},
                                 {"PAI_VIRTUAL_CLUSTER", "long"},
+                                {"PAI_WORK_DIR", "/home/ada/a b"},
                                 {"PAI_CURRENT_CONTAINER_IP", "10.0.0.1"},
                                 {"PAI_CURRENT_CONTAINER_PORT", "20006"},
                                 {"PAI_CONTAINER_SSH_PORT", "20009"},

@@ -7,7 +7,7 @@ namespace lockstep {
 
 inline Cluster small_cluster() {
   Cluster cluster;
-  cluster.job = {17, "night run", "ada", "long"};
+  cluster.job = {17, "night run", "ada", "long", "/home/ada/a b"};
   cluster.attempt = 2;
   Role server{.name = "ps", .instances = 2, .command = {"server"}};
   server.ports = {{"rpc", 2}};
