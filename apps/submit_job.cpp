@@ -1,7 +1,7 @@
 // Submits an OpenPAI job file (protocol version 2) to Slurm: writes its sbatch script and calls sbatch.
 //
 //   submit_job job.yaml --dry-run      prints the script
-//   submit_job job.yaml --time 2:00:00 -- --exclusive
+//   submit_job job.yaml --set parameters.epochs=1 --name short --time 2:00:00 -- --exclusive
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "slurm/submit/blocked_signals.hpp"
+#include "slurm/submit/cluster_gpus.hpp"
 #include "slurm/submit/job_script.hpp"
 #include "slurm/submit/sbatch_arguments.hpp"
 #include "slurm/submit/sbatch_run.hpp"
@@ -25,19 +26,29 @@ namespace {
 struct SubmitOptions {
   std::filesystem::path file;
   std::filesystem::path site;
+  std::vector<std::string> changes;
+  std::optional<std::string> name;
   bool dry_run = false;
   SbatchChoices choices;
 
   void declare(CLI::App& app) {
     app.description("Submits an OpenPAI job file (protocol version 2) to Slurm.");
     app.add_option("FILE", file, "Job file, in YAML")->required()->type_name("FILE");
+    app.add_option("--set", changes,
+                   "Replace a value of the job file, such as parameters.epochs=1 or "
+                   "taskRoles.worker.resourcePerInstance.gpu=0 (repeatable)")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--name", name, "Name of the job, instead of the file's")->type_name("NAME");
     app.add_option("--site", site, "Site profile (see slurm/README.md)")->type_name("FILE");
     app.add_option("--time", choices.time,
                    "Time limit in sbatch's format: 30 (minutes), 2:00:00, 1-12 (days-hours) (default: the partition's)")
         ->type_name("TIME");
     app.add_flag("--dry-run", dry_run, "Print the sbatch script, without secrets, and submit nothing");
     app.add_option("OPTIONS", choices.options, "After --: further sbatch options, each one word, such as --exclusive");
-    app.footer("Examples:\n  submit_job job.yaml --dry-run\n  submit_job job.yaml --time 2:00:00 -- --exclusive");
+    app.footer(
+        "Examples:\n  submit_job job.yaml --dry-run\n  submit_job job.yaml --set parameters.epochs=1 --name short\n"
+        "  submit_job job.yaml --time 2:00:00 -- --exclusive");
   }
 };
 
@@ -55,8 +66,14 @@ void check_site(const std::filesystem::path& library) {
   require(code == 0, Failure::usage, "the site profile is not valid, see the message above. Nothing was submitted.");
 }
 
-int submit(const JobFile& job, const std::vector<std::string>& choices) {
-  const std::filesystem::path library = job_scripts_folder();
+std::vector<JobChange> changes_in(const SubmitOptions& options) {
+  std::vector<JobChange> changes;
+  for (const std::string& change : options.changes) changes.push_back(parse_job_change(change));
+  if (options.name) changes.push_back({"--name", "name", *options.name});
+  return changes;
+}
+
+int submit(const JobFile& job, const std::filesystem::path& library, const std::vector<std::string>& choices) {
   BlockedSignals signals;  // otherwise a signal would leave the secrets file behind
   std::optional<SecretsFile> secrets;
   if (!job.secrets.empty()) secrets.emplace(std::filesystem::current_path(), job.name, secrets_text(job));
@@ -71,11 +88,10 @@ int submit(const JobFile& job, const std::vector<std::string>& choices) {
   }
 }
 
-int show(const JobFile& job, const std::vector<std::string>& choices) {
-  check_site(job_scripts_folder());
+int show(const JobFile& job, const std::filesystem::path& library, const std::vector<std::string>& choices) {
   if (!choices.empty()) log::warning(fmt::format("arguments for sbatch: {}", fmt::join(choices, " ")));
   const std::filesystem::path secrets = job.secrets.empty() ? "" : std::filesystem::current_path() / "SECRETS";
-  log::plain(job_script(job, {job_scripts_folder(), secrets}));
+  log::plain(job_script(job, {library, secrets}));
   return 0;
 }
 
@@ -83,7 +99,7 @@ int show(const JobFile& job, const std::vector<std::string>& choices) {
 
 int main(int argc, char** argv) {
   return run_outside_ranks<SubmitOptions>(argc, argv, [](const SubmitOptions& options) {
-    const JobFile job = read_job_file(options.file);
+    const JobFile job = read_job_file(options.file, changes_in(options));
     for (const std::string& warning : job.warnings) log::warning(warning);
     const std::vector<std::string> choices = sbatch_arguments(job.virtual_cluster, options.choices);
     require(job.secrets.empty() || !makes_array(options.choices), Failure::usage,
@@ -91,6 +107,9 @@ int main(int argc, char** argv) {
             "the job several times.");
     if (!states_time(options.choices)) log::warning(no_time_limit_message);
     choose_site(options);
-    return options.dry_run ? show(job, choices) : submit(job, choices);
+    const std::filesystem::path library = job_scripts_folder();
+    check_site(library);
+    require_gpus(job, choices, library);
+    return options.dry_run ? show(job, library, choices) : submit(job, library, choices);
   });
 }

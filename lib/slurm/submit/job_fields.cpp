@@ -34,8 +34,6 @@ constexpr std::array job_table = std::to_array<JobField>({
     {"extras"},
 });
 
-constexpr std::string_view prerequisite_plugin_reason =
-    "A prerequisite is only a reference here, and runs nothing. Move its commands to 'preCommands' of a deployment";
 constexpr std::array prerequisite_table = std::to_array<JobField>({
     {"protocolVersion", unused},
     {"name"},
@@ -45,13 +43,16 @@ constexpr std::array prerequisite_table = std::to_array<JobField>({
     {"description"},
     {"uri"},
     {"auth", warned, image_reason},
-    {"plugin", refused, prerequisite_plugin_reason},
-    {"require", refused, prerequisite_plugin_reason},
-    {"callbacks", refused, prerequisite_plugin_reason},
-    {"failurePolicy", refused, prerequisite_plugin_reason},
+    {"plugin"},
+    {"require"},
+    {"failurePolicy"},
+    {"callbacks"},
+    {"preCommands"},
+    {"postCommands"},
 });
 
 constexpr std::array task_role_table = std::to_array<JobField>({
+    {"protocolVersion", unused},
     {"instances"},
     {"completion"},
     {"taskRetryCount"},
@@ -62,7 +63,7 @@ constexpr std::array task_role_table = std::to_array<JobField>({
     {"extraContainerOptions"},
     {"resourcePerInstance"},
     {"commands"},
-    {"prerequisites", refused, prerequisite_plugin_reason},
+    {"prerequisites"},
 });
 
 constexpr std::array completion_table = std::to_array<JobField>({{"minFailedInstances"}, {"minSucceededInstances"}});
@@ -74,7 +75,14 @@ constexpr std::array container_options_table = std::to_array<JobField>({
 
 constexpr std::array resources_table = std::to_array<JobField>({{"cpu"}, {"memoryMB"}, {"gpu"}, {"ports"}});
 
-constexpr std::array deployment_table = std::to_array<JobField>({{"name"}, {"taskRoles"}});
+constexpr std::array deployment_table = std::to_array<JobField>({
+    {"protocolVersion", unused},
+    {"name"},
+    {"version", unused},
+    {"contributor", unused},
+    {"description", unused},
+    {"taskRoles"},
+});
 constexpr std::array deployed_role_table = std::to_array<JobField>({{"preCommands"}, {"postCommands"}});
 constexpr std::array defaults_table = std::to_array<JobField>({{"virtualCluster"}, {"deployment"}});
 
@@ -88,8 +96,10 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"lockstep"},
 });
 
-constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}, {"output"}});
-constexpr std::array plugin_table = std::to_array<JobField>({{"plugin"}, {"parameters"}});
+constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}, {"output"}, {"nodes"}});
+constexpr std::array plugin_table =
+    std::to_array<JobField>({{"plugin"}, {"parameters"}, {"failurePolicy"}, {"taskroles"}});
+constexpr std::array cmd_parameters_table = std::to_array<JobField>({{"callbacks"}, {"preCommands"}, {"postCommands"}});
 constexpr std::array callback_table = std::to_array<JobField>({{"event"}, {"commands"}});
 
 constexpr std::array plugins_table = std::to_array<JobField>({
@@ -115,6 +125,7 @@ std::span<const JobField> defaults() { return defaults_table; }
 std::span<const JobField> extras() { return extras_table; }
 std::span<const JobField> lockstep() { return lockstep_table; }
 std::span<const JobField> plugin() { return plugin_table; }
+std::span<const JobField> cmd_parameters() { return cmd_parameters_table; }
 std::span<const JobField> callback() { return callback_table; }
 std::span<const JobField> plugins() { return plugins_table; }
 
@@ -130,12 +141,17 @@ std::string known_names(std::span<const JobField> fields) {
 
 }  // namespace
 
+std::string JobReader::place(int line) const {
+  if (line >= 0) return yaml_place(name_, line);
+  return fmt::format("'{}', {}: ", printable(name_), printable(options_.at(static_cast<std::size_t>(-line - 1))));
+}
+
 void JobReader::refuse(int line, std::string_view message) const {
-  throw Error(Failure::usage, fmt::format("{}{}. Nothing was submitted.", yaml_place(name_, line), message));
+  throw Error(Failure::usage, fmt::format("{}{}. Nothing was submitted.", place(line), message));
 }
 
 void JobReader::warn(int line, std::string_view message) {
-  warnings_.push_back(fmt::format("{}{}.", yaml_place(name_, line), message));
+  warnings_.push_back(fmt::format("{}{}.", place(line), message));
 }
 
 void JobReader::enforce(const JobField& field, int line, std::string_view owner) {

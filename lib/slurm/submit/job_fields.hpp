@@ -38,6 +38,7 @@ std::span<const JobField> defaults();
 std::span<const JobField> extras();
 std::span<const JobField> lockstep();  // Lockstep's own, in `extras`
 std::span<const JobField> plugin();
+std::span<const JobField> cmd_parameters();
 std::span<const JobField> callback();
 // By the value of the field `plugin`.
 std::span<const JobField> plugins();
@@ -46,7 +47,9 @@ std::span<const JobField> plugins();
 // Checks a job file. Holds its name, for messages, and the warnings so far.
 class JobReader {
  public:
-  explicit JobReader(std::string name) : name_(std::move(name)) {}
+  // Values with the line -1 come from the first of `options`, such as "--set parameters.epochs"; -2: from the second.
+  JobReader(std::string name, std::vector<std::string> options)
+      : name_(std::move(name)), options_(std::move(options)) {}
 
   // Throws Error(usage): "'job.yaml', line 12: MESSAGE. Nothing was submitted."
   [[noreturn]] void refuse(int line, std::string_view message) const;
@@ -70,7 +73,10 @@ class JobReader {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
+  std::string place(int line) const;
+
   std::string name_;
+  std::vector<std::string> options_;
   std::vector<std::string> warnings_;
 };
 

@@ -8,6 +8,7 @@
 #include "base/text/printable.hpp"
 #include "slurm/submit/job_commands.hpp"
 #include "slurm/submit/job_fields.hpp"
+#include "slurm/submit/job_plugins.hpp"
 #include "slurm/submit/job_roles.hpp"
 #include "slurm/submit/shell_text.hpp"
 
@@ -22,15 +23,26 @@ bool is_job_name(std::string_view text) {
   return !text.empty() && text.size() <= longest_name && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
+std::vector<std::string> options_of(const std::vector<JobChange>& changes) {
+  std::vector<std::string> options;
+  for (const JobChange& change : changes) options.push_back(change.option);
+  return options;
+}
+
 // Reads the sections of a job file in order.
 class JobFileReader {
  public:
-  JobFileReader(const YamlValue& root, const std::string& name) : root_(root), reader_(name) {}
+  JobFileReader(YamlValue root, const std::string& name, const std::vector<JobChange>& changes)
+      : root_(std::move(root)), reader_(name, options_of(changes)) {
+    change_job(reader_, changes, root_);
+  }
 
   JobFile read() {
     reader_.check_fields(root_, job_fields::job(), "a job");
     read_header();
-    read_prerequisites();
+    if (const YamlValue* const all = JobReader::find(root_, "prerequisites")) {
+      context_.prerequisites = read_prerequisites(reader_, *all);
+    }
     read_values({"parameters", parameter_variable, job_.parameters});
     read_values({"secrets", secret_variable, job_.secrets});
     read_defaults();
@@ -42,6 +54,7 @@ class JobFileReader {
     if (job_.roles.empty()) reader_.refuse(roles.line, "'taskRoles' has no role");
     check_deployments(roles);
     check_all(roles.line);
+    check_nodes();
     job_.warnings = reader_.take_warnings();
     return std::move(job_);
   }
@@ -67,34 +80,6 @@ class JobFileReader {
     }
     if (const YamlValue* const count = JobReader::find(root_, "jobRetryCount")) {
       job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, max_retries);
-    }
-  }
-
-  void read_prerequisites() {
-    const YamlValue* const all = JobReader::find(root_, "prerequisites");
-    if (all == nullptr) return;
-    for (const YamlValue& one : reader_.list(*all, "prerequisites")) {
-      reader_.check_fields(one, job_fields::prerequisite(), "a prerequisite");
-      const YamlValue* const name = JobReader::find(one, "name");
-      const YamlValue* const type = JobReader::find(one, "type");
-      if (name == nullptr || type == nullptr) reader_.refuse(one.line, "a prerequisite has no 'name' or no 'type'");
-      const std::string& kind = reader_.text(*type, "type");
-      const bool is_known = kind == "dockerimage" || kind == "script" || kind == "data" || kind == "output";
-      if (!is_known) {
-        reader_.refuse(type->line, fmt::format("unknown type '{}' of a prerequisite. Known: dockerimage, script, data, "
-                                               "output",
-                                               printable(kind)));
-      }
-      const std::string& own_name = reader_.text(*name, "name");
-      if (!context_.prerequisites.emplace(std::pair(kind, own_name), &one).second) {
-        reader_.refuse(name->line,
-                       fmt::format("two prerequisites of type {} have the name '{}'", kind, printable(own_name)));
-      }
-      if (kind == "dockerimage") {
-        reader_.warn(one.line, fmt::format("the Docker image '{}' is ignored, because Slurm does not use container "
-                                           "images. Load its software in the site profile",
-                                           printable(own_name)));
-      }
     }
   }
 
@@ -177,6 +162,17 @@ class JobFileReader {
     }
   }
 
+  void check_nodes() const {
+    if (nodes_ == nullptr) return;
+    std::int64_t instances = 0;
+    for (const Role& role : job_.roles) instances += role.instances;
+    if (instances % job_.nodes != 0) {
+      reader_.refuse(nodes_->line, fmt::format("'nodes' is {}, but the job has {} instances. Each node must get the "
+                                               "same number of instances",
+                                               job_.nodes, instances));
+    }
+  }
+
   // Checks all deployments; one is used.
   void check_deployments(const YamlValue& roles) {
     const YamlValue* const all = JobReader::find(root_, "deployments");
@@ -210,8 +206,7 @@ class JobFileReader {
     }
     if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_own(*own);
     const YamlValue* const plugins = JobReader::find(*extras, "com.microsoft.pai.runtimeplugin");
-    if (plugins == nullptr) return;
-    for (const YamlValue& one : reader_.list(*plugins, "com.microsoft.pai.runtimeplugin")) read_plugin(one);
+    if (plugins != nullptr) context_.plugins = read_plugins(reader_, *plugins, needed("taskRoles"));
   }
 
   void read_own(const YamlValue& own) {
@@ -224,6 +219,8 @@ class JobFileReader {
             "'output' has a reference (<% %>), but only commands may have references. Write the path of the folder");
       }
     }
+    nodes_ = JobReader::find(own, "nodes");
+    if (nodes_ != nullptr) job_.nodes = reader_.number(*nodes_, "nodes", 1, max_instances);
     const YamlValue* const world = JobReader::find(own, "world");
     if (world == nullptr) return;
     const YamlValue& roles = needed("taskRoles");
@@ -237,58 +234,21 @@ class JobFileReader {
     }
   }
 
-  void read_plugin(const YamlValue& plugin) {
-    reader_.check_fields(plugin, job_fields::plugin(), "a plugin");
-    const YamlValue* const named = JobReader::find(plugin, "plugin");
-    if (named == nullptr) reader_.refuse(plugin.line, "a plugin has no field 'plugin' with its name");
-    const std::string& name = reader_.text(*named, "plugin");
-    const auto known = std::ranges::find(job_fields::plugins(), name, &JobField::name);
-    if (known == job_fields::plugins().end()) {
-      reader_.refuse(named->line, fmt::format("unknown plugin '{}'. Known: cmd, ssh, tensorboard", printable(name)));
-    }
-    reader_.enforce(*known, named->line, "the runtime plugins");
-    const YamlValue* const parameters = JobReader::find(plugin, "parameters");
-    if (name != "cmd" || parameters == nullptr) return;
-    for (const YamlEntry& entry : reader_.map(*parameters, "parameters of the plugin cmd")) {
-      if (entry.key != "callbacks") {
-        reader_.refuse(entry.line,
-                       fmt::format("unknown field '{}' of the plugin cmd. Known: callbacks", printable(entry.key)));
-      }
-      for (const YamlValue& callback : reader_.list(entry.value, "callbacks")) read_callback(callback);
-    }
-  }
-
-  void read_callback(const YamlValue& callback) {
-    reader_.check_fields(callback, job_fields::callback(), "a callback");
-    const YamlValue* const event = JobReader::find(callback, "event");
-    const YamlValue* const commands = JobReader::find(callback, "commands");
-    if (event == nullptr || commands == nullptr)
-      reader_.refuse(callback.line, "a callback has no 'event' or no 'commands'");
-    const std::string& name = reader_.text(*event, "event");
-    if (name == "taskStarts") {
-      context_.callbacks.before.push_back(commands);
-    } else if (name == "taskSucceeds") {
-      context_.callbacks.after.insert(context_.callbacks.after.begin(), commands);
-    } else {
-      reader_.refuse(event->line, fmt::format("unknown event '{}'. Known: taskStarts, taskSucceeds", printable(name)));
-    }
-  }
-
-  const YamlValue& root_;
+  YamlValue root_;
   JobReader reader_;
   JobFile job_;
+  const YamlValue* nodes_ = nullptr;  // extras.lockstep.nodes, if the file states it
   JobContext context_;
 };
 
 }  // namespace
 
-JobFile parse_job_file(const std::string& text, const std::string& name) {
-  const YamlValue root = parse_yaml(text, name);
-  return JobFileReader(root, name).read();
+JobFile parse_job_file(const std::string& text, const std::string& name, const std::vector<JobChange>& changes) {
+  return JobFileReader(parse_yaml(text, name), name, changes).read();
 }
 
-JobFile read_job_file(const std::filesystem::path& path) {
-  return parse_job_file(read_file(path, yaml_limits::bytes), path.string());
+JobFile read_job_file(const std::filesystem::path& path, const std::vector<JobChange>& changes) {
+  return parse_job_file(read_file(path, yaml_limits::bytes), path.string(), changes);
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "slurm/roles/role.hpp"
+#include "slurm/submit/job_changes.hpp"
 
 namespace lockstep {
 
@@ -17,6 +18,7 @@ struct JobFile {
   std::int64_t job_retry_count = 0;
   std::string virtual_cluster;  // a partition; empty (also for OpenPAI's `default`): Slurm chooses
   std::string output;       // output folder of the job's training, if the file states it; empty: see training_folders()
+  std::int64_t nodes = 0;   // equal numbers of instances run on so many nodes; 0: Slurm chooses
   std::vector<Role> roles;  // checked; each command is bash with a script: pre-commands, commands, post-commands
   // Keyed by the variable's name in the commands.
   std::map<std::string, std::string> parameters;
@@ -24,10 +26,10 @@ struct JobFile {
   std::vector<std::string> warnings;  // one for each field that has no effect here
 };
 
-// `name` is the file's name, for messages. Throws Error(usage) with the line if the text is not such a job, has an
-// unknown field or contradicts itself. Also throws if the job needs a feature that Slurm does not have. Messages never
-// contain a secret.
-JobFile parse_job_file(const std::string& text, const std::string& name);
-JobFile read_job_file(const std::filesystem::path& path);
+// `name` is the file's name, for messages. `changes` apply before anything else. Throws Error(usage) with the line if
+// the text is not such a job, has an unknown field or contradicts itself. Also throws if the job needs a feature that
+// Slurm does not have. Messages never contain a secret.
+JobFile parse_job_file(const std::string& text, const std::string& name, const std::vector<JobChange>& changes = {});
+JobFile read_job_file(const std::filesystem::path& path, const std::vector<JobChange>& changes = {});
 
 }  // namespace lockstep

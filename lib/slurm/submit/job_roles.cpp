@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text/printable.hpp"
 #include "slurm/submit/shell_text.hpp"
 
@@ -27,6 +30,12 @@ constexpr std::string_view stop_traps =
 trap "lockstep_code=\$?; trap - DEBUG; exit \$((lockstep_code ? lockstep_code : 75))" DEBUG' USR1 TERM
 trap '{ case $? in 75) false ;; 138 | 143) sleep 0.5; : ;; esac; } 2>/dev/null || exit 75' ERR
 set -E
+)shell";
+
+// Precedes the commands of plugins for the event taskSucceeds. The role's `cd` and `set -x` do not concern them.
+constexpr std::string_view only_if_succeeded = R"shell({ lockstep_code=$?; set +x; } 2>/dev/null
+((lockstep_code == 0)) || exit "$lockstep_code"
+cd -- "${PAI_WORK_DIR:-.}" || exit
 )shell";
 
 class RoleReader {
@@ -115,16 +124,21 @@ class RoleReader {
     if (own == nullptr || reader_.list(*own, "commands").empty()) {
       reader_.refuse(entry_.line, message() + " has no 'commands'");
     }
-    JobContext::Hooks hooks = context_.callbacks;
-    if (context_.deployment != nullptr) add_deployment(hooks);
     References references = context_.references;
     refer_to_prerequisites(references);
+    const std::vector<PluginCommands> plugins = plugins_of_role();
+    for (const PluginCommands& plugin : plugins) add_plugin(references, plugin, plugin.before);
     JobCommands commands(reader_, references);
-    for (const YamlValue* list : hooks.before) add_all(commands, *list);
-    add_all(commands, *own);
-    for (const YamlValue* list : hooks.after) add_all(commands, *list);
+    add_all(commands, deployed("preCommands"));
+    add_all(commands, own);
+    add_all(commands, deployed("postCommands"));
     commands.check_variables(own->line);
     script_ += commands.script();
+    const bool has_after = std::ranges::any_of(plugins, [](const PluginCommands& one) { return !one.after.empty(); });
+    if (has_after) script_ += only_if_succeeded;
+    for (auto plugin = plugins.rbegin(); plugin != plugins.rend(); ++plugin) {
+      add_plugin(references, *plugin, plugin->after);
+    }
     if (script_.size() > max_bytes_of_commands) {
       reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Move them to a script",
                                             message(), max_bytes_of_commands));
@@ -143,18 +157,40 @@ class RoleReader {
     }
   }
 
-  void add_all(JobCommands& commands, const YamlValue& list) const {
-    for (const YamlValue& command : reader_.list(list, "commands")) commands.add(command);
+  void add_all(JobCommands& commands, const YamlValue* list) const {
+    if (list == nullptr) return;
+    for (const YamlValue& command : reader_.list(*list, "commands")) commands.add(command);
   }
 
-  void add_deployment(JobContext::Hooks& hooks) const {
+  // In the order in which they start. They end in reverse order.
+  std::vector<PluginCommands> plugins_of_role() const {
+    std::vector<PluginCommands> plugins;
+    if (const YamlValue* const names = JobReader::find(fields_, "prerequisites")) {
+      plugins = prerequisite_commands(reader_, context_.prerequisites, *names);
+    }
+    std::ranges::copy_if(context_.plugins, std::back_inserter(plugins),
+                         [&](const PluginCommands& one) { return one.roles.contains(role_.name); });
+    return plugins;
+  }
+
+  // As on OpenPAI, a plugin's commands run in a shell of their own.
+  void add_plugin(const References& references, const PluginCommands& plugin,
+                  const std::vector<const YamlValue*>& lists) {
+    if (lists.empty()) return;
+    JobCommands commands(reader_, references);
+    for (const YamlValue* const list : lists) add_all(commands, list);
+    commands.check_variables(lists.front()->line);
+    const bool fails = plugin.failure_policy == FailurePolicy::fail;
+    const std::string script = std::string(stop_traps) + (fails ? "set -e\n" : "") + commands.script();
+    script_ += fmt::format("bash -c {} {} || {}\n", shell_word(script), role_.name, fails ? "exit" : ":");
+  }
+
+  // The commands of this kind that the deployment in use has for the role; null: none.
+  const YamlValue* deployed(std::string_view kind) const {
+    if (context_.deployment == nullptr) return nullptr;
     const YamlValue* const roles = JobReader::find(*context_.deployment, "taskRoles");
-    const YamlEntry* const deployed = roles == nullptr ? nullptr : roles->find(role_.name);
-    if (deployed == nullptr) return;
-    const YamlValue* const before = JobReader::find(deployed->value, "preCommands");
-    const YamlValue* const after = JobReader::find(deployed->value, "postCommands");
-    if (before != nullptr) hooks.before.push_back(before);
-    if (after != nullptr) hooks.after.insert(hooks.after.begin(), after);
+    const YamlEntry* const role = roles == nullptr ? nullptr : roles->find(role_.name);
+    return role == nullptr ? nullptr : JobReader::find(role->value, kind);
   }
 
   // $script, $data and $output refer to the prerequisites that the role names.

@@ -31,6 +31,9 @@ std::string sbatch_options(const JobFile& job) {
   }
   std::string text = fmt::format("#SBATCH --job-name={}\n#SBATCH --ntasks={}\n#SBATCH --cpus-per-task={}\n", job.name,
                                  most.instances, most.cpus);
+  if (job.nodes > 0) {
+    text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n", job.nodes, most.instances / job.nodes);
+  }
   if (most.memory_mb > 0) {
     text += fmt::format("#SBATCH --mem-per-cpu={}M\n", (most.memory_mb + most.cpus - 1) / most.cpus);
   }

@@ -42,6 +42,7 @@ constexpr Option array{"--array", 4, 'a'};
 constexpr Option time_limit{"--time", 6, 't'};
 constexpr Option comment{"--comment", 5};
 constexpr Option clusters{"--clusters", 9, 'M'};
+constexpr Option partitions{"--partition", 6, 'p'};
 
 void check_option(const std::string& option) {
   require(option.size() > 1 && option.front() == '-' && option != "--", Failure::usage,
@@ -94,5 +95,6 @@ void add_comment(std::vector<std::string>& words, const std::string& word) {
 }
 
 bool names_cluster(const std::string& word) { return states(word, clusters); }
+bool names_partition(const std::string& word) { return states(word, partitions); }
 
 }  // namespace lockstep

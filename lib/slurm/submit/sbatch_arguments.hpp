@@ -19,6 +19,8 @@ std::vector<std::string> sbatch_arguments(const std::string& partition, const Sb
 void add_comment(std::vector<std::string>& words, const std::string& word);
 // Whether a word selects the cluster for sbatch, squeue and scancel.
 bool names_cluster(const std::string& word);
+// Whether a word selects the partition for sbatch and sinfo.
+bool names_partition(const std::string& word);
 
 // Whether an option turns the job into an array.
 bool makes_array(const SbatchChoices& choices);

@@ -27,6 +27,8 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool means_nothing(std::string_view plain) { return plain == "null" || plain == "~" || plain.empty(); }
+
 // Builds the tree. Keeps the complete value of each anchor; every alias copies it.
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -54,8 +56,7 @@ class TreeBuilder : public YAML::EventHandler {
     Open open = value_at(mark, YamlValue::Kind::text);
     open.value.is_quoted = tag != "?";
     open.value.text = text;
-    const bool is_null = tag == "?" && (text == "null" || text == "~" || text.empty());
-    if (is_null) open.value.kind = YamlValue::Kind::nothing;
+    if (!open.value.is_quoted && means_nothing(text)) open.value.kind = YamlValue::Kind::nothing;
     add(std::move(open), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -151,6 +152,14 @@ const YamlEntry* YamlValue::find(std::string_view key) const {
 
 std::string yaml_place(const std::string& name, int line) {
   return fmt::format("'{}', line {}: ", printable(name), line);
+}
+
+YamlValue plain_scalar(const std::string& text) {
+  require(is_utf8(text), Failure::usage, "'{}' is not valid UTF-8. {}", printable(text), advice);
+  YamlValue value;
+  value.kind = means_nothing(text) ? YamlValue::Kind::nothing : YamlValue::Kind::text;
+  value.text = text;
+  return value;
 }
 
 YamlValue parse_yaml(const std::string& text, const std::string& name) {

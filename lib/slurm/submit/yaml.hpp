@@ -40,6 +40,9 @@ struct YamlEntry {
 // key, or exceeds a limit. Messages contain no value of the text.
 YamlValue parse_yaml(const std::string& text, const std::string& name);
 
+// The value that `text` has as a plain scalar of a file, without a line. Throws Error(usage) if it is not UTF-8.
+YamlValue plain_scalar(const std::string& text);
+
 // "'job.yaml', line 12: "
 std::string yaml_place(const std::string& name, int line);
 

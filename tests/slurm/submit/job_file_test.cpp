@@ -86,6 +86,7 @@ taskRoles:
         <% $script.version %>
 deployments:
   - name: other
+    version: 1.0
     taskRoles: {ps: {preCommands: [nothing]}}
   - name: prod
     taskRoles: {worker: {preCommands: [fetch], postCommands: [store]}}
@@ -119,7 +120,9 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(ps.min_succeeded_instances, never);
   EXPECT_EQ(ps.world, "");
   EXPECT_THAT(ps.command, ElementsAre("env", "-u", "LOCKSTEP_SECRET_token", "bash", "-c",
-                                      EndsWith("\nset -E\nfirst\nserve\nlast\n"), "ps"));
+                                      AllOf(HasSubstr("\nset -e\nfirst\n' ps || exit\nserve\n"),
+                                            EndsWith("\nset -e\nlast\n' ps || exit\n")),
+                                      "ps"));
   const Role& role = job.roles[1];
   EXPECT_EQ(role.instances, 4);
   EXPECT_EQ(role.cpus, 2);
@@ -128,10 +131,11 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(role.min_failed_instances, 2);
   EXPECT_EQ(role.min_succeeded_instances, 4) << "0 is not set, and then all";
   EXPECT_EQ(role.world, "world");
-  EXPECT_THAT(role.command.at(2), EndsWith("\nset -E\nexport LOCKSTEP_data_uri_0='https://host/a b.tar'\n"
-                                           "first\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
-                                           "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\nlast\n"))
-      << "the value of a secret stands nowhere";
+  EXPECT_THAT(role.command.at(2), HasSubstr("\nset -E\nexport LOCKSTEP_data_uri_0='https://host/a b.tar'\nbash -c "));
+  EXPECT_THAT(role.command.at(2),
+              HasSubstr("\nfirst\n' worker || exit\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
+                        "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\n"));
+  EXPECT_THAT(role.command.at(2), Not(HasSubstr("s3cr"))) << "the value of a secret stands nowhere";
 }
 
 TEST(JobFileTest, says_what_does_nothing_under_slurm) {
@@ -218,6 +222,14 @@ TEST(JobFileTest, a_refusal_names_the_line) {
       {"reference", with_command("x <% $parameters.b %>", "  a: 1\n"), "line 10"},
       {"open reference", with_command("x <% $parameters.a", "  a: 1\n"), "line 10"},
       {"unclear place", with_command("x $(y <% $parameters.a %>)", "  a: b c\n"), "line 10"},
+      {"prerequisite without a plugin", job_with("prerequisites:\n  - {type: script, name: x, preCommands: [y]}\n"),
+       "line 5"},
+      {"prerequisite of two types",
+       "prerequisites: [{type: data, name: x}, {type: output, name: x}]\n" + role_with("    prerequisites: [x]\n"),
+       "line 8"},
+      {"role of a plugin", job_with("extras: {com.microsoft.pai.runtimeplugin: [{plugin: cmd, taskroles: [boss]}]}\n"),
+       "line 4"},
+      {"nodes", job_with("extras: {lockstep: {nodes: 3}}\n"), "line 4"},
   };
   for (const Refusal& row : rows) {
     SCOPED_TRACE(row.name);
