@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Job files and hostile names through a real sbatch, on three nodes: submit_test.sh BUILD_FOLDER [few]
 #
-# few: one of the six examples, and ten hostile names. Examples run on CPUs, with smaller data: what asks for a GPU is
-# taken away.
+# few: one of the six examples, and ten hostile names. Examples run on CPUs, with the options that they state for this,
+# and with smaller data.
 set -uo pipefail
 build=$(readlink -f "$1")
 few=$([ "${2:-}" = few ] && echo 1 || echo 0)
@@ -11,24 +11,32 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/support.sh"
 
 "$programs/make_shards" synthetic --samples 800 --output "$work/data" >"$work/make_shards.log" 2>&1 || fail "make_shards"
 
-# submit_file FILE: sets `id`.
+# submit_file FILE OPTIONS...: sets `id`.
 submit_file() {
   local words
-  words=$(cd "$work" && "$programs/submit_job" "$1" 2>&1) || fail "submit_job refused $1: $words"
+  words=$(cd "$work" && "$programs/submit_job" "$@" 2>&1) || fail "submit_job refused $1: $words"
   id=$(sed -n 's/^Submitted batch job //p' <<<"$words")
   [ -n "$id" ] || fail "submit_job does not say the job's number: $words"
 }
 
 run_example() { # NAME EPOCHS
-  sed -e 's/gpu: 1/gpu: 0/; s/cpu: 4/cpu: 1/; s/memoryMB: 8192/memoryMB: 150/; s/reduce: nccl/reduce: mpi/' \
-    -e "s/precision: fp16/precision: bf16/; s/batch: 256/batch: 4/; s|data: data/.*|data: data|; s/epochs: .*/epochs: $2/" \
-    -e 's/--milestones 100 150/--milestones 1/; s/--model resnet18/--model lenet/' \
-    "$here/../../slurm/examples/$1.yaml" >"$work/$1.yaml"
-  submit_file "$1.yaml"
+  local file on_cpus role=worker nodes=2 smaller=()
+  file=$(readlink -f "$here/../../slurm/examples/$1.yaml")
+  read -r -a on_cpus < <(sed -n 's/^# On CPUs: //p' "$file")
+  case $1 in
+    *single-node*) role=taskrole nodes=1 smaller=(--set parameters.milestones=1) ;;
+    imagenet*) smaller=(--set parameters.batch=4 --set parameters.model=lenet) ;;
+  esac
+  smaller+=(--set parameters.data=data --set "parameters.epochs=$2" --set "taskRoles.$role.resourcePerInstance.cpu=1"
+    --set "taskRoles.$role.resourcePerInstance.memoryMB=150")
+  words=$("$programs/submit_job" "$file" 2>&1) && fail "$1 was submitted to a cluster without GPUs"
+  [[ $words == *"the cluster has none"*"--set taskRoles.$role.resourcePerInstance.gpu=0"* ]] || fail "$words"
+  submit_file "$file" "${on_cpus[@]}" "${smaller[@]}"
   wait_for_end
   cp "$work/slurm-$id.out" "$work/example.out"
   expect "JobState=COMPLETED"
   expect "JobName=$1"
+  expect "NumNodes=$nodes"
   [ -s "$work/runs/$1/model.h5" ] || fail "$1 has trained nothing"
   grep -q '"action":"stop".*"cause":"done"' "$work/run_roles-$id.attempts.jsonl" || fail "$1: its attempt is not written down"
   (cd "$work" && "$programs/job_status" "$id" --follow) >"$work/status.log" 2>&1 || fail "job_status: $(<"$work/status.log")"
