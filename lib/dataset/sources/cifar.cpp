@@ -8,6 +8,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/sources/file_list.hpp"
 #include "dataset/sources/sample_source.hpp"
 #include "dataset/sources/unsupported_formats.hpp"
 
@@ -58,16 +59,22 @@ class CifarSource final : public SampleSource {
         label_bytes_(version.label_bytes),
         label_at_(version.label_at) {
     std::error_code reason;
-    if (is_absent(directory / version.train_files.front())) refuse_unsupported_formats(directory);
-    require(std::filesystem::is_directory(directory, reason), Failure::usage,
-            "'{}' is not a directory (--source). Pass the folder that contains {}.", directory.string(),
-            version.train_files.front());
+    const bool is_folder = std::filesystem::is_directory(directory, reason);
+    const auto lists = is_folder ? read_file_lists(directory, version.test_file) : std::nullopt;
+    if (!lists && is_absent(directory / version.train_files.front())) refuse_unsupported_formats(directory);
+    require(is_folder, Failure::usage, "'{}' is not a directory (--source). Pass the folder that contains {}.",
+            directory.string(), version.train_files.front());
     description_ = {version.name,
-                    fmt::format("{} ({}) from {}", version.name, version.form,
+                    fmt::format("{} ({}{}) from {}", version.name, version.form, lists ? ", files in lists" : "",
                                 std::filesystem::weakly_canonical(directory).string()),
                     {side, side, channels},
                     SampleKind::picture,
                     class_names(directory, version)};
+    if (lists) {
+      for (const auto& file : lists->train) train_ += read_records(file, 0);
+      for (const auto& file : lists->test) test_ += read_records(file, 0);
+      return;
+    }
     for (const char* file : version.train_files) {
       train_ += read_records(directory / file, version.train_file_samples);
     }
@@ -102,8 +109,10 @@ class CifarSource final : public SampleSource {
  private:
   const std::string& records(SourceSplit split) const { return split == SourceSplit::train ? train_ : test_; }
 
+  // `published_samples`: 0 if the file is not a published one.
   std::string read_records(const std::filesystem::path& file, std::int64_t published_samples) const {
     std::string bytes = read_file(file, file_limit_bytes);
+    refuse_pickled(file, bytes);
     require(!bytes.empty() && bytes.size() % record_bytes_ == 0, Failure::bad_data,
             "'{}' is truncated: {} bytes are not a multiple of {} bytes per sample. Unpack the archive again.",
             file.string(), bytes.size(), record_bytes_);

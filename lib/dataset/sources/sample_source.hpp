@@ -71,8 +71,9 @@ class SampleSource {
   virtual std::vector<OddFile> left_out() const { return {}; }
 };
 
-// The binary version of CIFAR, unpacked. Throw Error(usage) if a file cannot be read, Error(bad_data) if it is
-// truncated or has a label out of range.
+// The binary version of CIFAR, unpacked: the published files, or those that train.list and test.list name. Throw
+// Error(usage) if a file cannot be read, Error(bad_data) if it is truncated or has a label out of range; also throw as
+// read_file_lists().
 std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& directory);
 // Which label of a CIFAR-100 sample to use: one of 100 classes, or one of 20 superclasses.
 enum class Cifar100Labels : std::uint8_t { fine, coarse };

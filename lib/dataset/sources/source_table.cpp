@@ -30,10 +30,10 @@ std::unique_ptr<SampleSource> listed(const SourceRequest& request) {
 }
 
 constexpr std::array sources = {
-    SourceEntry{"cifar10", "Converts CIFAR-10, binary version (data_batch_1.bin ... test_batch.bin)",
+    SourceEntry{"cifar10", "Converts CIFAR-10, binary version (data_batch_1.bin ... test_batch.bin, or files in lists)",
                 SourceNeeds::folder, from_folder<open_cifar10>},
-    SourceEntry{"cifar100", "Converts CIFAR-100, binary version (train.bin, test.bin)", SourceNeeds::folder_and_labels,
-                labelled_cifar100},
+    SourceEntry{"cifar100", "Converts CIFAR-100, binary version (train.bin, test.bin, or files in lists)",
+                SourceNeeds::folder_and_labels, labelled_cifar100},
     SourceEntry{"mnist", "Converts MNIST (IDX files, plain or .gz)", SourceNeeds::folder, from_folder<open_mnist>},
     SourceEntry{"fashion_mnist", "Converts Fashion-MNIST (IDX files, plain or .gz)", SourceNeeds::folder,
                 from_folder<open_fashion_mnist>},

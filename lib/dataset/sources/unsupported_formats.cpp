@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/sources/file_list.hpp"
 
 namespace lockstep {
 namespace {
@@ -78,6 +79,20 @@ void refuse_unsupported_formats(const fs::path& source) {
     throw Error(Failure::usage, fmt::format("'{}' contains {} ('{}'), which make_shards does not read. {}",
                                             source.string(), form.name, printable(*found), form.advice));
   }
+  require(
+      !has(train_list), Failure::usage,
+      "'{}' contains {}, a list of files, which is only read by 'make_shards cifar10', 'cifar100' and 'images'. Pass "
+      "the folder that contains the listed files as --source.",
+      source.string(), train_list);
+}
+
+void refuse_pickled(const fs::path& file, std::string_view bytes) {
+  // Pickle protocols 2 to 5. No sample of CIFAR begins with 0x80, which is no label.
+  const bool is_pickled = bytes.size() > 1 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
+  require(!is_pickled, Failure::usage,
+          "'{}' is a pickled file, as of the Python version of CIFAR, which make_shards does not read. Download the "
+          "binary version from https://www.cs.toronto.edu/~kriz/cifar.html.",
+          file.string());
 }
 
 }  // namespace lockstep

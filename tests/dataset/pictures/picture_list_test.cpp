@@ -226,5 +226,48 @@ TEST_F(PictureListTest, what_is_wrong_in_a_list_is_named_by_its_line) {
   expect_message(data_text(), {"line 4 of " + list_name, "'dog'", "'a.jpg'", "line 1", "'cat'"});
 }
 
+// PaddlePaddle's lists of data files have no labels. They were refused.
+TEST_F(PictureListTest, without_labels_the_class_is_the_folder) {
+  write_all({"set/10/a b.jpg", "set/9/c.jpg", "more/10/d.jpg"});
+  write("train.list", "./set/10/a b.jpg\r\n\nset/9/c.jpg \n");
+  write("test.list", (root() / "more/10/d.jpg").string());
+  PictureList found = list();
+  EXPECT_THAT(found.classes, ElementsAre("10", "9")) << "as for class folders";
+  EXPECT_THAT(found.train, UnorderedElementsAre(file("./set/10/a b.jpg", 1, 0), file("set/9/c.jpg", 1, 1)));
+  EXPECT_THAT(found.test, ElementsAre(file((root() / "more/10/d.jpg").string(), 1, 0)));
+  expect_message(joined(found.notes), {quoted("train.list")});
+}
+
+TEST_F(PictureListTest, without_labels_and_class_folders_the_classes_are_unknown) {
+  write_all({"set/a.jpg", "set/b.jpg", "set/cat/c.jpg", "d.jpg"});
+  const auto refusal = [&](const std::string& text) {
+    write("train.list", text);
+    return data_text();
+  };
+  expect_message(refusal("set/a.jpg\nset/b.jpg\n"), {"line 1 of " + quoted("train.list"), "'set/a.jpg cat'"});
+  expect_message(refusal("set/cat/c.jpg\nset/a.jpg\n"), {"line 2 of " + quoted("train.list"), "'set/a.jpg'"});
+  expect_message(refusal("d.jpg\nset/a.jpg\n"), {"line 1 of " + quoted("train.list"), "'d.jpg cat'"});
+  write("data_batch_1.bin");
+  expect_message(refusal("data_batch_1.bin\n"), {"'data_batch_1.bin cat'", "make_shards cifar10"});
+  write("set/dog/e.jpg");
+  write("test.list", "set/cat/c.jpg cat\n");
+  expect_message(refusal("set/cat/c.jpg\nset/dog/e.jpg\n"), {quoted("train.list"), quoted("test.list")});
+  expect_message(refusal("set/cat/c.jpg\nset/dog/e.jpg dog\n"), {"line 2", "'set/dog/e.jpg dog'"});
+}
+
+// PaddlePaddle's lists start at the working directory.
+TEST_F(PictureListTest, a_path_that_the_lists_folder_lacks_starts_at_the_working_directory) {
+  write_all({"a.jpg", "elsewhere/a.jpg", "elsewhere/b.jpg"});
+  write("train.list", "a.jpg cat\nb.jpg dog\na.jpg cat\n");
+  write("test.list", "b.jpg dog\n");
+  const fs::path before = fs::current_path();
+  fs::current_path(root() / "elsewhere");
+  const PictureList found = list();
+  fs::current_path(before);
+  const std::string outside = (fs::canonical(root()) / "elsewhere/b.jpg").string();
+  EXPECT_THAT(found.train, UnorderedElementsAre(file("a.jpg", 1, 0), file(outside, 1, 1), file("a.jpg", 1, 0)));
+  EXPECT_THAT(found.test, ElementsAre(file(outside, 1, 1)));
+}
+
 }  // namespace
 }  // namespace lockstep

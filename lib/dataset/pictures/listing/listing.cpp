@@ -20,15 +20,14 @@
 #include "dataset/pictures/listing/folder_names.hpp"
 #include "dataset/pictures/listing/summary.hpp"
 #include "dataset/pictures/listing/unsupported_layouts.hpp"
+#include "dataset/sources/file_list.hpp"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* train_list = "train.list";
 constexpr const char* validation_list = "val.list";
-constexpr const char* test_list = "test.list";
 constexpr const char* held_out_origin = "a tenth of each class, held out by --seed";
 
 // A random permutation of 0 ... files - 1, drawn by `seed`.

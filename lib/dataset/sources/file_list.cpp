@@ -1,0 +1,84 @@
+#include "dataset/sources/file_list.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/io/text_lines.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
+
+// Reads several lists, none of which may name a file of another one.
+class FileListReader {
+ public:
+  FileListReader(const fs::path& folder, std::string_view example) : folder_(folder), example_(example) {}
+
+  std::vector<fs::path> read(const char* name) {
+    const std::string list = (folder_ / name).string();
+    std::vector<fs::path> files;
+    for (const ListLine& line : read_list(list)) {
+      fs::path file = folder_ / listed_file(folder_, line.text);
+      std::error_code reason;
+      const fs::file_status status = fs::status(file, reason);
+      require(fs::is_regular_file(status), Failure::bad_data,
+              "line {} of '{}' is not the path of a file: '{}' ({}). Write one path per line, such as '{}'. Relative "
+              "paths start at the list's folder or the working directory.",
+              line.number, list, printable(line.text), reason ? reason.message() : "not a file", example_);
+      const std::string where = fmt::format("line {} of '{}'", line.number, list);
+      const std::string& first = seen_.emplace(fs::canonical(file), where).first->second;
+      require(first == where, Failure::bad_data,
+              "{} names '{}' again, after {}. Each file must be listed once. Correct the list.", where,
+              printable(line.text), first);
+      files.push_back(std::move(file));
+    }
+    require(!files.empty(), Failure::bad_data, "'{}' lists no files. Write one path per line, such as '{}'.", list,
+            example_);
+    return files;
+  }
+
+ private:
+  fs::path folder_;
+  std::string_view example_;
+  std::map<fs::path, std::string> seen_;  // the line that names each file
+};
+
+}  // namespace
+
+std::vector<ListLine> read_list(const fs::path& file) {
+  std::vector<ListLine> lines;
+  for_each_line(file, list_limit_bytes, [&](std::int64_t number, std::string_view line) {
+    line = line.substr(0, line.find_last_not_of(" \t\r") + 1);  // npos + 1 is 0
+    if (!line.empty()) lines.push_back({number, std::string(line)});
+  });
+  return lines;
+}
+
+std::string listed_file(const fs::path& folder, const std::string& path) {
+  std::error_code reason;
+  return !fs::exists(folder / path, reason) && fs::exists(path, reason) ? fs::absolute(path).string() : path;
+}
+
+std::optional<FileLists> read_file_lists(const fs::path& folder, std::string_view example) {
+  const bool has_train = !is_absent(folder / train_list);
+  const bool has_test = !is_absent(folder / test_list);
+  if (!has_train && !has_test) return std::nullopt;
+  require(has_train && has_test, Failure::usage,
+          "'{}' has no {} beside it. Write that list too, with one path per line, such as '{}'.",
+          (folder / (has_train ? train_list : test_list)).string(), has_train ? test_list : train_list, example);
+  FileListReader reader(folder, example);
+  FileLists lists;
+  lists.train = reader.read(train_list);
+  lists.test = reader.read(test_list);
+  return lists;
+}
+
+}  // namespace lockstep
