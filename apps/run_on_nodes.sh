@@ -3,18 +3,26 @@
 #
 #   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
 #
-# FILE is mpirun's host file. It lists one node per line: "n1 slots=2" or "user@n1 slots=2".
+# FILE is mpirun's host file. It lists one node per line: "n1 slots=2", "user@n1:2222 slots=2" or "[2001:db8::1]". Ports
+# need ssh. ssh takes all else, such as keys, from ~/.ssh/config.
 #
-# --dispatch copies a data set to each node, under the same path. A node that already has the same data set keeps it:
-# run_on_nodes compares the root hashes. It verifies a copy before it moves it to its final path. It deletes nothing:
-# other data under that path is moved to FOLDER.set-aside-N. Only FOLDER.partial, an interrupted copy, is replaced.
+# --dispatch copies a folder to each node, under the same path. It may be repeated: programs before data sets. An
+# interrupted copy, FOLDER.partial, is never used. run_on_nodes verifies a copy before it moves it to its final path.
+#
+# A data set of make_shards is compared by its root hashes. A node that already has it keeps it. Nothing is deleted:
+# other data under that path is moved to FOLDER.set-aside-N.
+#
+# Another folder, with programs or configuration, is compared by a hash of its contents. Its copy has that hash in the
+# file .lockstep-dispatch. If the folder here has changed, run_on_nodes replaces the copy. A copy that was changed on the
+# node is moved to FOLDER.set-aside-N. If run_on_nodes did not make what is under that path, it refuses. The program
+# should write its results elsewhere.
 #
 # --logs also writes the output of each rank to separate files below FOLDER.
 #
 # SIGUSR1 stops the program with a checkpoint. Ctrl-C, SIGTERM and SIGHUP do the same; after 30 seconds, or at a second
 # signal, run_on_nodes kills everything that it started on the nodes. It reaches other nodes with ssh, or with the
-# program in OMPI_MCA_plm_rsh_agent. The programs must be in the same folder on all nodes. A PROGRAM without a path is
-# taken from the folder of this script.
+# program in OMPI_MCA_plm_rsh_agent. The programs must be in the same folder on all nodes (see --dispatch). A PROGRAM
+# without a path is taken from the folder of this script.
 # shellcheck disable=SC2015,SC2317
 set -uo pipefail
 programs=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
@@ -34,6 +42,12 @@ source "$programs/run_on_nodes/hosts.sh"
 source "$programs/run_on_nodes/dispatch.sh"
 node_script=$(<"$programs/run_on_nodes/on_node.sh")
 
+# For files that end with this run. mpirun would split a path with a blank or colon.
+temporary=${TMPDIR:-/tmp}
+[[ $temporary != *[[:space:]:]* ]] || temporary=/tmp
+temporary=$(mktemp -d "$temporary/run_on_nodes.XXXXXX") || exit 1
+trap 'rm -rf -- "$temporary"' EXIT
+
 hostfile='' logs='' dispatched=()
 while (($#)); do
   case $1 in
@@ -49,14 +63,14 @@ while (($#)); do
   esac
 done
 [ -n "$hostfile" ] && (($#)) || refuse "--hostfile FILE and a program are required. See --help."
-read_hosts; program=$1; shift
+read_hosts; read_folders ${dispatched[@]+"${dispatched[@]}"}; program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' does not exist. Choose a program of '$programs', or a path."
 version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not in PATH. Install Open MPI, or set PATH."
 # Keeps the program's error message last. A variable, because Open MPI 5 has no --quiet.
 export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
 # Open MPI 5 loses a rank's standard error unless it goes into the same file as the output.
-launch=(mpirun --hostfile "$hostfile" --bind-to none)
+launch=(mpirun --hostfile "$mpirun_hosts" --bind-to none)
 if [[ $version == *'(Open MPI) 4.'* ]]; then
   output=(--output-filename "$logs") reserved=:
   find_agent "${OMPI_MCA_plm_rsh_agent:-ssh : rsh}"
@@ -68,6 +82,10 @@ fi
 if [ -n "$logs" ]; then
   [[ $logs != *[$reserved]* ]] ||
     refuse "'$logs' (--logs) has one of the characters '$reserved', where mpirun options begin. Choose another folder."
+  for folder in ${folders[@]+"${folders[@]}"}; do
+    [[ $logs/ != "$folder"/* ]] ||
+      refuse "'$logs' (--logs) is in '$folder' (--dispatch), so the next run would copy it. Choose another folder."
+  done
   mkdir -p -- "$logs" 2>/dev/null && [ -w "$logs" ] || refuse "cannot write to '$logs' (--logs). Choose another folder."
   launch+=("${output[@]}")
 fi
@@ -78,6 +96,10 @@ unset LOCKSTEP_RUN
 launcher='' ended_by='' is_begun=''
 sweep() {
   trap '' TERM INT HUP
+  end_processes
+  rm -rf -- "$temporary"
+}
+end_processes() {
   [ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null
   [ -n "$is_begun" ] || return
   # shellcheck disable=SC2046
@@ -95,7 +117,7 @@ sweep() {
     case $? in
       0) continue ;;
       124 | 137) why="did not answer within $patience s" ;;
-      *) why="cannot be reached by '${agent[*]}'" ;;
+      *) why="cannot be reached by $(way_to "${nodes[node]}")" ;;
     esac
     say "${nodes[node]} $why. Processes of this run may still exist there, with LOCKSTEP_RUN=$run in their environment."
   done
@@ -114,11 +136,10 @@ trap 'end 130' INT
 trap 'end 129' HUP
 trap '[ -n "$launcher" ] || exit 138; kill -USR1 "$launcher"' USR1
 
-for folder in ${dispatched[@]+"${dispatched[@]}"}; do
-  folder=$(realpath -s -- "$folder") || exit 2
-  hashes=$("$programs/make_shards" verify --root-hash "$folder") || exit
+hash_folders
+for at in "${!folders[@]}"; do
   is_begun=yes
-  for node in "${nodes[@]}"; do dispatch "$node" "$folder" "${hashes//$'\n'/ }"; done
+  for node in "${nodes[@]}"; do dispatch "$node" "${folders[at]}" "${contents[at]}" "${hashes[at]}"; done
 done
 
 # Runs in a session of its own: Ctrl-C then reaches only this script, and mpirun gets one signal. At a second signal, it

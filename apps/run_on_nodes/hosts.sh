@@ -1,32 +1,60 @@
 # The nodes of the host file, and commands on them.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 
-# Sets `nodes` to those that mpirun reads in the host file.
+example="Write one node per line: user@n1:22 slots=2 (user, port and slots may be missing)"
+
+# Sets `nodes` to those that mpirun reads in the host file, `ports` to their ports, and `mpirun_hosts` to a host file
+# without anything that mpirun does not read: ports, brackets of IPv6 addresses, and Windows line endings.
 read_hosts() {
-  local LC_ALL=C text odd node
-  [ -f "$hostfile" ] && [ -r "$hostfile" ] ||
-    refuse "cannot read the host file '$hostfile'. Write one node per line: n1 slots=2"
-  case $(tr -dc '\0\r' <"$hostfile" | head -c 1 | od -An -tx1) in
-    *0d) refuse "'$hostfile' has Windows line endings, which mpirun does not accept. Convert it: sed -i 's/\\r\$//'" ;;
-    *00) refuse "'$hostfile' has zero bytes, so it is not a text file. Write one node per line: n1 slots=2" ;;
-  esac
-  text=$(sed -E 's%(#|//).*%%; s/[[:blank:]]*=[[:blank:]]*/=/g' "$hostfile")
+  local LC_ALL=C text odd entry rest lines=()
+  local -A entries=()
+  [ -f "$hostfile" ] && [ -r "$hostfile" ] || refuse "cannot read the host file '$hostfile'. $example"
+  [ -z "$(tr -dc '\0' <"$hostfile" | head -c 1 | tr '\0' 0)" ] ||
+    refuse "'$hostfile' has zero bytes, so it is not a text file. $example"
+  text=$(sed -E 's/\r$//; s%(#|//).*%%; s/[[:blank:]]*=[[:blank:]]*/=/g' "$hostfile")
   odd=$(grep -oE 'slots=[^[:space:]]*' <<<"$text" | grep -vxE 'slots=[1-9][0-9]{0,4}' | head -1)
   [ -z "$odd" ] ||
     refuse "'$hostfile' has $(shown "$odd"), but slots must be a whole number from 1 to 99999. Write: n1 slots=2"
   odd=$(grep -oE '[[:blank:]]user=[^[:space:]]*' <<<"$text" | head -1)
   [ -z "$odd" ] ||
     refuse "'$hostfile' has $(shown "${odd:1}"), which mpirun does not support. Write: user@n1 slots=2"
-  mapfile -t nodes < <(awk 'NF {
-      node = $1
-      for (i = 2; i <= NF; ++i) if ($i ~ /^user_?name=/) node = substr($i, index($i, "=") + 1) "@" $1
-      if (!seen[node]++) print node
-    }' <<<"$text")
-  ((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write one node per line: n1 slots=2"
-  for node in "${nodes[@]}"; do
-    [[ $node =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
-      refuse "'$hostfile' lists $(shown "$node"), which is not a valid node name."
-  done
+  nodes=()
+  declare -gA ports=()
+  while read -r entry rest; do
+    [ -z "$entry" ] || add_host "$entry" "$rest"
+  done <<<"$text"
+  ((${#nodes[@]})) || refuse "'$hostfile' lists no node. $example"
+  # Open MPI 4's default form of node lists has no IPv6 addresses.
+  [[ $text != *[\[]* ]] || export OMPI_MCA_regx=${OMPI_MCA_regx:-naive}
+  mpirun_hosts=$hostfile
+  if [[ $text == *[\[:]* ]] || grep -q $'\r$' "$hostfile"; then
+    mpirun_hosts=$temporary/hosts
+    printf '%s\n' "${lines[@]}" >"$mpirun_hosts"
+  fi
+}
+# Adds a line of the host file.
+add_host() { # ENTRY WORDS
+  local user host port node word words
+  [[ $1 =~ ^(([A-Za-z0-9_][A-Za-z0-9._-]*)@)?(\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]|[A-Za-z0-9][A-Za-z0-9._-]*)(:([0-9]+))?$ ]] ||
+    refuse "'$hostfile' lists $(shown "$1"), which is not a valid node name. $example"
+  user=${BASH_REMATCH[2]} host=${BASH_REMATCH[3]} port=${BASH_REMATCH[5]}
+  host=${host#[} host=${host%]}
+  lines+=("${user:+$user@}$host $2")
+  read -r -a words <<<"$2"
+  for word in ${words[@]+"${words[@]}"}; do [[ ! $word =~ ^user_?name= ]] || user=${user:+$user@}${word#*=}; done
+  [[ ! $user =~ [^A-Za-z0-9._-]|^[.-] ]] || refuse "'$hostfile' has $(shown "$user"), which is not a valid user name."
+  node=${user:+$user@}$host
+  [ -n "${entries[$host]:-}" ] || nodes+=("$node")
+  entries[$host]=${entries[$host]:-$node:$port}
+  [ "${entries[$host]}" = "$node:$port" ] ||
+    refuse "'$hostfile' lists $host with different users or ports. A node has one of each. Correct one of the lines."
+  [ -n "$port" ] || return 0
+  ((${#port} <= 5 && 10#$port >= 1 && 10#$port <= 65535)) ||
+    refuse "'$hostfile' lists $(shown "$1"), but ports are numbers from 1 to 65535."
+  [[ ! $host =~ ^(localhost|127\..*|::1)$ ]] ||
+    refuse "'$hostfile' lists '$1', but mpirun starts programs on localhost itself, without a port. Write the name of" \
+      "the node that the port leads to, as in ~/.ssh/config."
+  ports[$host]=$((10#$port))
 }
 
 # Sets `agent`, the command that reaches nodes, as mpirun does: the first installed one of several alternatives
@@ -36,9 +64,30 @@ find_agent() {
   IFS=: read -r -a alternatives <<<"$1"
   for alternative in ${alternatives[@]+"${alternatives[@]}"}; do
     read -r -a agent <<<"$alternative"
-    ((${#agent[@]})) && type -P -- "${agent[0]}" >/dev/null && return
+    ((${#agent[@]})) && type -P -- "${agent[0]}" >/dev/null && { add_ports; return; }
   done
   refuse "no program of $(shown "$1") is installed, so nodes cannot be reached. Set OMPI_MCA_plm_rsh_agent."
+}
+# Prints the agent, and the port of NODE.
+way_to() { # NODE
+  local port=${ports[${1##*@}]:-} words=${agent[*]}
+  echo "'${words%" -F $temporary/ssh_config"}'${port:+, port $port}"
+}
+# Lets the agent, also mpirun's, use the ports of the host file. All else is as in the user's configuration of ssh.
+add_ports() {
+  local host
+  ((${#ports[@]})) || return 0
+  [[ ${agent[0]##*/} == ssh && " ${agent[*]}" != *' -F'* ]] ||
+    refuse "'$hostfile' has ports, which run_on_nodes does not add to '${agent[*]}' (OMPI_MCA_plm_rsh_agent)." \
+      "Leave the ports out of the host file, and make that command use them."
+  {
+    for host in "${!ports[@]}"; do printf 'Host %s\n  Port %s\n' "$host" "${ports[$host]}"; done
+    printf '%s\n' 'Match all' 'Include ~/.ssh/config' 'Include /etc/ssh/ssh_config'
+  } >"$temporary/ssh_config"
+  agent+=(-F "$temporary/ssh_config")
+  # Nodes do not have that file: mpirun has to reach all of them from here.
+  export OMPI_MCA_plm_rsh_agent=${agent[*]} OMPI_MCA_plm_rsh_no_tree_spawn=1
+  export PRTE_MCA_plm_ssh_agent=${agent[*]} PRTE_MCA_plm_ssh_no_tree_spawn=1
 }
 
 # mpirun does not use the agent for this node either.

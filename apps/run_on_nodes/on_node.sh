@@ -1,20 +1,32 @@
 # shellcheck shell=sh disable=SC2015,SC2046,SC2086,SC3013
-# Runs on a node, for one target: MAKE_SHARDS TARGET TOKEN. It reads commands, one word per line, and answers each with
-# a line and the line "end". It ends at the end of its input: once run_on_nodes has ended, nothing more happens on the
-# node.
+# Runs on a node, for one target: MAKE_SHARDS TARGET TOKEN CONTENT. It reads commands, one word per line, and answers
+# each with a line and the line "end". It ends at the end of its input: once run_on_nodes has ended, nothing more happens
+# on the node.
+#
+# CONTENT is empty for a data set. For another folder, it is the content hash of the source. A copy of such a folder has
+# it in the file .lockstep-dispatch.
 #
 # TARGET.partial is the folder of an incomplete copy:
 #   lockstep-dispatch  marks it as ours. The copying run holds its lock
 #   data               the copy
+#   old                the copy that it replaces, for a moment
 #   TOKEN              of the run that copies
-make_shards=$1 target=$2 token=$3
+make_shards=$1 target=$2 token=$3 content=$4
 partial=$2.partial
 mark=$partial/lockstep-dispatch
+copy_mark=.lockstep-dispatch
 LC_ALL=C
 export LC_ALL
 
 answer() { printf '%s\n' "$*" || exit 1; }
 exists() { [ -e "$1" ] || [ -L "$1" ]; }
+# Runs COMMAND. If it fails, sets `reason` to the first line of its message.
+try() { # COMMAND...
+  reason=$("$@" 2>&1) && return
+  reason=${reason%%"
+"*}
+  return 1
+}
 
 # Whether PATH holds a manifest, or each of its splits does.
 has_manifests() {
@@ -25,8 +37,48 @@ has_manifests() {
   exists "$1/train" || exists "$1/validation" || exists "$1/test"
 }
 
-# Prints what PATH holds: absent | foreign | whole HASHES | damaged REASON | unchecked REASON
+# Prints the hash of all names, links, executable bits and bytes below PATH, except the mark of a copy.
+content_hash() { # PATH
+  # Whatever fails writes a line to descriptor 3, which makes the text no hash.
+  hash=$({
+    cd "$1" && {
+      {
+        find . -mindepth 1 ! -path "./$copy_mark" \( -type f -perm -100 -printf 'x%p\0' -o \
+          -type l -printf 'l%p//%l\0' -o -printf '%y%p\0' \) || echo failed >&3
+      } | sort_or_fail
+      { find . -type f ! -path "./$copy_mark" -print0 || echo failed >&3; } | sort_or_fail |
+        { xargs -0 -r sha256sum -z || echo failed >&3; }
+    } | sha256sum || echo failed
+  } 3>&1)
+  hash=${hash%  -}
+  case $hash in '' | *[!0-9a-f]*) return 1 ;; *) echo "$hash" ;; esac
+}
+sort_or_fail() { sort -z || echo failed >&3; }
+# Prints the hash in the mark of a copy that this user made. Prints nothing if PATH is no such copy.
+marked_hash() { # PATH
+  [ ! -L "$1" ] && [ -O "$1" ] && [ -f "$1/$copy_mark" ] && [ ! -L "$1/$copy_mark" ] &&
+    head -c 100 "$1/$copy_mark" | sed -nE '1s/^lockstep-dispatch ([0-9a-f]{64})$/\1/p'
+}
+
+# Prints what PATH holds, in place of a data set: absent | foreign | whole HASHES | damaged REASON | unchecked REASON;
+# in place of another folder: absent | foreign | whole CONTENT | ours | changed | unchecked REASON, where "ours" is an
+# untouched copy of another CONTENT, and "changed" is a copy that was changed since.
 state_of() {
+  if [ -z "$content" ]; then
+    state_of_data "$1"
+  elif ! exists "$1"; then
+    answer absent
+  elif ! [ -d "$1" ]; then
+    answer foreign
+  elif ! found=$(content_hash "$1"); then
+    answer "unchecked its files cannot be read"
+  elif [ "$found" = "$content" ]; then
+    answer whole "$found"
+  else
+    case $(marked_hash "$1") in "$found") answer ours ;; ?*) answer changed ;; *) answer foreign ;; esac
+  fi
+}
+state_of_data() {
   [ -x "$make_shards" ] || { answer "unchecked '$make_shards' does not exist"; return; }
   exists "$1" || { answer absent; return; }
   [ -d "$1" ] || { answer foreign; return; }
@@ -43,56 +95,72 @@ state_of() {
   esac
 }
 
-# Moves PATH out of the way, and sets `aside` to the number in its new name.
+# Moves PATH out of the way, and sets `aside` to its new name's number.
 set_aside() {
   aside=1
   while exists "$1.set-aside-$aside"; do aside=$((aside + 1)); done
-  mv -T -- "$1" "$1.set-aside-$aside"
+  try mv -T -- "$1" "$1.set-aside-$aside"
 }
 is_ours() { [ -d "$partial" ] && [ ! -L "$partial" ] && [ -O "$partial" ] && [ -f "$mark" ] && [ ! -L "$mark" ]; }
 
 lock() { flock -n 9 || { answer busy; flock 9 || exit 1; }; }
 
-# Locks TARGET.partial, and empties it: begun | moved NUMBER | failed. "busy" comes first if another run copies.
+# Locks TARGET.partial, and empties it: begun | moved NUMBER | failed REASON. "busy" comes first if another run copies.
 begin() {
-  moved='' tries=0
-  mkdir -p -- "${target%/*}/" || { answer failed; return; }
+  moved='' tries=0 reason="'$partial' changes all the time"
+  try mkdir -p -- "${target%/*}/" || { answer "failed $reason"; return; }
   until is_ours && command exec 9>>"$mark" && lock && [ "$mark" -ef /proc/self/fd/9 ]; do
     tries=$((tries + 1))
-    [ $tries -lt 100 ] || { answer failed; return; }
+    [ $tries -lt 100 ] || { rmdir -- "$partial" 2>/dev/null; answer "failed $reason"; return; }
     ! is_ours || continue
-    if exists "$partial"; then
-      set_aside "$partial" || { answer failed; return; }
-      moved=$aside
+    # Runs create and remove it empty, and may be killed then. Another run may begin or end at this moment.
+    if exists "$partial" && ! rmdir -- "$partial" 2>/dev/null && ! is_ours; then
+      if set_aside "$partial"; then moved=$aside; elif exists "$partial"; then answer "failed $reason"; return; fi
     fi
-    # Created together with its mark, then moved into place. Another run may do the same at this moment.
-    mkdir -- "$partial.$token" && touch -- "$partial.$token/${mark##*/}" || { answer failed; return; }
-    mv -T -- "$partial.$token" "$partial" 2>/dev/null || rm -r -- "$partial.$token"
+    try mkdir -- "$partial" && try touch -- "$mark" || exists "$partial" || { answer "failed $reason"; return; }
   done
-  rm -rf -- "$partial/data"
-  mkdir -- "$partial/data" && touch -- "$partial/$token" || { answer failed; return; }
+  # That run was killed before its copy was at TARGET.
+  exists "$target" || ! exists "$partial/old" || mv -T -- "$partial/old" "$target"
+  try empty_partial && try mkdir -- "$partial/data" && try touch -- "$partial/$token" ||
+    { answer "failed $reason"; return; }
   answer "${moved:+moved }${moved:-begun}"
 }
-give_up() { is_ours && rm -rf -- "$partial"; exec 9>&-; }
+# Removes all but the mark, which goes last.
+empty_partial() { find "$partial/" -mindepth 1 -maxdepth 1 ! -name "${mark##*/}" -exec rm -rf -- {} +; }
+give_up() { is_ours && empty_partial && rm -rf -- "$partial"; exec 9>&-; }
 
-# Moves the copy to its final path: published | aside NUMBER | failed
+# Moves the copy to its final path: published | aside NUMBER | failed REASON
 publish() {
-  aside=''
-  if exists "$target"; then set_aside "$target" || { give_up; answer failed; return; }; fi
-  if ! mv -T -- "$partial/data" "$target"; then
-    [ -z "$aside" ] || mv -T -- "$target.set-aside-$aside" "$target"
+  aside='' previous=''
+  if move_previous && try mv -T -- "$partial/data" "$target"; then
     give_up
-    answer failed
+    answer "${aside:+aside }${aside:-published}"
     return
   fi
+  [ -z "$previous" ] || mv -T -- "$previous" "$target"
   give_up
-  answer "${aside:+aside }${aside:-published}"
+  answer "failed $reason"
+}
+# Moves what is at TARGET to `previous`.
+move_previous() {
+  if [ -n "$content" ]; then
+    try sh -c 'echo "lockstep-dispatch $1" >"$2"' sh "$content" "$partial/data/$copy_mark" || return
+  fi
+  exists "$target" || return 0
+  case ${content:+$(state_of "$target")} in
+    ours) try mv -T -- "$target" "$partial/old" && previous=$partial/old ;;
+    foreign | whole* | unchecked*) reason="'$target' was changed meanwhile"; return 1 ;;
+    *) set_aside "$target" && previous=$target.set-aside-$aside ;;
+  esac
 }
 
 while read -r command; do
   case $command in
+    content) content_hash "$target" || echo unreadable ;;
     look) state_of "$target" ;;
-    identity) answer identity $(stat -L -c '%i:%Z' "$target"/manifest.json "$target"/*/manifest.json 2>/dev/null) ;;
+    identity)
+      answer identity $(stat -L -c '%i:%Z' ${content:+"$target"} "$target"/manifest.json "$target"/*/manifest.json \
+        2>/dev/null) ;;
     begin) begin ;;
     room) answer "room $(($(stat -f -c '%a * %S' "$partial")))" ;;
     check) state_of "$partial/data" ;;

@@ -1,62 +1,14 @@
 #!/usr/bin/env bash
-# What run_on_nodes does on nodes before and after the program runs, and how it reads its host file:
+# What run_on_nodes does on nodes before and after the program runs:
 #
 #   run_on_nodes_dispatch_test.sh BUILD_FOLDER [SCENARIO...]
-#
-# A node is this machine with another folder in the place of $work/disk. mpirun starts nothing unless a scenario says so.
-# shellcheck disable=SC2012,SC2015,SC2059,SC2317
-set -uo pipefail
-programs=$(readlink -f "$1")/bin
-skip() { echo "skipped: $*"; exit 77; }
-((EUID == 0)) || skip "a disk of its own for a node wants root"
-unshare --mount true 2>/dev/null || skip "this machine allows no mount namespaces"
-work=$(mktemp -d)
-trap 'umount -l "$work/disk" "$work/node" 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-real_mpirun=$(command -v mpirun) || skip "no mpirun"
-fail() { cat "$work/out"; echo "failed: $*"; exit 1; }
-says() { grep -qF -- "$1" "$work/out" || fail "it does not say '$1'"; }
+# shellcheck disable=SC2012,SC2015,SC2016,SC2317
+# shellcheck source-path=SCRIPTDIR source=run_on_nodes_support.sh
+source "$(dirname "$0")/run_on_nodes_support.sh"
 
-mkdir -p "$work/bin" "$work/disk" "$work/node"
-cat >"$work/bin/mpirun" <<SH
-#!/bin/sh
-[ "\$1" != --version ] || exec $real_mpirun --version
-echo launched "\$@"
-SH
-cat >"$work/agent" <<SH
-#!/bin/bash
-# NODE COMMAND: the node "down" cannot be reached, "hangs" does not answer.
-[ "\$1" != down ] || exit 255
-[ "\$1" != hangs ] || exec sleep 60
-echo "\$1" >>"$work/asked"
-exec unshare --mount --propagation private bash -c \
-  'mount --bind "\$1/node" "\$1/disk" && . "\$1/before" && exec sh -c "\$2"' bash "$work" "\$2"
-SH
-chmod +x "$work/bin/mpirun" "$work/agent"
-export PATH=$work/bin:$PATH
-# What is done on the node before its command.
-before() { echo "$1" >"$work/before"; }
-agent_is() { export OMPI_MCA_plm_rsh_agent=$1 PRTE_MCA_plm_ssh_agent=$1; }
-agent_is "$work/agent"
-
-data="$work/disk/it's a \"set\""
-there="$work/node/it's a \"set\""
 "$programs/make_shards" synthetic --samples 40 --output "$data" >"$work/out" 2>&1 || fail "make_shards"
 "$programs/make_shards" synthetic --samples 40 --seed 2 --output "$work/other" >"$work/out" 2>&1 || fail "make_shards"
-echo "n1 slots=1" >"$work/hosts"
-# nodes CODE [OPTIONS...]: a run whose output is $work/out
-nodes() {
-  local wanted=$1; shift
-  "$programs/run_on_nodes" --hostfile "$work/hosts" "$@" /bin/true >"$work/out" 2>&1
-  local code=$?
-  [ $code = "$wanted" ] || fail "code $code, not $wanted"
-}
-dispatch() { nodes "$1" --dispatch "$data"; }
-clear() { rm -rf "$work/node"; mkdir "$work/node"; before ''; }
-have() { cp -r "$1" "$there"; }
 is_source() { diff -r "$data" "$1" >/dev/null || fail "'$1' is not the source"; }
-holds() { [ "$(ls -A "$work/node")" = "$(printf '%s\n' "$@" | sort)" ] || fail "the node holds: $(ls -A "$work/node")"; }
-name=$(basename "$data")
 
 copies_what_is_missing() {
   dispatch 0
@@ -240,40 +192,6 @@ names_nodes_that_do_not_answer() {
   says "hangs did not answer within 10 s. "
   says "down cannot be reached by '$work/agent'. "
   says "LOCKSTEP_RUN="
-  echo "n1 slots=1" >"$work/hosts"
-}
-
-reads_host_files_as_mpirun_does() {
-  : >"$work/asked"
-  printf '%s\n' 'root@n1 slots=1 # first' '// comment' $'\tn2  user_name = ann' 'n3 username=bob max_slots=2' \
-    'n3 username=bob' >"$work/hosts"
-  nodes 0
-  [ "$(sort "$work/asked" | tr '\n' ' ')" = "ann@n2 bob@n3 root@n1 " ] || fail "asked: $(cat "$work/asked")"
-  refused() { # HOSTS SUBJECT
-    printf "$1" >"$work/hosts"
-    nodes 2
-    says "$2"
-  }
-  refused 'n1 slots=1\r\n' "sed -i 's/\\r\$//'"
-  refused 'n\0001\n' "zero bytes"
-  refused 'n1 user=root\n' "'user=root'"
-  refused 'n1\001\n' "\$'n1\\001'"
-  refused 'n1\002\n' "\$'n1\\002'"
-  refused 'n1\377\n' "\$'n1\\377'"
-  refused '\357\273\277n1\n' "\$'\\357\\273\\277n1'"
-  refused '%%s@n1\n' "'%s@n1'"
-  refused '\055oProxyCommand=x@n1\n' "'-oProxyCommand=x@n1'"
-  echo "n1 slots=1" >"$work/hosts"
-}
-
-reads_the_agent_as_mpirun_does() {
-  agent_is "/nowhere/rsh -x : env  WORD='a   $work/agent"
-  nodes 0
-  agent_is "/nowhere/rsh:"
-  nodes 2
-  says "'/nowhere/rsh:'"
-  says "OMPI_MCA_plm_rsh_agent"
-  agent_is "$work/agent"
 }
 
 refuses_logs_that_mpirun_would_take_for_options() {
@@ -297,17 +215,6 @@ tells_when_mpirun_itself_fails() {
   nodes 76
   ! grep -q "mpirun ended" "$work/out" || fail "it explains the program's own code"
   printf '%s\n' "$fake" >"$work/bin/mpirun"
-}
-
-# Without sshd a good run on localhost ended with a warning that the node did not answer.
-reaches_this_node_without_the_agent() {
-  agent_is false
-  printf 'localhost slots=1\n%s\n' "$HOSTNAME" >"$work/hosts"
-  nodes 0 --dispatch "$data"
-  says "localhost already has '$data'"
-  ! grep -qE 'reached|answer' "$work/out" || fail "it asks the agent"
-  echo "n1 slots=1" >"$work/hosts"
-  agent_is "$work/agent"
 }
 
 with_mpirun() { ln -sf "$real_mpirun" "$work/bin/mpirun"; echo "localhost slots=1" >"$work/hosts"; }
@@ -358,12 +265,4 @@ ends_at_once_at_a_second_signal() {
   ((SECONDS - begin < 10)) || fail "the second signal took $((SECONDS - begin)) s"
 }
 
-shift
-(($#)) || mapfile -t all < <(sed -nE 's/^([a-z_]+)\(\) \{$/\1/p' "$0" | grep -vx nodes)
-for scenario in "${@:-${all[@]}}"; do
-  clear
-  begin=$SECONDS
-  echo "$scenario"
-  "$scenario"
-  echo "  passed in $((SECONDS - begin)) s"
-done
+run_scenarios
