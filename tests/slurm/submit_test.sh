@@ -20,7 +20,7 @@ submit_file() {
 }
 
 run_example() { # NAME EPOCHS
-  local file on_cpus role=worker nodes=2 smaller=()
+  local file words on_cpus role=worker nodes=2 smaller=()
   file=$(readlink -f "$here/../../slurm/examples/$1.yaml")
   read -r -a on_cpus < <(sed -n 's/^# On CPUs: //p' "$file")
   case $1 in
@@ -59,6 +59,11 @@ cat >"$work/roles.yaml" <<'YAML'
 protocolVersion: 2
 name: two-roles
 type: job
+prerequisites:
+  - type: script
+    name: tools
+    plugin: com.microsoft.pai.runtimeplugin.cmd
+    callbacks: [{event: taskStarts, commands: ['echo "prepared $PAI_TASK_INDEX in $PAI_WORK_DIR"']}]
 taskRoles:
   server:
     completion: {minSucceededInstances: -1}
@@ -66,6 +71,7 @@ taskRoles:
     commands: [exec sleep 1000]
   worker:
     instances: 2
+    prerequisites: [tools]
     resourcePerInstance: {cpu: 2, memoryMB: 100}
     commands:
       - echo "told $PAI_TASK_INDEX $PAI_HOST_IP_server_0 $PAI_server_0_rpc_PORT"
@@ -75,6 +81,7 @@ wait_for_end
 cp "$work/slurm-$id.out" "$work/roles.out"
 expect "JobState=COMPLETED"
 for worker in 0 1; do
+  expect_log roles "prepared $worker in $work"
   grep -qE "told $worker $CLUSTER_NET.1[1-3] [0-9]+\$" "$work/roles.out" || fail "worker $worker was not told of the server"
 done
 echo "two roles: done"
