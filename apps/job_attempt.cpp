@@ -58,8 +58,8 @@ struct AttemptOptions {
     app.add_option("--log", context.log, "The job's log")->required()->type_name("FILE");
     app.add_option("--checkpoints", context.checkpoints, "Folder of the program's checkpoints, if known")
         ->type_name("DIR");
-    add_number(app, "--retry-count", policy.retry_count, {0, max_attempts},
-               "Maximum number of counted retries (JOB_RETRY_COUNT)");
+    add_number(app, "--retry-count", policy.retry_count, {retry_every_end, max_attempts},
+               "Maximum number of counted retries (JOB_RETRY_COUNT); -1: no limit; -2: retry also after success");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},
                "Maximum number of attempts, for any cause (LOCKSTEP_ATTEMPT_LIMIT)");
     app.add_flag_callback(

@@ -31,6 +31,7 @@ struct RoleOptions {
   std::filesystem::path cluster;
   std::filesystem::path checkpoints;
   bool prints_folders = false;
+  std::optional<std::int64_t> array_task;
   SupervisorOptions plan;
 
   void declare(CLI::App& app) {
@@ -49,6 +50,8 @@ struct RoleOptions {
     app.add_flag("--print-folders", prints_folders,
                  "Only print the roles' --output and --checkpoints, if known, each word with a final NUL (for "
                  "run_roles.sbatch)");
+    add_number(app, "--array-task", array_task, {0, max_instances - 1},
+               "Run only this instance of the role, as a task of a job array (SLURM_ARRAY_TASK_ID)");
     app.add_option("--mpi", plan.mpi, "Value of srun's --mpi");
     add_number(app, "--arrival-timeout", plan.join_timeout_seconds, {1, day},
                "Seconds within which all instances must report");
@@ -90,6 +93,7 @@ int run_all(const RoleOptions& options) {
   plan.cluster.job = {job.id, job.name, job.user, job.partition, std::filesystem::current_path().string()};
   plan.cluster.attempt = job.restarts;
   plan.cluster.roles = read_roles(options.roles);
+  if (options.array_task) plan.cluster.roles = role_of_array_task(plan.cluster.roles, *options.array_task);
   const std::filesystem::path checkpoints =
       options.checkpoints.empty() ? training_folders(plan.cluster.roles).checkpoints : options.checkpoints;
   if (const auto newest = newest_checkpoint(checkpoints)) {

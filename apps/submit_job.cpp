@@ -102,9 +102,9 @@ int main(int argc, char** argv) {
     const JobFile job = read_job_file(options.file, changes_in(options));
     for (const std::string& warning : job.warnings) log::warning(warning);
     const std::vector<std::string> choices = sbatch_arguments(job.virtual_cluster, options.choices);
-    require(job.secrets.empty() || !makes_array(options.choices), Failure::usage,
+    require(job.secrets.empty() || job.array || !makes_array(options.choices), Failure::usage,
             "a job with secrets cannot be a job array, because the first task that ends removes the secrets. Submit "
-            "the job several times.");
+            "the job several times, or write 'gangAllocation: false' if its instances are independent.");
     if (!states_time(options.choices)) log::warning(no_time_limit_message);
     choose_site(options);
     const std::filesystem::path library = job_scripts_folder();

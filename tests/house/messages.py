@@ -21,7 +21,7 @@ ROOMS = {  # files outside the folders of lib/ that have rooms of their own name
     "apps": ("apps/*.cpp", "apps/**/*.sh"),
     "bench": ("bench/*.py", "bench/peers/*.py"),
     "scripts": ("data/*.sh", "lib/cmake/*.sh"),
-    "slurm": ("slurm/*.in",),
+    "slurm": ("slurm/**/*.in",),
 }
 CALL = re.compile(r"\b(?:require|refuse|Error|ValidationError|PictureFault|give_up|damaged|fail|log::(?:info|warning|error"
                   r"|info_to_terminal)|system_failure)\s*\(")

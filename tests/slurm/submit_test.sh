@@ -8,16 +8,10 @@ build=$(readlink -f "$1")
 few=$([ "${2:-}" = few ] && echo 1 || echo 0)
 # shellcheck source-path=SCRIPTDIR source=support.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/support.sh"
+# shellcheck source-path=SCRIPTDIR source=instances.sh
+source "$here/instances.sh"
 
 "$programs/make_shards" synthetic --samples 800 --output "$work/data" >"$work/make_shards.log" 2>&1 || fail "make_shards"
-
-# submit_file FILE OPTIONS...: sets `id`.
-submit_file() {
-  local words
-  words=$(cd "$work" && "$programs/submit_job" "$@" 2>&1) || fail "submit_job refused $1: $words"
-  id=$(sed -n 's/^Submitted batch job //p' <<<"$words")
-  [ -n "$id" ] || fail "submit_job does not say the job's number: $words"
-}
 
 run_example() { # NAME EPOCHS
   local file words on_cpus role=worker nodes=2 smaller=()
@@ -53,6 +47,11 @@ import json, sys
 summary = json.load(open(sys.argv[1]))
 assert summary["ranks"] == 4 and summary["global_batch"] == 400, summary
 PYTHON
+
+mpirun_over_instances
+echo "mpirun over instances: done"
+independent_tasks 4
+echo "independent tasks: done"
 
 # Two roles: workers that finish beside a server that never ends, each told of the other under the platform's names.
 cat >"$work/roles.yaml" <<'YAML'

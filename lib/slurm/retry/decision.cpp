@@ -63,17 +63,19 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   decision.counted_retries = history.counted_retries;
   decision.excluded = history.excluded;
   decision.avoided = conditions.nodes_avoided;
-  if (finding.kind == RetryKind::none) return decision;
-  if (finding.kind == RetryKind::permanent) {
-    decision.sentence = "no retry: another attempt would fail in the same way";
-    if (finding.cause == Cause::stopped_for_good || finding.cause == Cause::cancelled) {
-      decision.sentence = "no retry: a user ended the job";
-    }
+  const bool ended_by_user = finding.cause == Cause::stopped_for_good || finding.cause == Cause::cancelled;
+  const bool retries_all = policy.retry_count == retry_every_end && !ended_by_user;
+  if (finding.kind == RetryKind::none && !retries_all) return decision;
+  if (finding.kind == RetryKind::permanent && !retries_all) {
+    decision.sentence =
+        ended_by_user ? "no retry: a user ended the job" : "no retry: another attempt would fail in the same way";
     return decision;
   }
-  const bool fruitless = finding.kind != RetryKind::unknown && is_fruitless(conditions);
-  decision.counted = finding.kind == RetryKind::unknown || fruitless;
-  if (decision.counted && history.counted_retries >= policy.retry_count) {
+  const bool is_transient = finding.kind == RetryKind::transient || finding.kind == RetryKind::transient_conflict;
+  const bool fruitless = is_transient && is_fruitless(conditions);
+  decision.counted = !is_transient || fruitless;
+  const bool has_limit = policy.retry_count >= 0;
+  if (decision.counted && has_limit && history.counted_retries >= policy.retry_count) {
     decision.sentence = fmt::format(
         "no retry: {} of {} counted retries are used (JOB_RETRY_COUNT){}", history.counted_retries, policy.retry_count,
         fruitless ? ". This retry would count, because the attempt left no newer checkpoint" : "");
@@ -88,7 +90,8 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   ++(decision.counted ? decision.counted_retries : decision.transient_retries);
   decision.sentence = going_on(conditions);
   if (decision.counted) {
-    decision.sentence += fmt::format(", as counted retry {} of {}{}", decision.counted_retries, policy.retry_count,
+    decision.sentence += fmt::format(", as counted retry {}{}{}", decision.counted_retries,
+                                     has_limit ? fmt::format(" of {}", policy.retry_count) : "",
                                      fruitless ? " (no newer checkpoint than before)" : "");
   }
   if (finding.kind == RetryKind::transient_conflict) {

@@ -19,8 +19,12 @@ enum class RetryAction : std::uint8_t { stop, requeue, hold };
 inline constexpr std::array<Choice<RetryAction>, 3> retry_actions{
     {{"stop", RetryAction::stop}, {"requeue", RetryAction::requeue}, {"hold", RetryAction::hold}}};
 
+// Retry counts with OpenPAI's meaning.
+inline constexpr std::int64_t retry_every_failure = -1;  // of a kind that is retried: no limit of counted retries
+inline constexpr std::int64_t retry_every_end = -2;      // also after success and permanent causes
+
 struct RetryPolicy {
-  std::int64_t retry_count = 0;      // JOB_RETRY_COUNT: limit of counted retries per job
+  std::int64_t retry_count = 0;      // JOB_RETRY_COUNT: limit of counted retries per job, or one of the above
   std::int64_t attempt_limit = 100;  // LOCKSTEP_ATTEMPT_LIMIT: limit of attempts of any kind
 };
 

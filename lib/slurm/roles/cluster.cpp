@@ -154,14 +154,15 @@ std::map<std::string, std::int64_t> reserved_ports(const std::vector<Role>& role
   std::map<std::string, std::int64_t> ports = roles.at(role).ports;
   ports.try_emplace(ssh_label, 1);
   ports.try_emplace(http_label, 1);
-  if (role == 0 && instance == 0) ports.try_emplace(master_label, 1);
+  if (role == 0 && instance == roles[role].first_instance) ports.try_emplace(master_label, 1);
   return ports;
 }
 
 std::vector<ClusterInstance> instances_of(const std::vector<Role>& roles) {
   std::vector<ClusterInstance> instances;
   for (std::size_t role = 0; role < roles.size(); ++role) {
-    for (std::int64_t instance = 0; instance < roles[role].instances; ++instance) {
+    for (std::int64_t one = 0; one < roles[role].instances; ++one) {
+      const std::int64_t instance = roles[role].first_instance + one;
       instances.push_back({.role = role, .instance = instance, .host = "", .address = "", .ports = {}});
     }
   }
@@ -172,8 +173,9 @@ std::optional<std::size_t> place_of(const std::vector<Role>& roles, const std::s
   std::size_t place = 0;
   for (const Role& one : roles) {
     if (one.name == role) {
-      const bool is_there = instance >= 0 && instance < one.instances;
-      return is_there ? std::optional(place + static_cast<std::size_t>(instance)) : std::nullopt;
+      const std::int64_t at = instance - one.first_instance;
+      const bool is_there = at >= 0 && at < one.instances;
+      return is_there ? std::optional(place + static_cast<std::size_t>(at)) : std::nullopt;
     }
     place += static_cast<std::size_t>(one.instances);
   }

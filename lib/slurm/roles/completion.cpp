@@ -47,6 +47,11 @@ JobEnd done_by(const Role& role, const Tally& tally) {
                          role.name, tally.succeeded, role.instances, role.min_succeeded_instances)};
 }
 
+std::string describe_array_task(const Role& role, const InstanceEnd& end) {
+  return end.code == 0 ? fmt::format("{} succeeded.", instance_name(role, end.instance))
+                       : fmt::format("{} failed with code {}.", instance_name(role, end.instance), end.code);
+}
+
 std::int64_t instances_of(const std::vector<Role>& roles) {
   return std::accumulate(roles.begin(), roles.end(), std::int64_t{0},
                          [](std::int64_t sum, const Role& role) { return sum + role.instances; });
@@ -61,6 +66,8 @@ std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<
   Tally all;
   for (const InstanceEnd& end : ends) {
     const Role& role = roles.at(end.role);
+    if (role.array_instances > 0 && !has_stopped(end.code, stop))
+      return JobEnd{end.code, describe_array_task(role, end)};
     Tally& tally = tallies.at(end.role);
     if (end.code == 0) {
       ++all.succeeded;

@@ -33,8 +33,9 @@ bool is_end_by_request(int code);
 //
 // The first end that reaches a threshold of its role decides. min_failed_instances ends the job with the code of that
 // end, min_succeeded_instances with 0. If no threshold is reached and all instances have ended, the job has succeeded,
-// whatever their codes. After a stop request, an instance that ends with 75 or by SIGINT, SIGKILL, SIGUSR1 or SIGTERM
-// has neither failed nor succeeded. If nothing else decides, the job has then stopped early: 75.
+// whatever their codes. The end of a task of a job array decides alone: the thresholds apply to the array. After a stop
+// request, an instance that ends with 75 or by SIGINT, SIGKILL, SIGUSR1 or SIGTERM has neither failed nor succeeded. If
+// nothing else decides, the job has then stopped early: 75.
 std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopAsked stop);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "slurm/roles/environment.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -76,14 +77,16 @@ class EnvironmentMaker {
     set("PAI_DEFAULT_FS_URI", "file:///");
     set("PAI_WORK_DIR", job.folder);
     const auto roles = static_cast<std::int64_t>(cluster_.roles.size());
-    const auto instances = static_cast<std::int64_t>(cluster_.instances.size());
+    std::vector<std::string> instances;
+    for (const Role& role : cluster_.roles) {
+      for (std::int64_t one = 0; one < all_instances(role); ++one) {
+        instances.push_back(fmt::format("{}:{}", role.name, one));
+      }
+    }
     for (const char* name : {"PAI_TASK_ROLE_COUNT", "PAI_TASK_ROLES_NUM", "PAI_JOB_TASK_ROLE_COUNT"}) set(name, roles);
     for (const char* name : {"PAI_TASK_ROLE_LIST", "PAI_JOB_TASK_ROLE_LIST"}) set(name, role_names());
-    for (const char* name : {"PAI_TASKS_NUM", "PAI_JOB_TASK_COUNT"}) set(name, instances);
-    set("PAI_TASK_ROLE_INSTANCES", joined(cluster_.instances, [&](const ClusterInstance& one) {
-          return fmt::format("{}:{}", cluster_.roles[one.role].name, one.instance);
-        }));
-    set("FC_FRAMEWORK_ATTEMPT_ID", cluster_.attempt);
+    for (const char* name : {"PAI_TASKS_NUM", "PAI_JOB_TASK_COUNT"}) set(name, std::ssize(instances));
+    set("PAI_TASK_ROLE_INSTANCES", fmt::format("{}", fmt::join(instances, ",")));
   }
 
   void set_own() {
@@ -91,7 +94,9 @@ class EnvironmentMaker {
     for (const char* name : {"PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", "PAI_TASK_INDEX", "FC_TASK_INDEX"}) {
       set(name, own_.instance);
     }
-    set("FC_TASK_ATTEMPT_ID", 0);  // single instances are not retried
+    const bool is_retried_alone = role_.array_instances > 0;
+    set("FC_FRAMEWORK_ATTEMPT_ID", is_retried_alone ? 0 : cluster_.attempt);
+    set("FC_TASK_ATTEMPT_ID", is_retried_alone ? cluster_.attempt : 0);
     for (const char* name : {"PAI_CURRENT_CONTAINER_IP", "PAI_CONTAINER_HOST_IP"}) set(name, own_.address);
     const std::string http = format_ports(own_.ports.at(http_label));
     for (const char* name : {"PAI_CURRENT_CONTAINER_PORT", "PAI_CONTAINER_HOST_PORT"}) set(name, http);
@@ -106,11 +111,11 @@ class EnvironmentMaker {
 
   void set_role(const Role& role) {
     const std::vector<ClusterInstance> instances = instances_of_role(role);
-    set("LOCKSTEP_INSTANCES_" + role.name, role.instances);
+    set("LOCKSTEP_INSTANCES_" + role.name, all_instances(role));
     set("LOCKSTEP_HOSTS_" + role.name, joined(instances, [](const ClusterInstance& one) { return one.host; }));
     const auto address = [](const ClusterInstance& one) { return one.address; };
     set("LOCKSTEP_ADDRESSES_" + role.name, joined(instances, address));
-    set("PAI_TASK_ROLE_TASK_COUNT_" + role.name, role.instances);
+    set("PAI_TASK_ROLE_TASK_COUNT_" + role.name, all_instances(role));
     set("PAI_RESOURCE_" + role.name, fmt::format("{},{},{},0", role.gpus, role.cpus, role.memory_mb));
     set("PAI_MIN_FAILED_TASK_COUNT_" + role.name, role.min_failed_instances);
     set("PAI_MIN_SUCCEEDED_TASK_COUNT_" + role.name, role.min_succeeded_instances);

@@ -27,6 +27,9 @@ using Environment = std::map<std::string, std::string>;  // names: letters, digi
 //   LOCKSTEP_MASTER_ADDRESS, LOCKSTEP_MASTER_PORT   of the first instance of the first role
 //   LOCKSTEP_CHECKPOINT                          to resume from; unset: none
 //   PAI_..., FC_...                              as on OpenPAI (slurm/roles.md lists them)
+//
+// In a task of a job array, the numbers of instances are those of the array. Hosts, addresses and ports are only those
+// of the instance itself.
 Environment environment_of(const Cluster& cluster, std::size_t place);
 
 // Variables that make MPI, NCCL and Gloo use a network interface. Throws Error(usage) if `interface` is not one of

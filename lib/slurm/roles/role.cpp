@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 
 namespace lockstep {
@@ -33,6 +34,7 @@ class RoleCheck {
     check_range("cpus", role_.cpus, 0, max_cpus);
     check_range("memory_mb", role_.memory_mb, 0, max_memory_mb);
     check_range("gpus", role_.gpus, 0, max_cpus);
+    if (role_.array_instances != 0 || role_.first_instance != 0) check_array();
     check_threshold("min_failed_instances", role_.min_failed_instances);
     check_threshold("min_succeeded_instances", role_.min_succeeded_instances);
     if (!role_.world.empty() && !is_role_name(role_.world)) {
@@ -53,12 +55,18 @@ class RoleCheck {
       refuse(fmt::format("has the value {1} for '{0}'. Use {2} to {3}", name, value, least, most));
   }
 
+  void check_array() const {
+    check_range("array_instances", role_.array_instances, 1, max_instances);
+    check_range("first_instance", role_.first_instance, 0, role_.array_instances - 1);
+    check_range("instances", role_.instances, 1, 1);
+  }
+
   void check_threshold(const char* name, std::int64_t value) const {
     if (value == never) return;
-    if (value >= 1 && value <= role_.instances) return;
+    if (value >= 1 && value <= all_instances(role_)) return;
     refuse(fmt::format(
         "has the value {1} for '{0}', which it cannot reach. Use 1 to {2} (its instances), or {3} for never", name,
-        value, role_.instances, never));
+        value, all_instances(role_), never));
   }
 
   void check_command() const {
@@ -126,6 +134,22 @@ void check_roles(const std::vector<Role>& roles) {
   check_world(roles);
 }
 
+std::vector<Role> role_of_array_task(std::vector<Role> roles, std::int64_t task) {
+  require(roles.size() == 1 && roles.front().world.empty(), Failure::usage,
+          "a task of a job array runs an instance of one role without a world (--array-task), but the file has {}. "
+          "Submit each role as an array of its own.",
+          roles.size() == 1 ? "a role with a world" : counted(std::ssize(roles), "role"));
+  Role& role = roles.front();
+  require(task < role.instances, Failure::usage,
+          "role '{}' has {} instances, so task {} of the job array (--array-task) has nothing to run. Submit the job "
+          "with --array=0-{}.",
+          role.name, role.instances, task, role.instances - 1);
+  role.array_instances = role.instances;
+  role.first_instance = task;
+  role.instances = 1;
+  return roles;
+}
+
 std::string instance_name(const Role& role, std::int64_t instance) {
   return fmt::format("{}[{}]", role.name, instance);
 }
@@ -133,7 +157,7 @@ std::string instance_name(const Role& role, std::int64_t instance) {
 std::string describe_roles(const std::vector<Role>& roles) {
   std::string message;
   for (const Role& role : roles) {
-    message += fmt::format("{}{}[0{}]", message.empty() ? "" : ", ", role.name,
+    message += fmt::format("{}{}[{}{}]", message.empty() ? "" : ", ", role.name, role.first_instance,
                            role.instances > 1 ? fmt::format("-{}", role.instances - 1) : "");
   }
   return message;

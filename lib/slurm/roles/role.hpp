@@ -2,9 +2,9 @@
 // task role.
 //
 // An instance is a Slurm task. It starts alone as a step of its own, or as a rank of a world. All instances of all
-// roles that name the same world start as one step and share one MPI_COMM_WORLD. They end together and count as one. A
-// single instance is never retried (OpenPAI's taskRetryCount): Slurm allocates all tasks at once, so the whole job is
-// retried.
+// roles that name the same world start as one step and share one MPI_COMM_WORLD. They end together and count as one.
+// Slurm allocates all tasks of a job at once, so the whole job is retried, never a single instance. Independent
+// instances are tasks of a job array, each of which is a job of its own.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,17 @@ struct Role {
   // The job succeeds once this many instances have succeeded, and ends the others. `never`: once all instances of the
   // job have ended.
   std::int64_t min_succeeded_instances = instances;
+
+  // In a task of a job array: the number of instances in the whole array, and the index of the only one in this job.
+  // The thresholds above then apply to the array. 0: no array.
+  std::int64_t array_instances = 0;
+  std::int64_t first_instance = 0;
 };
+
+// The role's instances in all jobs.
+inline std::int64_t all_instances(const Role& role) {
+  return role.array_instances > 0 ? role.array_instances : role.instances;
+}
 
 // Limits over all roles: each instance's environment names all instances, and the kernel passes about 2 MB.
 inline constexpr std::int64_t max_instances = 4096;
@@ -50,6 +60,10 @@ bool is_role_name(std::string_view name);
 
 // Throws Error(usage) that names the role and the error. Code that takes roles from users or files calls it.
 void check_roles(const std::vector<Role>& roles);
+
+// The same role in the task `task` of a job array that has a task for each instance. Throws Error(usage) if it is not
+// the only role, if its instances are ranks of a world, or if it has no such instance.
+std::vector<Role> role_of_array_task(std::vector<Role> roles, std::int64_t task);
 
 // "worker[3]"
 std::string instance_name(const Role& role, std::int64_t instance);

@@ -25,7 +25,7 @@ class RoleReader {
   }
 
   Role role() {
-    if (!has_succeeded_) role_.min_succeeded_instances = role_.instances;
+    if (!has_succeeded_) role_.min_succeeded_instances = all_instances(role_);
     return role_;
   }
 
@@ -39,6 +39,8 @@ class RoleReader {
     if (name == "cpus") return void(role_.cpus = number(name, field));
     if (name == "memory_mb") return void(role_.memory_mb = number(name, field));
     if (name == "gpus") return void(role_.gpus = number(name, field));
+    if (name == "array_instances") return void(role_.array_instances = number(name, field));
+    if (name == "first_instance") return void(role_.first_instance = number(name, field));
     if (name == "min_failed_instances") return void(role_.min_failed_instances = number(name, field));
     if (name == "command") return read_command(field);
     if (name == "ports") return read_ports(field);
@@ -101,6 +103,9 @@ nlohmann::json roles_json(const std::vector<Role>& roles) {
                     {"ports", role.ports},
                     {"min_failed_instances", role.min_failed_instances},
                     {"min_succeeded_instances", role.min_succeeded_instances}});
+    if (role.array_instances == 0) continue;
+    list.back()["array_instances"] = role.array_instances;
+    list.back()["first_instance"] = role.first_instance;
   }
   return list;
 }

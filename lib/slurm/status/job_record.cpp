@@ -105,7 +105,9 @@ std::string array_text(const JobNumber& number, const ScontrolAnswer& answer) {
   std::string text = fmt::format("job         {} {}: a job array, each task of which is a separate job", number.job,
                                  printable(answer.jobs.front().name));
   for (const ScontrolJob& task : std::ranges::reverse_view(answer.jobs)) {
-    text += fmt::format("\ntask        {}_{}: {}", number.job, printable(task.task), printable(task.state));
+    const std::int64_t attempt = task.restarts.value_or(0);
+    text += fmt::format("\ntask        {}_{}: {}{}", number.job, printable(task.task), printable(task.state),
+                        attempt > 0 ? fmt::format(", attempt {}", attempt) : "");
   }
   return text + fmt::format("\nTo see one task: job_status {}_TASK", number.job);
 }

@@ -96,7 +96,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"lockstep"},
 });
 
-constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}, {"output"}, {"nodes"}});
+constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}, {"output"}, {"nodes"}, {"throttle"}});
 constexpr std::array plugin_table =
     std::to_array<JobField>({{"plugin"}, {"parameters"}, {"failurePolicy"}, {"taskroles"}});
 constexpr std::array cmd_parameters_table = std::to_array<JobField>({{"callbacks"}, {"preCommands"}, {"postCommands"}});
@@ -104,7 +104,7 @@ constexpr std::array callback_table = std::to_array<JobField>({{"event"}, {"comm
 
 constexpr std::array plugins_table = std::to_array<JobField>({
     {"cmd"},
-    {"ssh", warned, "srun starts all instances, and MPI connects them"},
+    {"ssh"},
     {"tensorboard", warned,
      "Lockstep starts no TensorBoard. 'metrics.jsonl' in the output folder has the same numbers"},
     {"git", refused, "Lockstep clones no repository. Clone it in 'preCommands' of a deployment, or before you submit"},

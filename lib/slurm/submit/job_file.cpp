@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/printable.hpp"
+#include "slurm/submit/job_array.hpp"
 #include "slurm/submit/job_commands.hpp"
 #include "slurm/submit/job_fields.hpp"
 #include "slurm/submit/job_plugins.hpp"
@@ -15,7 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t max_retries = 1'000;
 constexpr std::size_t longest_name = 255;
 
 bool is_job_name(std::string_view text) {
@@ -55,6 +55,7 @@ class JobFileReader {
     check_deployments(roles);
     check_all(roles.line);
     check_nodes();
+    job_.array = read_job_array(reader_, root_, job_);
     job_.warnings = reader_.take_warnings();
     return std::move(job_);
   }
@@ -197,16 +198,12 @@ class JobFileReader {
     const YamlValue* const extras = JobReader::find(root_, "extras");
     if (extras == nullptr) return;
     reader_.check_fields(*extras, job_fields::extras(), "extras");
-    if (const YamlValue* const gang = JobReader::find(*extras, "gangAllocation")) {
-      const std::string& message = reader_.text(*gang, "gangAllocation");
-      if (message != "true") {
-        reader_.refuse(gang->line,
-                       "'gangAllocation' must be true, because Slurm starts all instances of a job together or none");
-      }
-    }
+    context_.retries_tasks = starts_independently(reader_, root_);
     if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_own(*own);
     const YamlValue* const plugins = JobReader::find(*extras, "com.microsoft.pai.runtimeplugin");
-    if (plugins != nullptr) context_.plugins = read_plugins(reader_, *plugins, needed("taskRoles"));
+    if (plugins == nullptr) return;
+    context_.plugins = read_plugins(reader_, *plugins, needed("taskRoles"));
+    job_.has_ssh = std::ranges::any_of(context_.plugins, &PluginCommands::has_ssh);
   }
 
   void read_own(const YamlValue& own) {

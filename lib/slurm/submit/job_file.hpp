@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 
 namespace lockstep {
 
+// The tasks of a job array, each of which runs one instance.
+struct JobArray {
+  std::int64_t task_retry_count = 0;  // counted retries of each task
+  std::int64_t throttle = 0;          // most tasks that run at the same time; 0: no limit
+};
+
+inline constexpr std::int64_t max_retries = 1'000;
+
 struct JobFile {
   std::string name;
   std::int64_t job_retry_count = 0;
@@ -20,6 +29,8 @@ struct JobFile {
   std::string output;       // output folder of the job's training, if the file states it; empty: see training_folders()
   std::int64_t nodes = 0;   // equal numbers of instances run on so many nodes; 0: Slurm chooses
   std::vector<Role> roles;  // checked; each command is bash with a script: pre-commands, commands, post-commands
+  std::optional<JobArray> array;  // set: the one role's instances start independently; see job_array.hpp
+  bool has_ssh = false;           // the instances reach each other with `ssh ROLE-INDEX`
   // Keyed by the variable's name in the commands.
   std::map<std::string, std::string> parameters;
   std::map<std::string, std::string> secrets;

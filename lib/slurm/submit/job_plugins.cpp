@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/text/printable.hpp"
+#include "slurm/submit/job_ssh.hpp"
 
 namespace lockstep {
 namespace {
@@ -80,6 +81,7 @@ PluginCommands read_plugin(JobReader& reader, const YamlValue& plugin, const Yam
   commands.failure_policy = read_failure_policy(reader, plugin);
   commands.roles = read_plugin_roles(reader, plugin, roles);
   const YamlValue* const parameters = JobReader::find(plugin, "parameters");
+  if (name == "ssh" && parameters != nullptr) commands.has_ssh = read_ssh_plugin(reader, *parameters);
   if (name != "cmd" || parameters == nullptr) return commands;
   reader.check_fields(*parameters, job_fields::cmd_parameters(), "the plugin cmd");
   read_cmd(reader, *parameters, commands);

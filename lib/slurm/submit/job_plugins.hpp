@@ -20,6 +20,7 @@ struct PluginCommands {
   std::vector<const YamlValue*> after;   // likewise; they run if the role's own commands succeed
   FailurePolicy failure_policy = FailurePolicy::fail;
   std::set<std::string> roles;  // of a plugin: those that run the commands
+  bool has_ssh = false;         // of the plugin ssh: instances reach each other
 };
 
 // Prerequisites by type and name. Points into the file's tree.

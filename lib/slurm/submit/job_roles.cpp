@@ -6,13 +6,13 @@
 #include <iterator>
 
 #include "base/text/printable.hpp"
+#include "slurm/retry/decision.hpp"
+#include "slurm/submit/job_file.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t max_retries = 1'000;
-constexpr std::int64_t always_retried = -2;  // on OpenPAI; -1: after every failure
 constexpr std::int64_t max_cpus = 100'000;
 constexpr std::int64_t max_memory_mb = 1'000'000'000;
 constexpr std::int64_t max_gpus = 1'000;
@@ -58,7 +58,7 @@ class RoleReader {
     if (const YamlValue* const options = JobReader::find(fields_, "extraContainerOptions")) {
       reader_.check_fields(*options, job_fields::container_options(), "extraContainerOptions");
     }
-    if (const YamlValue* const count = JobReader::find(fields_, "taskRetryCount")) warn_of_retries(*count);
+    if (const YamlValue* const count = JobReader::find(fields_, "taskRetryCount")) check_retries(*count);
     read_resources();
     if (context_.world.contains(role_.name)) role_.world = "world";
     read_commands();
@@ -68,11 +68,12 @@ class RoleReader {
  private:
   std::string message() const { return fmt::format("the role '{}'", role_.name); }
 
-  void warn_of_retries(const YamlValue& count) {
-    if (reader_.number(count, "taskRetryCount", always_retried, max_retries) == 0) return;
-    reader_.warn(
-        count.line,
-        "'taskRetryCount' is ignored, because all instances of a job start and restart together. Use 'jobRetryCount'");
+  void check_retries(const YamlValue& count) {
+    const std::int64_t retries = reader_.number(count, "taskRetryCount", retry_every_end, max_retries);
+    if (retries == 0 || context_.retries_tasks) return;
+    reader_.warn(count.line,
+                 "'taskRetryCount' is ignored, because all instances of a job start and restart together. Use "
+                 "'jobRetryCount', or 'gangAllocation: false' for independent instances");
   }
 
   void read_completion() {

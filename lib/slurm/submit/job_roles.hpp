@@ -19,6 +19,7 @@ struct JobContext {
   std::vector<PluginCommands> plugins;    // in file order
   std::set<std::string> world;            // roles whose instances are ranks of one MPI_COMM_WORLD
   const YamlValue* deployment = nullptr;  // the deployment in use
+  bool retries_tasks = false;             // instances are retried alone
 };
 
 // Reads an entry of taskRoles. Its commands become one bash script, which starts no further command after SIGUSR1,

@@ -18,6 +18,11 @@ std::string exports(const std::map<std::string, std::string>& variables) {
   return text;
 }
 
+// "0-49%10": a task for each instance.
+std::string array_range(const Role& role, const JobArray& array) {
+  return fmt::format("0-{}{}", role.instances - 1, array.throttle > 0 ? fmt::format("%{}", array.throttle) : "");
+}
+
 // sbatch reads its options up to the first command. All tasks are identical: each gets the largest request of any role.
 std::string sbatch_options(const JobFile& job) {
   Role most;
@@ -29,11 +34,13 @@ std::string sbatch_options(const JobFile& job) {
     most.memory_mb = std::max(most.memory_mb, role.memory_mb);
     most.gpus = std::max(most.gpus, role.gpus);
   }
+  if (job.array) most.instances = 1;
   std::string text = fmt::format("#SBATCH --job-name={}\n#SBATCH --ntasks={}\n#SBATCH --cpus-per-task={}\n", job.name,
                                  most.instances, most.cpus);
   if (job.nodes > 0) {
     text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n", job.nodes, most.instances / job.nodes);
   }
+  if (job.array) text += fmt::format("#SBATCH --array={}\n", array_range(job.roles.front(), *job.array));
   if (most.memory_mb > 0) {
     text += fmt::format("#SBATCH --mem-per-cpu={}M\n", (most.memory_mb + most.cpus - 1) / most.cpus);
   }
@@ -41,16 +48,25 @@ std::string sbatch_options(const JobFile& job) {
   return text + "#SBATCH --requeue\n#SBATCH --open-mode=append\n";
 }
 
-// A requeued job needs its secrets again. Any other end removes them.
-constexpr std::string_view secrets_lines = R"(remove_secrets() {
+// A requeued job needs its secrets again. Any other end removes them. In a job array, job_array.sh removes them.
+constexpr std::string_view remove_secrets_lines = R"(remove_secrets() {
   ask_for_job
   [ -z "$job_state" ] || ((job_restarts > attempt)) || rm -f -- "$secrets"
 }
-[ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ] ||
-  refuse "cannot use the job's secrets: '$secrets' is missing, a link or another user's file. Submit the job again."
 trap remove_secrets EXIT
+)";
+constexpr std::string_view secrets_lines = R"([ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ] ||
+  refuse "cannot use the job's secrets: '$secrets' is missing, a link or another user's file. Submit the job again."
 source "$secrets"
 )";
+
+// After begin_attempt, whose modules may change PATH. Inside a Slurm job, mpirun would otherwise replace the hosts of
+// -H and its host file by Slurm's, and bind the ranks of two instances on one node to the same processors. Open MPI 4
+// reads OMPI_MCA_..., Open MPI 5 PRTE_MCA_...
+constexpr std::string_view ssh_lines = R"(
+PATH=$library/instance_ssh:$PATH
+export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=ssh OMPI_MCA_ras=^slurm OMPI_MCA_hwloc_base_binding_policy=none
+export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=ssh PRTE_MCA_ras=^slurm PRTE_MCA_hwloc_default_binding_policy=none)";
 
 }  // namespace
 
@@ -58,11 +74,18 @@ std::string job_script(const JobFile& job, const ScriptPaths& place) {
   std::string text = "#!/usr/bin/env bash\n" + sbatch_options(job);
   text += "# Written by submit_job.\n";
   text += fmt::format("library={}\nsource \"$library/job.sh\" || exit 2\n", shell_word(place.library.string()));
-  text += fmt::format("JOB_RETRY_COUNT={}\nPATH=$programs:$PATH\n", job.job_retry_count);
+  if (job.array) text += "source \"$library/job_array.sh\" || exit 2\n";
+  text += fmt::format("JOB_RETRY_COUNT={}\nPATH=$programs:$PATH\n",
+                      job.array ? job.array->task_retry_count : job.job_retry_count);
   text += exports(job.parameters);
-  if (!place.secrets.empty()) {
-    text += fmt::format("secrets={}\n{}", shell_word(place.secrets.string()), secrets_lines);
+  if (!place.secrets.empty()) text += fmt::format("secrets={}\n", shell_word(place.secrets.string()));
+  if (job.array) {
+    const Role& role = job.roles.front();
+    text += fmt::format("begin_array_task {} {}\n", role.min_failed_instances, role.min_succeeded_instances);
+  } else if (!place.secrets.empty()) {
+    text += remove_secrets_lines;
   }
+  if (!place.secrets.empty()) text += secrets_lines;
   text += "begin_attempt run_roles";
   const TrainingFolders folders =
       job.output.empty() ? training_folders(job.roles) : TrainingFolders{job.output, job.output + "/checkpoints"};
@@ -70,10 +93,12 @@ std::string job_script(const JobFile& job, const ScriptPaths& place) {
     text += fmt::format(" --output {} --checkpoints {}", shell_word(folders.output.string()),
                         shell_word(folders.checkpoints.string()));
   }
+  if (job.has_ssh && !job.array) text += ssh_lines;
   text +=
       fmt::format("\nroles=$record.roles.json\nwrite_whole \"$roles\" {} || exit\n", shell_word(roles_text(job.roles)));
   text += R"(run_here run_roles "$roles" --cluster "$record.cluster.$attempt.json")";
   if (!folders.checkpoints.empty()) text += " --checkpoints \"$checkpoints\"";
+  if (job.array) text += " --array-task \"$SLURM_ARRAY_TASK_ID\"";
   return text + "\nend_attempt $?\n";
 }
 

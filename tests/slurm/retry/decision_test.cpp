@@ -85,6 +85,22 @@ TEST(DecisionTest, what_nobody_explains_is_repeated_as_often_as_the_user_says) {
       << "by default nothing is repeated that nobody explains, as in OpenPAI";
 }
 
+// OpenPAI's taskRetryCount: -1 and -2.
+TEST(DecisionTest, what_fails_or_ends_is_repeated_without_a_limit_if_the_user_says_so) {
+  const RetryPolicy failures{retry_every_failure, 100};
+  const Decision again = decide(of_kind(RetryKind::unknown), {0, 50, {}}, with_progress, failures, 0);
+  EXPECT_EQ(again.action, RetryAction::requeue);
+  expect_message(again.sentence, {"attempt 1 resumes", "step 40", "counted retry 51"});
+  const RetryPolicy ends{retry_every_end, 100};
+  for (const RetryKind kind : {RetryKind::none, RetryKind::permanent}) {
+    EXPECT_EQ(decide(of_kind(kind), {}, with_progress, failures, 0).action, RetryAction::stop);
+    EXPECT_EQ(decide(of_kind(kind), {}, with_progress, ends, 0).action, RetryAction::requeue);
+    EXPECT_EQ(decide(of_kind(kind), {}, after(99, 1, 1), ends, 0).action, RetryAction::stop) << "the limit of attempts";
+  }
+  const Finding by_hand{Cause::cancelled, RetryKind::permanent, 75, {}, ""};
+  EXPECT_EQ(decide(by_hand, {}, with_progress, ends, 0).action, RetryAction::stop);
+}
+
 TEST(DecisionTest, a_conflict_waits_for_a_while_of_random_length) {
   const Decision soon = decide(of_kind(RetryKind::transient_conflict), {}, with_progress, three_retries, 0);
   EXPECT_EQ(soon.action, RetryAction::requeue);

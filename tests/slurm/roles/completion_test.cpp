@@ -46,6 +46,14 @@ TEST(CompletionTest, a_role_fails_with_its_first_failure_and_succeeds_with_its_l
                               {{{0, 0, 0}, {0, 2, 0}, {0, 1, 139}}, 139}});
 }
 
+TEST(CompletionTest, the_end_of_a_task_of_an_array_decides_alone) {
+  const std::vector<Role> roles = role_of_array_task({role("worker", 50, 3, 50)}, 7);
+  expect_rows(roles, {{{}, std::nullopt}, {{{0, 7, 0}}, 0}, {{{0, 7, 3}}, 3}});
+  expect_message(sentence(roles, {{0, 7, 3}}), {"worker[7]", "code 3"});
+  expect_message(sentence(roles, {{0, 7, 0}}), {"worker[7]"});
+  expect_rows(roles, {{{{0, 7, 75}}, 75}}, StopAsked::yes);
+}
+
 TEST(CompletionTest, a_master_dominates) {
   expect_rows({role("master", 1, 1, 1), role("worker", 2, never, never)}, {{{{1, 0, 2}, {1, 1, 137}}, std::nullopt},
                                                                            {{{1, 0, 0}, {1, 1, 0}}, std::nullopt},

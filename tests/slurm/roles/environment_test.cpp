@@ -75,6 +75,26 @@ TEST(EnvironmentTest, programs_of_openpai_find_what_its_manual_does_not_list) {
   for (const auto& [name, value] : expected) EXPECT_EQ(of[name], value) << name;
 }
 
+TEST(EnvironmentTest, a_task_of_an_array_knows_the_number_of_all_and_the_place_of_none_but_itself) {
+  Cluster cluster = small_cluster();
+  Role role = cluster.roles[0];
+  role.instances = 50;
+  cluster.roles = role_of_array_task({role}, 7);
+  const ClusterInstance first = cluster.instances.front();
+  cluster.instances = instances_of(cluster.roles);
+  cluster.instances.front().host = first.host;
+  cluster.instances.front().address = first.address;
+  cluster.instances.front().ports = first.ports;
+  Environment of = environment_of(parse_cluster(cluster_text(cluster), "cluster.json"), 0);
+  const Environment expected = {
+      {"LOCKSTEP_INSTANCE", "7"},       {"LOCKSTEP_INSTANCES_ps", "50"}, {"LOCKSTEP_HOSTS_ps", "n1"},
+      {"PAI_TASK_INDEX", "7"},          {"PAI_TASKS_NUM", "50"},         {"PAI_TASK_ROLE_TASK_COUNT_ps", "50"},
+      {"PAI_HOST_IP_ps_7", "10.0.0.1"}, {"FC_TASK_ATTEMPT_ID", "2"},     {"FC_FRAMEWORK_ATTEMPT_ID", "0"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(of[name], value) << name;
+  EXPECT_TRUE(of["PAI_TASK_ROLE_INSTANCES"].ends_with("ps:48,ps:49"));
+  EXPECT_EQ(of.count("PAI_HOST_IP_ps_0"), 0U);
+}
+
 TEST(EnvironmentTest, a_variable_never_has_two_values) {
   Cluster cluster = small_cluster();
   cluster.roles[0].name = "TASK_COUNT_x";  // PAI_TASK_ROLE_<role>_HOST_LIST

@@ -57,6 +57,21 @@ TEST(RoleFileTest, a_file_is_read_as_it_was_written) {
   EXPECT_EQ(roles_text(roles), roles_text({server, worker}));
 }
 
+TEST(RoleFileTest, a_task_of_an_array_runs_one_instance_of_the_only_role) {
+  const std::vector<Role> three = parsed(R"([{"name": "worker", "instances": 3, "command": ["x"]}])");
+  const Role task = parse_roles(roles_text(role_of_array_task(three, 2)), "roles.json").at(0);
+  EXPECT_EQ(task.instances, 1);
+  EXPECT_EQ(task.first_instance, 2);
+  EXPECT_EQ(all_instances(task), 3);
+  EXPECT_EQ(task.min_succeeded_instances, 3);
+  expect_error(Failure::usage, {"worker", "task 3", "--array=0-2"}, [&] { role_of_array_task(three, 3); });
+  const std::vector<Role> world = parsed(R"([{"name": "worker", "world": "w", "command": ["x"]}])");
+  expect_error(Failure::usage, {"world"}, [&] { role_of_array_task(world, 0); });
+  expect_error(Failure::usage, {"2 roles"}, [&] { role_of_array_task({three[0], world[0]}, 0); });
+  expect_message(refusal_of(R"("first_instance": 1)"), {"worker", "array_instances"});
+  expect_message(refusal_of(R"("array_instances": 2, "first_instance": 2)"), {"worker", "first_instance"});
+}
+
 TEST(RoleFileTest, each_mistake_is_named) {
   expect_message(refusal("[]"), {"100"});
   expect_message(refusal("[1]"), {});

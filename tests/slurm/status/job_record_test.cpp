@@ -30,6 +30,7 @@ const std::string array = R"(JobId=6 ArrayJobId=6 ArrayTaskId=2-4%2 ArrayTaskThr
 
 JobId=10 ArrayJobId=6 ArrayTaskId=1 ArrayTaskThrottle=2 JobName=array
    JobState=RUNNING Reason=None Dependency=(null)
+   Requeue=1 Restarts=2 BatchFlag=1
 )";
 const std::string heterogeneous = R"(JobId=20 HetJobId=20 HetJobOffset=0 JobName=het
    JobState=RUNNING Reason=None Dependency=(null)
@@ -121,9 +122,10 @@ TEST(ScontrolJobTest, an_array_names_its_tasks_and_a_task_is_a_job) {
   const ScontrolAnswer answer = parse_scontrol(array);
   EXPECT_TRUE(is_array({6, {}}, answer));
   EXPECT_FALSE(is_array({10, {}}, parse_scontrol(array.substr(array.find("JobId=10")))));
-  EXPECT_THAT(array_text({6, {}}, answer),
-              AllOf(StartsWith("job         6 array: "),
-                    HasSubstr("\ntask        6_1: RUNNING\ntask        6_2-4%2: PENDING\n"), HasSubstr(" 6_TASK")));
+  EXPECT_THAT(
+      array_text({6, {}}, answer),
+      AllOf(StartsWith("job         6 array: "),
+            HasSubstr("\ntask        6_1: RUNNING, attempt 2\ntask        6_2-4%2: PENDING\n"), HasSubstr(" 6_TASK")));
   const JobRecord task = find_job({6, 1}, parse_scontrol(array.substr(array.find("JobId=10"))), "");
   EXPECT_EQ(task.job, 10);
   EXPECT_THAT(job_text(task), AllOf(StartsWith("job         6_1 ("), HasSubstr("10) array: RUNNING\nattempt     ")));
@@ -201,7 +203,7 @@ TEST_F(JobRecordTest, the_program_tells_of_jobs_and_of_folders) {
   EXPECT_THAT(run.output, StartsWith("state       stopped"));
   const ProgramResult tasks = status({"6", "--follow"}, array);
   EXPECT_EQ(tasks.exit_code, 0) << tasks.errors;
-  EXPECT_THAT(tasks.output, HasSubstr("\ntask        6_1: RUNNING\n"));
+  EXPECT_THAT(tasks.output, HasSubstr("\ntask        6_1: RUNNING, attempt 2\n"));
   const ProgramResult unknown = status({"99"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, AllOf(HasSubstr("job 99 "), HasSubstr("*-99.attempts.jsonl")));

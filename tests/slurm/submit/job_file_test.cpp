@@ -151,7 +151,7 @@ taskRoles:
 extras:
   hivedScheduler: {jobPriorityClass: prod}
   jobStatusChangeNotification: {running: true}
-  com.microsoft.pai.runtimeplugin: [{plugin: ssh, parameters: {jobssh: true}}, {plugin: tensorboard}]
+  com.microsoft.pai.runtimeplugin: [{plugin: ssh, parameters: {userssh: {}}}, {plugin: tensorboard}]
 )");
   struct Warning {
     const char* line;
@@ -161,7 +161,7 @@ extras:
                                          {"line 4", "'i'"},
                                          {"line 13", "'hivedScheduler'"},
                                          {"line 14", "'jobStatusChangeNotification'"},
-                                         {"line 15", "'ssh'"},
+                                         {"line 15", "'userssh'"},
                                          {"line 15", "'tensorboard'"},
                                          {"line 9", "'shmMB'"},
                                          {"line 9", "'infiniband'"},
@@ -203,7 +203,7 @@ TEST(JobFileTest, a_refusal_names_the_line) {
       {"prerequisite plugin", job_with("prerequisites:\n  - {type: script, name: x, plugin: y}\n"), "line 5"},
       {"deployment", job_with("defaults: {deployment: prod}\n"), "line 4"},
       {"deployed role", job_with("deployments:\n  - {name: x, taskRoles: {boss: {}}}\n"), "line 5"},
-      {"gang", job_with("extras: {gangAllocation: false}\n"), "line 4"},
+      {"gang", job_with("extras: {gangAllocation: no}\n"), "line 4"},
       {"plugin", job_with("extras: {com.microsoft.pai.runtimeplugin: [{plugin: git}]}\n"), "line 4"},
       {"unknown plugin", job_with("extras: {com.microsoft.pai.runtimeplugin: [{plugin: x}]}\n"), "line 4"},
       {"event",

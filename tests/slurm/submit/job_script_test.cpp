@@ -28,6 +28,31 @@ TEST(JobScriptTest, tasks_have_what_the_role_that_asks_for_most_does) {
                          "source \"$library/job.sh\" || exit 2\nJOB_RETRY_COUNT=4\n"));
 }
 
+TEST(JobScriptTest, independent_instances_are_tasks_of_an_array) {
+  JobFile job = parse_job_file(
+      "{protocolVersion: 2, name: many, type: job, secrets: {token: t}, taskRoles: {worker: {instances: 50, "
+      "taskRetryCount: 2, completion: {minFailedInstances: 3}, resourcePerInstance: {cpu: 2, memoryMB: 100}, commands: "
+      "[train]}}, extras: {gangAllocation: false}}",
+      "job.yaml");
+  const std::string script = job_script(job, {"/lib", "/a b/secrets"});
+  EXPECT_THAT(script, HasSubstr("\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=2\n#SBATCH --array=0-49\n"));
+  EXPECT_THAT(script, HasSubstr("source \"$library/job_array.sh\" || exit 2\nJOB_RETRY_COUNT=2\n"));
+  EXPECT_THAT(script, HasSubstr("\nsecrets='/a b/secrets'\nbegin_array_task 3 50\n[ -f \"$secrets\" ]"));
+  EXPECT_THAT(script, Not(HasSubstr("remove_secrets"))) << "other tasks need the secrets";
+  EXPECT_THAT(script, HasSubstr(" --array-task \"$SLURM_ARRAY_TASK_ID\"\nend_attempt $?\n"));
+  EXPECT_EQ(run_program({"bash", "-n", "-c", script}).exit_code, 0);
+  job.array->throttle = 10;
+  EXPECT_THAT(job_script(job, {"/lib", ""}), HasSubstr("\n#SBATCH --array=0-49%10\n"));
+}
+
+TEST(JobScriptTest, mpirun_uses_the_ssh_between_instances_if_the_job_has_it) {
+  JobFile job = two_roles();
+  EXPECT_THAT(job_script(job, {"/lib", ""}), Not(HasSubstr("instance_ssh")));
+  job.has_ssh = true;
+  EXPECT_THAT(job_script(job, {"/lib", ""}),
+              HasSubstr("\nPATH=$library/instance_ssh:$PATH\nexport OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=ssh "));
+}
+
 TEST(JobScriptTest, secrets_are_read_by_the_job_and_stand_in_a_file_alone) {
   const JobFile job = two_roles();
   EXPECT_THAT(job_script(job, {"/lib", "/a b/secrets"}), HasSubstr("\nsecrets='/a b/secrets'\n"));
