@@ -107,8 +107,8 @@ end_processes() {
   local node why limit=(timeout -k 1 "$patience") sweeps=()
   for node in "${nodes[@]}"; do
     # shellcheck disable=SC2016
-    on "$node" sh -c 'for p in /proc/[0-9]*; do
-        tr "\0" "\n" <"$p/environ" 2>/dev/null | grep -qx "LOCKSTEP_RUN=$1" && kill -KILL "${p#/proc/}"
+    on "$node" sh -c 'for p in $(grep -Fxzlas "LOCKSTEP_RUN=$1" /proc/[0-9]*/environ); do
+        p=${p%/environ}; kill -KILL "${p#/proc/}"
       done 2>/dev/null; true' sh "$run" </dev/null &
     sweeps+=($!)
   done

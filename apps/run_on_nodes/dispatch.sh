@@ -42,11 +42,12 @@ is_data_set() { # FOLDER
 # Sets `content` to the hash of a folder that is no data set.
 read_content() { # FOLDER
   local odd mark=$1/.lockstep-dispatch
-  odd=$(find -H "$1" ! -type d ! -type f ! -type l -print -quit)
+  odd=$(find -H "$1" ! -type d ! -type f ! -type l -print -quit 2>/dev/null)
   [ -n "$odd" ] || [ -f "$mark" ] || [ ! -e "$mark" ] || odd=$mark
   [ -z "$odd" ] || refuse "$(shown "$odd") is no plain file, so '$1' (--dispatch) cannot be copied. Remove it."
-  content=$(sh -c "$node_script" sh '' "$1" '' '' <<<content) && content=${content%%$'\n'*}
-  [[ $content =~ ^[0-9a-f]{64}$ ]] || refuse "cannot read all files of '$1' (--dispatch; see above). Nothing was copied."
+  content=$(sh -c "$node_script" sh '' "$1" '' '' <<<content)
+  odd=${content%%$'\n'*} content=${content%$'\nend'} content=${content##*$'\n'}
+  [[ $content =~ ^[0-9a-f]{64}$ ]] || refuse "cannot read all of '$1' (--dispatch): $odd. Nothing was copied."
 }
 
 # Opens a session with NODE for FOLDER: `to` and `from` are its streams.
@@ -86,7 +87,7 @@ look() {
   ask look
   before=$reply
   case $before in
-    "whole $hashes" | absent | ours | changed) return ;;
+    "whole $wanted" | absent | ours | changed) return ;;
     foreign) [ -n "$content" ] || return ;;
     whole* | damaged*) ;;
     *) fail "cannot check '$folder' on $node: ${before#unchecked }. Nothing was changed there." ;;
@@ -109,13 +110,13 @@ described() { # describes the previous contents
   esac
 }
 
-# dispatch NODE FOLDER CONTENT HASHES
-dispatch() {
-  local node=$1 folder=$2 content=$3 hashes=$4 before needed
+# Copies FOLDER unless NODE has it already. WANTED: its hashes.
+dispatch() { # NODE FOLDER CONTENT WANTED
+  local node=$1 folder=$2 content=$3 wanted=$4 before needed
   open_session "$node" "$folder" "$content"
   look
-  [ "$before" = "whole $hashes" ] || begin_copy
-  if [ "$before" = "whole $hashes" ]; then
+  [ "$before" = "whole $wanted" ] || begin_copy
+  if [ "$before" = "whole $wanted" ]; then
     echo "$node already has '$folder'"
   else
     copy
@@ -134,7 +135,7 @@ begin_copy() {
   esac
   # Another run may have copied it since.
   [[ -z $waited && $before != absent ]] || look
-  [ "$before" != "whole $hashes" ] || { ask give_up; return; }
+  [ "$before" != "whole $wanted" ] || { ask give_up; return; }
   # The node shares this file system.
   [ ! -e "$folder.partial/$run" ] || { ask give_up; fail_at_source; }
 }
@@ -156,7 +157,7 @@ copy() {
     on "$node" env "LOCKSTEP_RUN=$run" sh -c 'exec tar -C "$1" -xf -' sh "$folder.partial/data" >>"$said" 2>&1 &
   wait $! || give_up_copy "$(grep -m 1 '^tar: ' "$said" || tail -n 1 "$said")"
   ask check
-  [ "$reply" = "whole $hashes" ] || give_up_copy "${content:+it differs from the source, which was changed meanwhile}"
+  [ "$reply" = "whole $wanted" ] || give_up_copy "${content:+it differs from the source, which was changed meanwhile}"
   ask publish
   case $reply in
     published) echo "copied '$folder' to $node" ;;

@@ -34,20 +34,21 @@ read_hosts() {
 }
 # Adds a line of the host file.
 add_host() { # ENTRY WORDS
-  local user host port node word words
+  local user host port node word others
   [[ $1 =~ ^(([A-Za-z0-9_][A-Za-z0-9._-]*)@)?(\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]|[A-Za-z0-9][A-Za-z0-9._-]*)(:([0-9]+))?$ ]] ||
     refuse "'$hostfile' lists $(shown "$1"), which is not a valid node name. $example"
   user=${BASH_REMATCH[2]} host=${BASH_REMATCH[3]} port=${BASH_REMATCH[5]}
   host=${host#[} host=${host%]}
   lines+=("${user:+$user@}$host $2")
-  read -r -a words <<<"$2"
-  for word in ${words[@]+"${words[@]}"}; do [[ ! $word =~ ^user_?name= ]] || user=${user:+$user@}${word#*=}; done
+  read -r -a others <<<"$2"
+  for word in ${others[@]+"${others[@]}"}; do [[ ! $word =~ ^user_?name= ]] || user=${user:+$user@}${word#*=}; done
   [[ ! $user =~ [^A-Za-z0-9._-]|^[.-] ]] || refuse "'$hostfile' has $(shown "$user"), which is not a valid user name."
   node=${user:+$user@}$host
   [ -n "${entries[$host]:-}" ] || nodes+=("$node")
   entries[$host]=${entries[$host]:-$node:$port}
   [ "${entries[$host]}" = "$node:$port" ] ||
-    refuse "'$hostfile' lists $host with different users or ports. A node has one of each. Correct one of the lines."
+    refuse "'$hostfile' lists $host with different users or ports. If these are different nodes, give each its own name" \
+      "in ~/.ssh/config. If not, correct one of the lines."
   [ -n "$port" ] || return 0
   ((${#port} <= 5 && 10#$port >= 1 && 10#$port <= 65535)) ||
     refuse "'$hostfile' lists $(shown "$1"), but ports are numbers from 1 to 65535."
@@ -70,8 +71,8 @@ find_agent() {
 }
 # Prints the agent, and the port of NODE.
 way_to() { # NODE
-  local port=${ports[${1##*@}]:-} words=${agent[*]}
-  echo "'${words%" -F $temporary/ssh_config"}'${port:+, port $port}"
+  local port=${ports[${1##*@}]:-} command=${agent[*]}
+  echo "'${command%" -F $temporary/ssh_config"}'${port:+, port $port}"
 }
 # Lets the agent, also mpirun's, use the ports of the host file. All else is as in the user's configuration of ssh.
 add_ports() {
@@ -90,8 +91,9 @@ add_ports() {
   export PRTE_MCA_plm_ssh_agent=${agent[*]} PRTE_MCA_plm_ssh_no_tree_spawn=1
 }
 
-# mpirun does not use the agent for this node either.
-is_this_node() { [[ $1 == localhost || $1 == 127.0.0.1 || $1 == "$HOSTNAME" ]]; }
+# mpirun does not use the agent for this node either, whatever the user.
+own_names=" localhost 127.0.0.1 ::1 $HOSTNAME $(hostname -I 2>/dev/null) "
+is_this_node() { [[ $own_names == *" ${1##*@} "* ]]; }
 
 # on NODE COMMAND...: passes the words literally, in quotes that every shell understands.
 on() {

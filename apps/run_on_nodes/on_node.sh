@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2015,SC2046,SC2086,SC3013
+# shellcheck shell=sh disable=SC2015,SC2016,SC2046,SC2086,SC3013
 # Runs on a node, for one target: MAKE_SHARDS TARGET TOKEN CONTENT. It reads commands, one word per line, and answers
 # each with a line and the line "end". It ends at the end of its input: once run_on_nodes has ended, nothing more happens
 # on the node.
@@ -23,10 +23,10 @@ exists() { [ -e "$1" ] || [ -L "$1" ]; }
 # Runs COMMAND. If it fails, sets `reason` to the first line of its message.
 try() { # COMMAND...
   reason=$("$@" 2>&1) && return
-  reason=${reason%%"
-"*}
+  reason=$(first_line "$reason")
   return 1
 }
+first_line() { printf '%s\n' "$1" | head -n 1; }
 
 # Whether PATH holds a manifest, or each of its splits does.
 has_manifests() {
@@ -37,7 +37,8 @@ has_manifests() {
   exists "$1/train" || exists "$1/validation" || exists "$1/test"
 }
 
-# Prints the hash of all names, links, executable bits and bytes below PATH, except the mark of a copy.
+# Prints the hash of all names, links, executable bits and bytes below PATH, except the mark of a copy. If it fails,
+# prints why.
 content_hash() { # PATH
   # Whatever fails writes a line to descriptor 3, which makes the text no hash.
   hash=$({
@@ -63,21 +64,23 @@ marked_hash() { # PATH
 # Prints what PATH holds, in place of a data set: absent | foreign | whole HASHES | damaged REASON | unchecked REASON;
 # in place of another folder: absent | foreign | whole CONTENT | ours | changed | unchecked REASON, where "ours" is an
 # untouched copy of another CONTENT, and "changed" is a copy that was changed since.
-state_of() {
-  if [ -z "$content" ]; then
-    state_of_data "$1"
-  elif ! exists "$1"; then
-    answer absent
-  elif ! [ -d "$1" ]; then
-    answer foreign
-  elif ! found=$(content_hash "$1"); then
-    answer "unchecked its files cannot be read"
-  elif [ "$found" = "$content" ]; then
-    answer whole "$found"
-  else
-    case $(marked_hash "$1") in "$found") answer ours ;; ?*) answer changed ;; *) answer foreign ;; esac
-  fi
+state_of() { if [ -n "$content" ]; then state_of_files "$1"; else state_of_data "$1"; fi; }
+state_of_files() {
+  while exists "$1"; do
+    [ -d "$1" ] || { answer foreign; return; }
+    folder=$(inode "$1")
+    if found=$(content_hash "$1" 2>&1); then
+      found=$(printf '%s\n' "$found" | tail -n 1)
+      [ "$found" != "$content" ] || { answer whole "$found"; return; }
+      case $(marked_hash "$1") in "$found") answer ours ;; ?*) answer changed ;; *) answer foreign ;; esac
+      return
+    fi
+    # Otherwise, another run has just replaced it.
+    [ "$(inode "$1")" != "$folder" ] || { answer "unchecked $(first_line "$found")"; return; }
+  done
+  answer absent
 }
+inode() { stat -L -c '%d:%i' "$1" 2>/dev/null; }
 state_of_data() {
   [ -x "$make_shards" ] || { answer "unchecked '$make_shards' does not exist"; return; }
   exists "$1" || { answer absent; return; }
@@ -109,15 +112,16 @@ lock() { flock -n 9 || { answer busy; flock 9 || exit 1; }; }
 begin() {
   moved='' tries=0 reason="'$partial' changes all the time"
   try mkdir -p -- "${target%/*}/" || { answer "failed $reason"; return; }
-  until is_ours && command exec 9>>"$mark" && lock && [ "$mark" -ef /proc/self/fd/9 ]; do
+  until is_ours && { command exec 9>>"$mark"; } 2>/dev/null && lock && [ "$mark" -ef /proc/self/fd/9 ]; do
     tries=$((tries + 1))
     [ $tries -lt 100 ] || { rmdir -- "$partial" 2>/dev/null; answer "failed $reason"; return; }
     ! is_ours || continue
     # Runs create and remove it empty, and may be killed then. Another run may begin or end at this moment.
     if exists "$partial" && ! rmdir -- "$partial" 2>/dev/null && ! is_ours; then
-      if set_aside "$partial"; then moved=$aside; elif exists "$partial"; then answer "failed $reason"; return; fi
+      set_aside "$partial" || continue
+      moved=$aside
     fi
-    try mkdir -- "$partial" && try touch -- "$mark" || exists "$partial" || { answer "failed $reason"; return; }
+    try mkdir -- "$partial" && try touch -- "$mark"
   done
   # That run was killed before its copy was at TARGET.
   exists "$target" || ! exists "$partial/old" || mv -T -- "$partial/old" "$target"
@@ -156,7 +160,7 @@ move_previous() {
 
 while read -r command; do
   case $command in
-    content) content_hash "$target" || echo unreadable ;;
+    content) content_hash "$target" 2>&1 ;;
     look) state_of "$target" ;;
     identity)
       answer identity $(stat -L -c '%i:%Z' ${content:+"$target"} "$target"/manifest.json "$target"/*/manifest.json \

@@ -65,9 +65,8 @@ replaces_its_copy_when_the_source_changed() {
   }
   changed content sh -c 'echo "epochs: 2" >"$1"' sh "$data/config.yaml"
   changed mode chmod +x "$data/config.yaml"
-  changed name mv "$data/config.yaml" "$data/settings.yaml"
-  changed link ln -sfn settings.yaml "$data/link"
-  changed folder mkdir "$data/empty/another"
+  changed name mv "$data/ -rf \$(touch hurt)" "$data/moved"
+  changed link ln -sfn "run me" "$data/link"
 }
 
 sets_a_copy_aside_that_was_changed_on_the_node() {
@@ -238,6 +237,21 @@ refuses_folders_that_cannot_be_copied() {
   rmdir "$data"/.lockstep* "$work/disk/line"$'\n'
 }
 
+# The node's disk or memory gives an error where it is read; root may read everything else.
+refuses_what_it_cannot_read() {
+  write_source
+  dispatch 0
+  echo "epochs: 2" >"$data/config.yaml"
+  # A process of its own, whose memory has no byte 0.
+  before "mount --bind /proc/self/mem $work/disk/*/config.yaml"
+  refused "cannot check '$data' on n1: sha256sum: ./config.yaml: "
+  before ''
+  mount --bind /proc/self/mem "$data/config.yaml"
+  nodes 2 --dispatch "$data"
+  umount "$data/config.yaml"
+  says "cannot read all of '$data' (--dispatch): sha256sum: ./config.yaml: "
+}
+
 # Two sources of the same path. The one that is dispatched last counts.
 two_at_once_leave_one_whole_copy() {
   write_source
@@ -269,8 +283,8 @@ survives_a_kill_at_any_moment() {
     echo "epochs: $turn" >"$data/config.yaml"
     signal=$((turn % 2 ? 9 : 15))
     "$programs/run_on_nodes" --hostfile "$work/hosts" --dispatch "$data" /bin/true >"$work/out" 2>&1 &
-    sleep "0.$(printf %02d $((turn * 4)))"
-    kill -$signal $!
+    sleep "0.$(printf %02d $((turn * 2)))"
+    kill -$signal $! 2>/dev/null
     wait $! 2>/dev/null
     sleep 0.3  # after SIGKILL, the node notices by the end of its input
     [ ! -e "$there" ] || { [ -x "$there/run me" ] && is_marked "$there" && [ -e "$there/empty/200" ]; } ||
@@ -278,6 +292,7 @@ survives_a_kill_at_any_moment() {
     rm -rf "$there".set-aside-*
   done
   sleep 1
+  echo "epochs: 99" >"$data/config.yaml"
   dispatch 0
   is_source "$there"
   holds "$name"

@@ -138,7 +138,11 @@ reads_the_agent_as_mpirun_does() {
 # Without sshd a good run on localhost ended with a warning that the node did not answer.
 reaches_this_node_without_the_agent() {
   agent_is false
-  printf 'localhost slots=1\n%s\n' "$HOSTNAME" >"$work/hosts"
+  local address
+  printf 'ann@localhost slots=1\n%s\n' "$HOSTNAME" >"$work/hosts"
+  for address in $(hostname -I); do
+    case $address in *:*) echo "bob@[$address]" ;; *) echo "bob@$address" ;; esac >>"$work/hosts"
+  done
   nodes 0 --dispatch "$data"
   says "localhost already has '$data'"
   ! grep -qE 'reached|answer' "$work/out" || fail "it asks the agent"
