@@ -174,6 +174,7 @@ mkfifo 'a fifo'
 echo 'modules=openmpi/4.1 hdf5' >modules
 echo 'interface=lo,nowhere0' >nowhere0
 echo 'interface=lo' >lo
+echo 'mail_type=END,ALWAYS' >mail
 profile_refused() { echo "'$1' (LOCKSTEP_SITE)"; }
 lo_and='LOCKSTEP_SITE=lo LOCKSTEP_INTERFACE=lo,'
 check "the site" <<TABLE
@@ -189,6 +190,8 @@ no such interface | 1 | LOCKSTEP_SITE=nowhere0 | | 2
   prints train_cifar.sbatch: $host
   prints network interface 'nowhere0' (LOCKSTEP_INTERFACE
   test grep -qE ': (.*, )?lo(, .*)?\.\$' out
+an unknown event of a job | 1 | LOCKSTEP_SITE=mail | | 2
+  prints line 1 of 'mail': 'END,ALWAYS'
 an empty interface | 1 | $lo_and,lo | | 2 | network interface ''
 an interface with a slash | 1 | $lo_and../net/lo,lo | | 2 | network interface '../net/lo'
 a dot | 1 | $lo_and.,lo | | 2 | network interface '.'

@@ -91,7 +91,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"gangAllocation"},
     {"hivedScheduler", warned, "Slurm schedules the job. Choose a partition or a QOS in the site profile"},
     {"jobStatusChangeNotification", warned,
-     "Slurm sends notifications by mail. Pass --mail-type=... to sbatch after '--'"},
+     "Slurm sends mail. Set 'mail_type' in the site profile, or pass --mail-type=BEGIN,END,FAIL,REQUEUE after '--'"},
     {"com.microsoft.pai.runtimeplugin"},
     {"lockstep"},
 });
@@ -106,7 +106,7 @@ constexpr std::array plugins_table = std::to_array<JobField>({
     {"cmd"},
     {"ssh"},
     {"tensorboard", warned,
-     "Lockstep starts no TensorBoard. 'metrics.jsonl' in the output folder has the same numbers"},
+     "Give train_cifar or train_imagenet --tensorboard FOLDER, and start TensorBoard with --logdir FOLDER yourself"},
     {"git", refused, "Lockstep clones no repository. Clone it in 'preCommands' of a deployment, or before you submit"},
     {"teamwise_storage", refused, "Lockstep mounts no storage. Use paths of the cluster's file system"},
 });
