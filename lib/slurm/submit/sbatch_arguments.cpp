@@ -41,6 +41,8 @@ bool states(std::string_view word, const Option& option) {
 constexpr Option array{"--array", 4, 'a'};
 constexpr Option time_limit{"--time", 6, 't'};
 constexpr Option comment{"--comment", 5};
+constexpr Option wait{"--wait", 6, 'W'};
+constexpr Option quiet{"--quiet", 4, 'Q'};
 constexpr Option clusters{"--clusters", 9, 'M'};
 constexpr Option partitions{"--partition", 6, 'p'};
 
@@ -92,6 +94,13 @@ void add_comment(std::vector<std::string>& words, const std::string& word) {
     return is_comment;
   });
   words.push_back("--comment=" + text);
+}
+
+bool waits_in_silence(const std::vector<std::string>& words) {
+  const auto has = [&](const Option& option) {
+    return std::ranges::any_of(words, [&](const std::string& word) { return states(word, option); });
+  };
+  return has(wait) && has(quiet);
 }
 
 bool names_cluster(const std::string& word) { return states(word, clusters); }

@@ -17,6 +17,8 @@ std::vector<std::string> sbatch_arguments(const std::string& partition, const Sb
 
 // Adds a word to the job's comment, or makes it the comment.
 void add_comment(std::vector<std::string>& words, const std::string& word);
+// Whether sbatch exits with the job's code without a word of the job (--wait with --quiet).
+bool waits_in_silence(const std::vector<std::string>& words);
 // Whether a word selects the cluster for sbatch, squeue and scancel.
 bool names_cluster(const std::string& word);
 // Whether a word selects the partition for sbatch and sinfo.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "slurm/submit/sbatch_arguments.hpp"
 
@@ -96,11 +97,20 @@ int run_sbatch(std::vector<std::string> words, const std::string& script, Secret
     signals.release();
   });
   if (!number.empty() || (secrets == nullptr && code == 0)) return code;
+  if (secrets == nullptr && code < first_signal_code && waits_in_silence(words)) {
+    log::warning(
+        "sbatch ended with code {}. If it printed no error, this is the code of the job (--wait). Look for the job "
+        "with "
+        "squeue --me --states=all, because --quiet hides its number.",
+        code);
+    return code;
+  }
   if (secrets == nullptr) refuse(code, "");
   const FoundJob found = find_job(secrets->tag(), words, code);
   if (!found.number.empty()) {
     secrets->keep();
-    if (code != 0 || signals.has_pending_signal()) keep(*secrets, found.number);
+    const bool has_ended = is_absent(secrets->path());  // with --wait; the job has removed them
+    if ((code != 0 || signals.has_pending_signal()) && !has_ended) keep(*secrets, found.number);
     return code;
   }
   const bool has_failed = code > 0 && code < first_signal_code;

@@ -34,7 +34,8 @@ REFUSED = "sbatch refused the job"
 NUMBER = "echo Submitted batch job 17"
 alone, group = "submit_job", "its whole process group"
 
-# What sbatch does, what squeue does, the signal and who gets it, options; then the code, whether secrets stay, words.
+# What sbatch does, what squeue does, the signal and who gets it, options (a tuple: the job has no secrets); then the code,
+# whether secrets stay, words.
 CASES = {
     "accepted": (f"{ACCEPT}; {NUMBER}", "exit 1", None, None, [], 0, True, NUMBER[5:]),
     "parsable": (f"{ACCEPT}; echo '17;cluster'", "exit 1", None, None, ["--parsable"], 0, True, "17;cluster"),
@@ -48,13 +49,17 @@ CASES = {
     "ctrl_c_after": (f"{ACCEPT}; {SLOW}; {NUMBER}", KNOWS, signal.SIGINT, group, [], -signal.SIGINT, True, SUBMITTED),
     "ctrl_c_in_the_dark": (f"{SLOW}; {ACCEPT}", "exit 1", signal.SIGINT, group, [], -signal.SIGINT, True, UNKNOWN),
     "killed": (f"{ACCEPT}; kill -KILL $$", KNOWS, None, None, [], 137, True, SUBMITTED),
-    "killed_without_secrets": ("kill -KILL $$", KNOWS, None, None, None, 2, False,
-                               "squeue --me"),
+    "killed_without_secrets": ("kill -KILL $$", KNOWS, None, None, (), 2, False, "squeue --me"),
     "silent": (ACCEPT, KNOWS, None, None, ["--quiet"], 0, True, ""),
     "silent_without_a_job": ("cat >script", KNOWS, None, None, [], 2, False, NO_JOB),
     "silent_in_the_dark": (ACCEPT, "exit 1", None, None, [], 0, True, UNKNOWN),
     "accepted_and_failed": (f"{ACCEPT}; exit 1", KNOWS, None, None, [], 1, True, SUBMITTED),
     "waits_for_a_failing_job": (f"{ACCEPT}; {NUMBER}; exit 3", KNOWS, None, None, ["--wait"], 3, True, NUMBER[5:]),
+    "waits_quietly_for_a_failing_job": (f"{ACCEPT}; rm -f .job.*.secrets; exit 3", KNOWS, None, None,
+                                        ["--wait", "--quiet"], 3, False, ""),
+    "waits_without_secrets": (f"cat >script; {NUMBER}; exit 3", KNOWS, None, None, ("--wait",), 3, False, NUMBER[5:]),
+    "waits_quietly_without_secrets": ("cat >script; exit 3", KNOWS, None, None, ("-WQ",), 3, False,
+                                      "the code of the job (--wait)"),
     "own_comment": (f"{ACCEPT}; grep -q '^17|mine submit_job:' known", KNOWS, None, None, ["--comment=no", "--com=mine"], 0,
                     True, ""),
     "other_cluster": (ACCEPT, 'case " $* " in *" --clusters=x "*) cat known ;; esac', None, None, ["--clusters=x"], 0, True, ""),
@@ -65,9 +70,9 @@ def run(programs, folder, case):
     sbatch, squeue, number, receiver, options, code, stays, words = CASES[case]
     folder.mkdir()
     pretend(folder / "slurm", PRETENDED | {"sbatch": sbatch, "squeue": squeue})
-    (folder / "job.yaml").write_text(JOB if options is not None else
+    (folder / "job.yaml").write_text(JOB if isinstance(options, list) else
                                      JOB.replace("secrets: {token: hunter2}\n", "").replace("login <% $secrets.token %>", "x"))
-    process = subprocess.Popen([programs / "submit_job", "job.yaml", "--time", "1", "--", *(options or [])], cwd=folder,
+    process = subprocess.Popen([programs / "submit_job", "job.yaml", "--time", "1", "--", *options], cwd=folder,
                                env=job_environment(folder / "slurm"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, start_new_session=True)
     if number is not None:
@@ -81,6 +86,8 @@ def run(programs, folder, case):
     assert process.returncode == code, (case, process.returncode, said)
     assert len(kept) == int(stays), (case, kept, said)
     assert words.format(kept[0] if kept else "") in said, (case, said)
+    assert (REFUSED in said) == (words == REFUSED), (case, said)
+    assert stays or "Its secrets are in" not in said, (case, said)
     assert "hunter2" not in said, (case, said)
 
 
