@@ -107,7 +107,7 @@ int run_all(const RoleOptions& options) {
     log::info(end.sentence);
   } else {
     const std::string& host = end.host.empty() ? log::host() : end.host;
-    failure_report::write_of(0, host, {end.code, end.signal, end.sentence});
+    failure_report::write_of(0, host, {end.code, end.signal, end.sentence, {}, end.error_line});
     log::error(end.sentence);
   }
   return end.code;

@@ -37,6 +37,7 @@ std::optional<ExitReport> parse_exit_report(std::string_view text) {
   result.sentence = sentence->get<std::string>();
   result.host = text_in(report, "host");
   if (!is_host(result.host)) result.host.clear();
+  result.error_line = text_in(report, "error_line");
   result.bad_hosts = texts_in(report, "bad_hosts");
   std::erase_if(result.bad_hosts, [](const std::string& host) { return !is_host(host); });
   return result;

@@ -17,6 +17,8 @@ struct ExitReport {
   std::string sentence;                     // what happened, for people; may be unprintable
   int rank = -1;                            // that failed; -1: unknown
   std::vector<std::string> bad_hosts = {};  // that the next attempt should avoid; invalid host names are dropped
+  std::string error_line =
+      {};  // printed by the program of a role, if it shows why that failed (slurm/retry/text_cause)
 };
 
 // Nothing if `text` is not a JSON object with a valid `code` and a `sentence`. Other invalid fields have their

@@ -212,6 +212,8 @@ TEST_F(RunFilesTest, exit_reports_are_read_with_care) {
   EXPECT_EQ(report.bad_hosts, (std::vector<std::string>{"n2"}));
   const ExitReport little = parse_exit_report(R"({"code": 1, "signal": null, "rank": -1, "sentence": ""})").value();
   EXPECT_EQ(little.signal, 0);
+  EXPECT_EQ(little.error_line, "");
+  EXPECT_EQ(parse_exit_report(R"({"code": 1, "sentence": "", "error_line": "cp: x"})")->error_line, "cp: x");
   EXPECT_EQ(little.rank, -1);
   for (const char* host : {"n1;reboot", "$(reboot)", "n[1-3]", "n[1]", "n1,n2", "", "n1 n2"}) {
     EXPECT_EQ(parse_exit_report(fmt::format(R"({{"code": 71, "host": "{}", "sentence": ""}})", host))->host, "")

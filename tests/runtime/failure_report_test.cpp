@@ -67,6 +67,11 @@ TEST_F(FailureReportTest, names_the_hosts_that_another_attempt_had_better_avoid)
   EXPECT_EQ(report()["bad_hosts"], nlohmann::json({"n1", "n\"2"}));
 }
 
+TEST_F(FailureReportTest, quotes_the_error_of_a_program_of_others) {
+  failure_report::write({1, 0, "bad", {}, "say \"no\"" + std::string(1000, 'x')});
+  EXPECT_EQ(report()["error_line"], "say \"no\"" + std::string(492, 'x'));
+}
+
 TEST_F(FailureReportTest, names_as_many_hosts_as_there_is_room_for) {
   const std::vector<std::string> hosts(1000, std::string(50, 'h'));
   failure_report::write({71, 0, std::string(10'000, 's'), hosts});

@@ -120,6 +120,8 @@ void add_bad_hosts(const Reason& reason, Text& text) {
   text.add("]");
 }
 
+constexpr std::size_t longest_error_line = 500;
+
 Text report_of(int rank, std::string_view host, const Reason& reason) {
   Text text;
   text.add("{\"code\": ");
@@ -134,6 +136,10 @@ Text report_of(int rank, std::string_view host, const Reason& reason) {
   text.add(std::int64_t{rank});
   text.add(", \"host\": ");
   text.add_quoted(host);
+  if (!reason.error_line.empty()) {
+    text.add(", \"error_line\": ");
+    text.add_quoted(reason.error_line.substr(0, longest_error_line));
+  }
   add_bad_hosts(reason, text);
   text.add(", \"step\": ");
   text.add(state.step.load());

@@ -11,6 +11,7 @@
 //   signal      number of the signal, or null
 //   rank, host  the rank that failed
 //   bad_hosts   nodes that the next attempt should avoid; only if they are known
+//   error_line  a line that the program of a role printed and that shows why it failed; only of run_roles
 //   step        index of the last step that the writing rank began, from 0, as in the sentence's "at step N"; "after
 //               step N" counts steps done. -1 before the first
 //   sentence    what happened, for people
@@ -63,6 +64,7 @@ struct Reason {
   int signal = 0;  // 0 if there is none
   std::string_view sentence;
   std::span<const std::string> bad_hosts = {};
+  std::string_view error_line = {};
 };
 
 // Writes the report. write() reports this rank, write_of() reports `rank` on `host`, on behalf of which a survivor

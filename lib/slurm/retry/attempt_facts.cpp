@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "slurm/retry/text_cause.hpp"
 
 namespace lockstep {
 namespace {
@@ -40,15 +41,15 @@ constexpr std::array<Sign, 6> signs_of_job{{{"|PREEMPTED", Cause::preempted},
 // slurmstepd's messages with JobAcctGatherParams=OverMemoryKill: "... exceeded memory limit (331444224 > 104857600)".
 constexpr std::array<std::string_view, 2> over_limit{"exceeded memory limit (", "exceeded virtual memory limit ("};
 
-// Signs used if Lockstep's exit code is not specific: messages of Slurm, CUDA and the system.
-constexpr std::array<Sign, 11> signs_of_failure{
-    {{over_limit[0], Cause::out_of_memory},
-     {over_limit[1], Cause::out_of_memory},
-     {"Exceeded job memory limit", Cause::out_of_memory},
-     {"oom_kill", Cause::out_of_memory},
-     {"oom-kill", Cause::out_of_memory},
-     {"Out Of Memory", Cause::out_of_memory},
-     {"CUDA_ERROR_ECC_UNCORRECTABLE", Cause::bad_node},
+// Messages used if the exit code is not specific: of Slurm, then of CUDA and the system.
+constexpr std::array<Sign, 6> signs_of_memory{{{over_limit[0], Cause::out_of_memory},
+                                               {over_limit[1], Cause::out_of_memory},
+                                               {"Exceeded job memory limit", Cause::out_of_memory},
+                                               {"oom_kill", Cause::out_of_memory},
+                                               {"oom-kill", Cause::out_of_memory},
+                                               {"Out Of Memory", Cause::out_of_memory}}};
+constexpr std::array<Sign, 5> signs_of_failure{
+    {{"CUDA_ERROR_ECC_UNCORRECTABLE", Cause::bad_node},
      {"uncorrectable ECC error", Cause::bad_node},
      {"Address already in use", Cause::resource_conflict},
      {"Requested nodes are busy", Cause::resource_conflict},
@@ -76,7 +77,14 @@ std::optional<Cause> cause_in_slurm(const AttemptFacts& facts) {
 }
 
 bool memory_ran_out(const AttemptFacts& facts) {
-  return facts.oom_kills > 0 || facts.accounting.find("|OUT_OF_ME") != std::string::npos;
+  return facts.oom_kills > 0 || facts.accounting.find("|OUT_OF_ME") != std::string::npos ||
+         first_sign(signs_of_memory, facts.log_tail);
+}
+
+// In the error that a program of a role printed.
+std::optional<Cause> cause_in_error(const AttemptFacts& facts) {
+  const bool has_error = facts.exit_report && !facts.exit_report->error_line.empty();
+  return has_error ? cause_in_line(facts.exit_report->error_line) : std::nullopt;
 }
 
 // The program's own cause if it is specific, else the signs in Slurm's records and the log.
@@ -85,6 +93,7 @@ Cause cause_of_failure(const AttemptFacts& facts, int code) {
                                                                         : cause_of_code(code);
   if (row_of(own).kind != RetryKind::unknown || code == static_cast<int>(Failure::out_of_step)) return own;
   if (memory_ran_out(facts)) return Cause::out_of_memory;
+  if (const std::optional<Cause> cause = cause_in_error(facts)) return *cause;
   return first_sign(signs_of_failure, facts.log_tail).value_or(own);
 }
 
@@ -119,9 +128,21 @@ std::string describe_memory(const AttemptFacts& facts) {
   return fmt::format("{}. {}", over.empty() ? "a process was killed, because its memory was used up" : over, request);
 }
 
+// By the kernel or Slurm.
+bool was_killed_for_memory(const AttemptFacts& facts, Cause cause, int code) {
+  return cause == Cause::out_of_memory && code != static_cast<int>(Failure::out_of_memory) && memory_ran_out(facts);
+}
+
+std::string describe(const AttemptFacts& facts, Cause cause, int code) {
+  if (was_killed_for_memory(facts, cause, code)) return describe_memory(facts);
+  std::string text = row_of(cause).description;
+  if (cause_in_error(facts) != cause) return text;
+  text += fmt::format(" (the program printed '{}')", printable(facts.exit_report->error_line));
+  return cause == Cause::disk_full && facts.disk_was_full ? text + ", as it was on the previous attempt's nodes" : text;
+}
+
 std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
-  const bool is_killed = cause == Cause::out_of_memory && code != static_cast<int>(Failure::out_of_memory);
-  const std::string description = is_killed ? describe_memory(facts) : row_of(cause).description;
+  const std::string description = describe(facts, cause, code);
   if (!facts.exit_report) return code == 0 ? description : fmt::format("{} (code {})", description, code);
   const bool adds = code == own_failure || cause != cause_of_code(code);
   return adds ? fmt::format("{}: {}", description, facts.exit_report->sentence) : facts.exit_report->sentence;
@@ -132,6 +153,9 @@ std::vector<std::string> bad_nodes_of(const AttemptFacts& facts) {
   if (facts.exit_report && !facts.exit_report->host.empty()) return {facts.exit_report->host};
   return facts.nodes;
 }
+
+// Whether a full file system may be a disk of the failed program's node: other nodes have not had it, either.
+bool is_of_one_node(const AttemptFacts& facts) { return !facts.exit_report->host.empty() && !facts.disk_was_full; }
 
 }  // namespace
 
@@ -161,7 +185,11 @@ Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
     finding.cause = cause_of_failure(facts, code);
   }
   finding.kind = row_of(finding.cause).kind;
-  if (row_of(finding.cause).next == NextNodes::others) finding.bad_nodes = bad_nodes_of(facts);
+  if (finding.cause == Cause::disk_full && !is_of_one_node(facts)) {
+    finding.kind = RetryKind::permanent;
+  } else if (row_of(finding.cause).next == NextNodes::others) {
+    finding.bad_nodes = bad_nodes_of(facts);
+  }
   finding.sentence = sentence_of(facts, finding.cause, code);
   return finding;
 }

@@ -32,6 +32,7 @@ struct AttemptFacts {
   std::int64_t oom_kills = 0;         // in the job's control group on this node
   std::optional<MemoryRequest> memory;
   std::string log_tail;            // the end of the attempt's output
+  bool disk_was_full = false;      // the previous attempt ended with Cause::disk_full
   std::vector<std::string> nodes;  // the attempt's nodes
 };
 
@@ -44,7 +45,8 @@ struct Finding {
 };
 
 // Checks in this order: what Slurm did to the job, the user's rules, the exit report, signs of exhausted memory, the
-// launcher's code. Slurm comes first because a rank that was told to end does not know why.
+// error that a program without an exit report printed, messages in the log, the launcher's code. Slurm comes first
+// because a rank that was told to end does not know why.
 Finding find_cause(const AttemptFacts& facts, const RetryRules& rules);
 
 }  // namespace lockstep

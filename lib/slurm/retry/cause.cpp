@@ -15,7 +15,7 @@ constexpr RetryKind permanent = RetryKind::permanent;
 constexpr NextNodes any = NextNodes::any;
 constexpr NextNodes others = NextNodes::others;
 
-constexpr std::array<CauseRow, 29> rows{{
+constexpr std::array<CauseRow, 32> rows{{
     {Cause::running, "running", none, any, "the attempt is running, or ended without a record"},
     {Cause::done, "done", none, any, "the program finished successfully"},
     {Cause::stopped_for_good, "stopped_for_good", permanent, any, "stop_job ended the job"},
@@ -49,6 +49,12 @@ constexpr std::array<CauseRow, 29> rows{{
     {Cause::no_program, "no_program", permanent, any, "the program does not exist, or is not executable"},
     {Cause::resource_conflict, "resource_conflict", RetryKind::transient_conflict, any,
      "a resource that the attempt needs is in use: a port, or the nodes"},
+    // As in OpenPAI, which never repeats errors of imports, drivers and the memory of GPUs. It evicts a task from a
+    // node whose disk is full, and starts it on another one.
+    {Cause::import_error, "import_error", permanent, any, "a Python module is missing, or cannot be imported"},
+    {Cause::driver_too_old, "driver_too_old", permanent, any,
+     "the node's NVIDIA driver is older than the program's CUDA needs"},
+    {Cause::disk_full, "disk_full", transient, others, "a file system is full"},
     {Cause::other_code, "other_code", unknown, any,
      "the program or its launcher ended with a code that Lockstep does not define"},
     {Cause::rule, "rule", unknown, any, "a rule of the user matches"},

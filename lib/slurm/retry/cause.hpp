@@ -55,6 +55,9 @@ enum class Cause : std::uint8_t {
   broken_pipe,
   no_program,
   resource_conflict,
+  import_error,
+  driver_too_old,
+  disk_full,
   other_code,
   rule,
 };

@@ -1,15 +1,12 @@
 #include "slurm/retry/retry_rules.hpp"
 
-#include <regex.h>
-
 #include <algorithm>
-#include <array>
-#include <memory>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "slurm/retry/pattern.hpp"
 
 namespace lockstep {
 namespace {
@@ -20,31 +17,6 @@ constexpr std::size_t max_rules = 64;
 constexpr std::size_t longest_pattern = 200;
 constexpr std::int64_t max_places = 1000;  // of a pattern; matching time grows faster than this number
 constexpr std::string_view grammar = "KIND [elsewhere] code NUMBER, or KIND [elsewhere] log PATTERN";
-
-class Pattern {
- public:
-  explicit Pattern(const std::string& text) : code_(::regcomp(&regex_, text.c_str(), REG_EXTENDED | REG_NOSUB)) {}
-  Pattern(const Pattern&) = delete;
-  Pattern& operator=(const Pattern&) = delete;
-  ~Pattern() {
-    if (code_ == 0) ::regfree(&regex_);
-  }
-
-  // The error message; empty if the pattern is valid.
-  std::string mistake() const {
-    if (code_ == 0) return "";
-    std::array<char, 200> words{};
-    ::regerror(code_, &regex_, words.data(), words.size());
-    return words.data();
-  }
-  bool matches(const std::string& line) const {
-    return code_ == 0 && ::regexec(&regex_, line.c_str(), 0, nullptr, 0) == 0;
-  }
-
- private:
-  regex_t regex_{};
-  int code_;
-};
 
 // The number of characters in a pattern once its repetitions are written out: 40 for (a{3}b){10}. Stops counting at
 // max_places + 1.

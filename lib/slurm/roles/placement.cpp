@@ -150,6 +150,7 @@ std::vector<std::string> srun_arguments(const RoleStep& step, const std::vector<
     is_first = false;
     if (is_heterogeneous) words.push_back(fmt::format("--het-group={}", part.component));
     words.insert(words.end(), {"--exact", "--distribution=arbitrary"});
+    if (step.places.size() > 1) words.emplace_back("--label");  // see task_output.hpp
     add_tasks(part, roles[instances.at(part.places.front()).role], slots, words);
     words.push_back(program);
   }

@@ -74,6 +74,8 @@ std::optional<TaskEnd> parse_task_end(std::string_view line) {
   const auto* const found =
       std::ranges::find_if(signal_text, [&](const auto& row) { return what.starts_with(row.first); });
   if (found != signal_text.end()) end.signal = found->second;
+  constexpr std::string_view exited = "Exited with exit code ";
+  if (what.starts_with(exited)) end.code = parse_number<int>(what.substr(exited.size()), {1, 255}).value_or(0);
   return end;
 }
 
@@ -92,6 +94,8 @@ StepEnd step_end(const RoleStep& step, const std::vector<InstanceSlot>& slots, i
     end.host = task->hosts.front();
   }
   if (!exit_report) {
+    // srun's own code is the highest one of the step, which may be that of a task that it killed.
+    if (task && task->code != 0) end.code = task->code;
     constexpr int signal_base = 128;
     if (task && task->signal != 0 && launcher_code == signal_base + SIGPIPE) end.code = signal_base + task->signal;
     return end;

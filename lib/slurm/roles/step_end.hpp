@@ -18,6 +18,7 @@ struct TaskEnd {
   std::vector<std::string> hosts;
   std::int64_t task = 0;  // the first one, numbered within its component of the job
   int signal = 0;         // 0: it exited by itself
+  int code = 0;           // its exit code; 0: unknown
 };
 // Returns nullopt if `line` is not an srun message about a failed task.
 std::optional<TaskEnd> parse_task_end(std::string_view line);

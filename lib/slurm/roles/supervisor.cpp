@@ -18,10 +18,12 @@
 #include "base/text/printable.hpp"
 #include "job/job_environment.hpp"
 #include "run/exit_report.hpp"
+#include "slurm/retry/text_cause.hpp"
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/completion.hpp"
 #include "slurm/roles/rendezvous.hpp"
 #include "slurm/roles/step_end.hpp"
+#include "slurm/roles/task_output.hpp"
 #include "slurm/status/scontrol_job.hpp"
 
 namespace lockstep {
@@ -77,6 +79,7 @@ class Supervisor {
  private:
   struct Child {
     ChildProcess process;
+    TaskOutput output;
     std::optional<TaskEnd> first_end{};  // chosen by first_cause()
     bool is_counted = false;
   };
@@ -98,8 +101,9 @@ class Supervisor {
         {rendezvous_variable, rendezvous_address_text(rendezvous_.address_of_step(step))},
         {cluster_variable, options_.cluster_file.string()},
         {exit_report_variable, exit_report_path(step).string()}};
-    children_.push_back({ChildProcess(
-        srun_arguments(steps_[step], roles_, options_.slots, options_.mpi, options_.program), variables)});
+    children_.push_back(
+        {ChildProcess(srun_arguments(steps_[step], roles_, options_.slots, options_.mpi, options_.program), variables),
+         TaskOutput(steps_[step].places.size(), lines_for_text_cause)});
   }
 
   void wait() {
@@ -137,7 +141,8 @@ class Supervisor {
       for (const std::string& line : children_[step].process.lines()) {
         const std::optional<TaskEnd> ended = parse_task_end(line);
         if (ended) children_[step].first_end = first_cause(children_[step].first_end, *ended);
-        log::forwarded(fmt::format("[{}]  {}", describe_step(step), printable(line)));
+        const std::string_view text = children_[step].output.take(line);
+        log::forwarded(fmt::format("[{}]  {}", describe_step(step), printable(text)));
       }
     }
   }
@@ -173,6 +178,7 @@ class Supervisor {
         launcher_code == 0 ? std::nullopt : read_exit_report(exit_report_path(step));
     const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);
     ExitReport end{ended.code, ended.signal, ended.host, ""};
+    if (!exit_report && stop_ == StopAsked::no) end.error_line = error_line_of(step, ended);
     const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
     log::info("{} ended with code {}.{}", describe_step(step), ended.code, why);
     if (!is_open_) {
@@ -197,6 +203,16 @@ class Supervisor {
     } else if (stop_ == StopAsked::yes && !kill_at_) {
       kill_at_ = watch_.seconds() + options_.grace_seconds;
     }
+  }
+
+  // Printed by the instance that failed first.
+  std::string error_line_of(std::size_t step, const StepEnd& ended) const {
+    const std::vector<std::size_t>& places = steps_[step].places;
+    if (!ended.first && places.size() > 1) return "";
+    const auto task = std::ranges::find(places, ended.first.value_or(places.front())) - places.begin();
+    const std::vector<std::string> lines = children_[step].output.last_of(static_cast<std::size_t>(task));
+    const std::optional<TextCause> found = find_text_cause(ended.code, lines);
+    return found ? found->line : "";
   }
 
   // Before a preemption, Slurm signals only the tasks.

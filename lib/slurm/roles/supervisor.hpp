@@ -22,8 +22,9 @@ struct SupervisorOptions {
   double grace_seconds = 30;           // from the stop request to the forced end
 };
 
-// Returns when all steps have ended: the job's exit code, and the signal and host of the deciding instance, if they are
-// known. The log shows the instances' output, prefixed with the name of its step.
+// Returns when all steps have ended: the job's exit code, and of the deciding instance the signal, the host and the
+// line that shows why it failed, if they are known. The log shows the instances' output, prefixed with the name of its
+// step.
 //
 // Forwards SIGUSR1, SIGINT and SIGTERM to all instances as a stop request, except a SIGTERM from slurmstepd, which
 // signals the tasks itself. Instances that still run `grace_seconds` after the first one has ended are killed. When the

@@ -39,6 +39,13 @@ AttemptFacts logged(const std::string& log) {
   facts.log_tail = log;
   return facts;
 }
+// As run_roles reports it.
+AttemptFacts of_role(const std::string& error_line, int code = 1) {
+  AttemptFacts facts = with_verdict(code);
+  facts.exit_report->sentence = "role 'worker' failed.";
+  facts.exit_report->error_line = error_line;
+  return facts;
+}
 AttemptFacts short_of_memory(std::int64_t kills) {
   AttemptFacts facts = with_verdict(1, SIGKILL);
   facts.oom_kills = kills;
@@ -130,6 +137,11 @@ const std::vector<Case>& cases() {
       {"busy nodes", logged("srun: error: Unable to create step: Requested nodes are busy"), Cause::resource_conflict,
        conflict},
       {"42", with_code(42), Cause::other_code, unknown},
+      {"a missing module", of_role("ModuleNotFoundError: No module named 'x'"), Cause::import_error, permanent},
+      {"an old driver", of_role("RuntimeError: CUDA driver version is insufficient"), Cause::driver_too_old, permanent},
+      {"memory of a GPU", of_role("RuntimeError: CUDA out of memory. Tried", 134), Cause::out_of_memory, permanent},
+      {"a full disk", of_role("cp: x: No space left on device"), Cause::disk_full, transient, NextNodes::others},
+      {"an error line of another kind", of_role("out of ideas"), Cause::failed, unknown},
   };
   return all;
 }
@@ -212,6 +224,40 @@ TEST(AttemptFactsTest, a_kill_for_lack_of_memory_names_the_sizes_and_the_option)
     EXPECT_EQ(find_cause(facts, {}).sentence.find("a step used"), std::string::npos) << log;
   }
   EXPECT_EQ(find_cause(with_verdict(70), {}).sentence, with_verdict(70).exit_report->sentence);
+}
+
+TEST(AttemptFactsTest, the_error_that_a_program_printed_is_quoted) {
+  const std::string line = "ModuleNotFoundError: No module named 'x'";
+  expect_message(find_cause(of_role(line), {}).sentence, {"Python module", line, "role 'worker' failed"});
+  EXPECT_EQ(find_cause(of_role("RuntimeError: CUDA out of memory"), {}).sentence.find("--mem"), std::string::npos);
+}
+
+TEST(AttemptFactsTest, slurm_rules_and_specific_codes_count_more_than_a_printed_error) {
+  const std::string line = "cp: x: No space left on device";
+  AttemptFacts facts = of_role(line);
+  facts.job_state = "COMPLETING";
+  EXPECT_EQ(find_cause(facts, {}).cause, Cause::cancelled);
+  facts = of_role(line);
+  facts.log_tail = "slurmstepd: error: Detected 1 oom_kill event in StepId=17.0.\n";
+  EXPECT_EQ(find_cause(facts, {}).cause, Cause::out_of_memory);
+  EXPECT_EQ(find_cause(of_role(line), parse_retry_rules("permanent code 1", "rules")).cause, Cause::rule);
+  EXPECT_EQ(find_cause(of_role(line, 79), {}).cause, Cause::diverged);
+  facts = logged("a\n" + line + "\n");
+  EXPECT_EQ(find_cause(facts, {}).cause, Cause::failed) << "Lockstep's own program, or another task, printed it";
+}
+
+// Each node of the cluster was excluded in turn, because a shared file system was full.
+TEST(AttemptFactsTest, a_full_disk_is_another_nodes_once) {
+  AttemptFacts facts = of_role("cp: x: No space left on device");
+  EXPECT_EQ(find_cause(facts, {}).bad_nodes, std::vector<std::string>{"n2"});
+  facts.disk_was_full = true;
+  const Finding again = find_cause(facts, {});
+  EXPECT_EQ(again.kind, RetryKind::permanent);
+  EXPECT_TRUE(again.bad_nodes.empty());
+  expect_message(again.sentence, {"file system is full", "previous attempt"});
+  facts.disk_was_full = false;
+  facts.exit_report->host = "";
+  EXPECT_EQ(find_cause(facts, {}).kind, RetryKind::permanent) << "the node is unknown";
 }
 
 TEST(AttemptFactsTest, a_bad_node_is_the_verdicts_or_any_of_the_attempts) {

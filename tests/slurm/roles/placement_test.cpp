@@ -63,8 +63,8 @@ TEST(PlacementTest, srun_is_told_the_node_of_each_task_and_nothing_of_a_command)
                    "--distribution=arbitrary", "--ntasks=1", "--nodelist=n1", "--mem=0", "/a b/start"}));
   EXPECT_EQ(srun_arguments(steps[1], roles, slots, "pmix", "start"),
             (Words{"srun", "--mpi=pmix", "--export=ALL", "--kill-on-bad-exit=1", "--job-name=training", "--exact",
-                   "--distribution=arbitrary", "--ntasks=3", "--nodelist=n1,n2,n2", "--cpus-per-task=4", "--mem=200",
-                   "--gpus-per-task=2", "start"}));
+                   "--distribution=arbitrary", "--label", "--ntasks=3", "--nodelist=n1,n2,n2", "--cpus-per-task=4",
+                   "--mem=200", "--gpus-per-task=2", "start"}));
 }
 
 TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
@@ -78,6 +78,7 @@ TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
                                                                                          "--het-group=0",
                                                                                          "--exact",
                                                                                          "--distribution=arbitrary",
+                                                                                         "--label",
                                                                                          "--ntasks=1",
                                                                                          "--nodelist=n1",
                                                                                          "--mem=0",
@@ -86,6 +87,7 @@ TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
                                                                                          "--het-group=1",
                                                                                          "--exact",
                                                                                          "--distribution=arbitrary",
+                                                                                         "--label",
                                                                                          "--ntasks=2",
                                                                                          "--nodelist=n2,n3",
                                                                                          "--mem=0",

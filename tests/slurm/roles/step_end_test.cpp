@@ -35,6 +35,8 @@ TEST(StepEndTest, what_srun_says_of_a_task_is_read) {
   ASSERT_TRUE(several);
   EXPECT_EQ(several->hosts, (std::vector<std::string>{"n1", "n2"}));
   EXPECT_EQ(several->signal, 0);
+  EXPECT_EQ(several->code, 2);
+  EXPECT_EQ(killed->code, 0);
   EXPECT_EQ(parse_task_end("srun: error: n1: task 0: Segmentation fault (core dumped)")->signal, SIGSEGV);
   for (const char* line : {"", "task 2: Killed", "srun: error: n3: task : Killed", "srun: error: n3: task 2",
                            "srun: error: n[: task 2: Killed", "srun: error: n3: task 99999999: Killed",
@@ -59,6 +61,7 @@ TEST(StepEndTest, the_rank_of_the_verdict_is_the_instance_that_failed_first) {
 TEST(StepEndTest, without_a_verdict_srun_says_which_ended_first) {
   const std::optional<TaskEnd> task = parse_task_end("srun: error: n2: task 1: Exited with exit code 3");
   EXPECT_EQ(step_end(world, one_a_node, 3, {}, task).first, 2);
+  EXPECT_EQ(step_end(world, one_a_node, 137, {}, task).code, 3) << "srun has killed the others";
   const std::vector<InstanceSlot> one_node(4, {0, "n1"});
   EXPECT_EQ(step_end(world, one_node, 3, {}, parse_task_end("srun: error: n1: task 2: Killed")).first, 3);
   const std::vector<InstanceSlot> two_components = {{0, "n1"}, {0, "n1"}, {1, "n1"}, {1, "n1"}};
