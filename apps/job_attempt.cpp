@@ -3,6 +3,7 @@
 //
 //   job_attempt begin --attempts train-17.attempts.jsonl --log train-17.out --checkpoints runs/17/checkpoints
 //   job_attempt end   --attempts ... --code 137 --verdict train-17.0.json --job-state RUNNING
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -12,12 +13,14 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "job/job_environment.hpp"
+#include "job/time_limit.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "run/exit_report.hpp"
 #include "slurm/node_list.hpp"
 #include "slurm/retry/attempt_ledger.hpp"
 #include "slurm/retry/evidence.hpp"
+#include "slurm/retry/hold.hpp"
 
 using namespace lockstep;
 
@@ -32,6 +35,7 @@ struct AttemptOptions {
   Moment moment = Moment::begin;
   AttemptContext context;
   RetryPolicy policy;
+  std::string hold;
   std::filesystem::path rules;
   AttemptFacts facts;
   std::filesystem::path exit_report;
@@ -62,6 +66,9 @@ struct AttemptOptions {
                "Maximum number of counted retries (JOB_RETRY_COUNT); -1: no limit; -2: retry also after success");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, max_attempts},
                "Maximum number of attempts, for any cause (LOCKSTEP_ATTEMPT_LIMIT)");
+    app.add_option("--hold-on-failure", hold,
+                   "How long the job keeps its nodes after a failure (LOCKSTEP_HOLD_ON_FAILURE)")
+        ->type_name("TIME");
     app.add_flag_callback(
         "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; },
         "A stop without retry was requested (stop_job)");
@@ -100,7 +107,11 @@ AttemptContext complete(AttemptContext context) {
           "job_attempt needs a Slurm job, but SLURM_JOB_ID is not set. Only job scripts call it.");
   context.job = job->id;
   context.attempt = job->restarts;
-  context.nodes = nodes_in(job->node_list);
+  for (const SlurmJob::Component& component : job->components) {
+    for (const std::string& node : nodes_in(component.node_list)) {
+      if (std::ranges::find(context.nodes, node) == context.nodes.end()) context.nodes.push_back(node);
+    }
+  }
   context.now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   return context;
@@ -114,6 +125,18 @@ void begin(const AttemptOptions& options) {
   say("sentence", beginning.sentence);
 }
 
+// The srun options that select the node of the program that failed first; empty if it is unknown.
+std::string place_to_look_at(const AttemptFacts& facts, const SlurmJob& job) {
+  const std::string host = facts.exit_report ? facts.exit_report->host : "";
+  for (std::size_t part = 0; part < job.components.size(); ++part) {
+    const std::vector<std::string> nodes = nodes_in(job.components[part].node_list);
+    if (std::ranges::find(nodes, host) == nodes.end()) continue;
+    const std::string group = job.components.size() > 1 ? fmt::format("--het-group={} ", part) : "";
+    return fmt::format("{}--nodelist={}", group, host);
+  }
+  return "";
+}
+
 void finish(const AttemptOptions& options, const RetryRules& rules) {
   const AttemptContext context = complete(options.context);
   AttemptFacts facts = options.facts;
@@ -123,10 +146,14 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
   if (options.memory_per_node > 0) facts.memory = {options.memory_per_node, "--mem"};
   if (options.memory_per_cpu > 0) facts.memory = {options.memory_per_cpu, "--mem-per-cpu"};
   AttemptConditions conditions;
-  conditions.nodes_wanted = this_job().slurm->nodes.value_or(1);
+  const bool is_heterogeneous = this_job().slurm->components.size() > 1;
+  conditions.nodes_wanted =
+      is_heterogeneous ? static_cast<std::int64_t>(context.nodes.size()) : this_job().slurm->nodes.value_or(1);
   conditions.nodes_of_partition = nodes_in(options.partition_nodes);
   conditions.nodes_required = nodes_in(options.required_nodes);
   conditions.nodes_avoided = nodes_in(options.excluded_nodes);
+  if (options.policy.hold_seconds > 0)
+    conditions.seconds_left = TimeLimit(std::nullopt, this_job().slurm).seconds_left();
   std::random_device random;
   const double jitter = random() / (static_cast<double>(std::random_device::max()) + 1);
   const AttemptEnd end = end_attempt(context, facts, rules, conditions, options.policy, jitter);
@@ -138,6 +165,10 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
   if (!end.decision.sentence.empty()) say("next", end.decision.sentence);
   say("transient_retries", number_text(end.decision.transient_retries));
   say("counted_retries", number_text(end.decision.counted_retries));
+  if (end.decision.hold_seconds > 0) {
+    say("hold_seconds", number_text(end.decision.hold_seconds));
+    say("place", place_to_look_at(facts, *this_job().slurm));
+  }
   if (end.decision.delay_seconds > 0) say("delay", number_text(end.decision.delay_seconds));
   if (!end.finding.bad_nodes.empty()) say("avoid", fmt::format("{}", fmt::join(end.decision.avoided, ",")));
 }
@@ -145,7 +176,8 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_outside_ranks<AttemptOptions>(argc, argv, [](const AttemptOptions& options) {
+  return run_outside_ranks<AttemptOptions>(argc, argv, [](AttemptOptions options) {
+    if (!options.hold.empty()) options.policy.hold_seconds = parse_hold(options.hold);
     const RetryRules rules = options.rules.empty() ? RetryRules() : read_retry_rules(options.rules);
     if (options.moment == Moment::end) {
       finish(options, rules);

@@ -38,6 +38,7 @@ case $act in
 esac
 PROGRAM
 chmod +x "$pretended/train_cifar"
+ln -s "$programs/run_roles" "$pretended/"
 export LOCKSTEP_BIN=$pretended JOB_RETRY_COUNT=1
 
 declare -A job_of=()
@@ -47,8 +48,19 @@ pretend() {
   PRETEND=$acts submit "$name" --ntasks=1 --ntasks-per-node=1 "$@" "$scripts/train_cifar.sbatch" --data nothing
   job_of[$name]=$id
 }
+# role NAME TASKS COMMAND: a job of one role, whose instances are one world, with a program that is not Lockstep's.
+role() {
+  python3 - "$@" >"$work/$1.json" <<'PYTHON'
+import json, sys
+name, tasks, command = sys.argv[1:]
+role = {"name": "worker", "instances": int(tasks), "world": "all", "command": ["bash", "-c", command]}
+print(json.dumps({"format": 1, "roles": [role]}))
+PYTHON
+  submit "$1" --ntasks="$2" "$scripts/run_roles.sbatch" "$work/$1.json"
+  job_of[$1]=$id
+}
 # came_to NAME CAUSE ACTION [ATTEMPT]
-line_of() { python3 - "$work/train_cifar-${job_of[$1]}.attempts.jsonl" "$2" <<'PYTHON'
+line_of() { python3 - "$work/"*-"${job_of[$1]}.attempts.jsonl" "$2" <<'PYTHON'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 line = [line for line in lines if line["attempt"] == int(sys.argv[2])][-1]
@@ -92,6 +104,19 @@ pretend port sport
 pretend array "v76 x0" --array=0-1 --output="$work/array-%a.out"
 pretend held v71 --nodelist=n2
 LOCKSTEP_ATTEMPT_LIMIT=1 pretend limit v76
+# What programs of others print. The lines of a task that srun has killed, or that were handled, decide nothing.
+print_full='echo "cp: x: No space left on device" >&2'
+role missing_module 1 'python3 -c "import no_such_module"'
+role full_disk 1 '((SLURM_RESTART_COUNT)) || echo x >/dev/full'
+role full_everywhere 1 'echo x >/dev/full'
+role full_in_a_world 2 "((SLURM_PROCID)) || exec sleep 60; $print_full; exit 1"
+JOB_RETRY_COUNT=0 role killed_with_a_line 2 "((SLURM_PROCID)) || { sleep 2; exit 3; }; $print_full; exec sleep 60"
+JOB_RETRY_COUNT=0 role handled 1 "$print_full; seq 500; exit 1"
+# The nodes are kept after a failure.
+LOCKSTEP_HOLD_ON_FAILURE=1h pretend looked_at "v1 x0"
+LOCKSTEP_HOLD_ON_FAILURE=1h pretend look_and_stop_job "v1 x0"
+LOCKSTEP_HOLD_ON_FAILURE=1h pretend look_and_scancel "v1 x0"
+LOCKSTEP_HOLD_ON_FAILURE=2s pretend looked_away v2
 
 came_to usage "usage permanent stop -"
 came_to bad_data "bad_data permanent stop -"
@@ -116,6 +141,27 @@ came_to port "resource_conflict transient_conflict requeue -"
 came_to held "bad_node transient hold -"
 came_to limit "out_of_step unknown stop -"
 
+came_to missing_module "import_error permanent stop -"
+came_to full_disk "disk_full transient requeue n[123]"
+came_to full_everywhere "disk_full transient requeue n[123]"
+came_to full_in_a_world "disk_full transient requeue n[123]"
+came_to killed_with_a_line "other_code unknown stop -"
+came_to handled "failed unknown stop -"
+expect_log missing_module "ModuleNotFoundError: No module named 'no_such_module'"
+scancel "${job_of[full_in_a_world]}"
+
+is_kept() { grep -q 'keeps its nodes until' "$work/$1.out"; }
+for name in looked_at look_and_stop_job look_and_scancel; do
+  wait_for 60 is_kept "$name" || fail "the nodes of $name are not kept"
+done
+shell=$(sed -n 's/.*\(srun --overlap .*\) --pty bash$/\1/p' "$work/looked_at.out")
+read -r -a shell <<<"$shell"
+node=$(cluster in n1 "${shell[@]}" hostname) || fail "no way to the node: ${shell[*]}"
+[[ " ${shell[*]} " == *" --nodelist=$node "* ]] || fail "'${shell[*]}' leads to $node"
+scancel --batch --signal=USR1 "${job_of[looked_at]}"
+"$scripts/stop_job" "${job_of[look_and_stop_job]}" || fail "stop_job of a job that keeps its nodes"
+scancel "${job_of[look_and_scancel]}"
+
 # A conflict waits its while, a held job waits for a person; both are cancelled here.
 expect_start_later() {
   id=${job_of[port]}
@@ -129,7 +175,7 @@ wait_for 60 is_held || fail "the job that no node is left for is not held: $job"
 expect_log held '--nodelist requests n2'
 scancel "${job_of[port]}" "${job_of[held]}"
 
-for name in hung failed other rule_code stopped bad_node ecc; do
+for name in hung failed other rule_code stopped bad_node ecc full_disk looked_at; do
   id=${job_of[$name]}
   wait_for_end
   expect "JobState=COMPLETED"
@@ -140,7 +186,25 @@ wait_for_end
 expect "JobState=FAILED"
 expect "Restarts=0"
 expect_log stopped_at_the_end 'stop_job ended the job'
-for name in bad_node ecc; do
+id=${job_of[look_and_stop_job]}
+wait_for_end
+expect "JobState=FAILED"
+expect "Restarts=0"
+came_to look_and_stop_job "stopped_for_good permanent stop -"
+id=${job_of[look_and_scancel]}
+wait_for_end
+expect "JobState=CANCELLED"
+came_to look_and_scancel "cancelled permanent stop -"
+id=${job_of[looked_away]}
+wait_for_end
+expect "ExitCode=2:0"
+is_kept looked_away || fail "the nodes of looked_away were not kept"
+id=${job_of[full_everywhere]}
+wait_for_end
+expect "JobState=FAILED"
+expect "Restarts=1"
+came_to full_everywhere "disk_full permanent stop n[123]" 1
+for name in bad_node ecc full_disk; do
   id=${job_of[$name]}
   ended
   node=$(line_of "$name" 1 | sed 's/.* //')

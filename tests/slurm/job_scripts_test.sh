@@ -257,6 +257,27 @@ scontrol fails after a requeue | 35 | $late on_scontrol=\$silent | | 1
   calls scontrol requeue 35; update JobId=35 StartTime=now+N
 TABLE
 
+# The third call of sleep sends the signal to the script.
+signals='echo >>sleeps; [ "$(wc -l <sleeps)" != 3 ] || kill "-$signal" "$PPID"'
+fails_again='rm -f sleeps; JOB_RETRY_COUNT=3 on_srun="exit 1" on_sleep=$signals'
+check "nodes that are kept after a failure" <<TABLE
+no time | 80 | LOCKSTEP_HOLD_ON_FAILURE='a while' | | 2 | 'a while' (LOCKSTEP_HOLD_ON_FAILURE)
+an option as the time | 80 | LOCKSTEP_HOLD_ON_FAILURE=--code | | 2 | '--code' (LOCKSTEP_HOLD_ON_FAILURE)
+until the time is over | 81 | LOCKSTEP_HOLD_ON_FAILURE=2s on_srun='exit 65' | | 65
+  prints --jobid=81 --nodes=1 --ntasks=1 --pty bash
+  prints hold_seconds 2
+until the retry is wanted | 82 | $fails_again LOCKSTEP_HOLD_ON_FAILURE=0:30 signal=USR1 | | 1
+  calls scontrol requeue 82
+  test [ "\$(wc -l <sleeps)" = 3 ]
+until stop_job | 83 | $fails_again LOCKSTEP_HOLD_ON_FAILURE=1-0 signal=USR2 | | 1
+  calls scontrol
+  test tail -1 train_cifar-83.attempts.jsonl | grep -q '"cause":"stopped_for_good"'
+not after a success | 84 | LOCKSTEP_HOLD_ON_FAILURE=1h | | 0
+  calls sleep
+not after an early stop | 85 USR1 | LOCKSTEP_HOLD_ON_FAILURE=1h $stops | | 75
+  never keeps its nodes
+TABLE
+
 echo '{"code": 71, "signal": null, "rank": 0, "host": "n1", "step": 1, "sentence": "an old one."}' >'a verdict'
 printf '%s\n' 'transient log (a*)*\1b' >rules
 mkdir logs

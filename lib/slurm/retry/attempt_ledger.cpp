@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/checkpoint_files.hpp"
@@ -52,6 +53,10 @@ Attempt ended(Attempt attempt, const Finding& finding, const Decision& decision,
   if (!decision.sentence.empty()) {
     if (attempt.sentence.ends_with('.')) attempt.sentence.pop_back();
     attempt.sentence += "; " + decision.sentence;
+  }
+  if (decision.hold_seconds > 0) {
+    attempt.sentence += fmt::format("; the job keeps its nodes for {} (LOCKSTEP_HOLD_ON_FAILURE)",
+                                    format_duration(static_cast<double>(decision.hold_seconds)));
   }
   attempt.counted = decision.counted;
   attempt.transient_retries = decision.transient_retries;
@@ -164,6 +169,8 @@ AttemptEnd end_attempt(const AttemptContext& context, AttemptFacts facts, const 
   facts.attempt = context.attempt;
   facts.nodes = context.nodes;
   facts.log_tail = read_log_tail(context.log, attempt.log_from);
+  const Attempt* const previous = file.find(context.attempt - 1);
+  facts.disk_was_full = previous != nullptr && previous->cause == Cause::disk_full;
   conditions.attempt = context.attempt;
   conditions.progress = progress_of(context);
   conditions.step_before = attempt.checkpoint_step;

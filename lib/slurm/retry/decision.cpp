@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
+#include "slurm/retry/hold.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,6 +49,13 @@ std::string going_on(const AttemptConditions& conditions) {
              : fmt::format("attempt {} starts from scratch, because no checkpoint exists", conditions.attempt + 1);
 }
 
+// Ends early enough before the time limit that the script can still end the attempt.
+std::int64_t hold_seconds(const Finding& finding, const AttemptConditions& conditions, const RetryPolicy& policy) {
+  constexpr double time_to_end = 30;
+  if (!is_worth_a_look(finding)) return 0;
+  return static_cast<std::int64_t>(std::max(0.0, std::min(policy.hold_seconds, conditions.seconds_left - time_to_end)));
+}
+
 // Whether the attempt is known to have left no newer checkpoint than it found.
 bool is_fruitless(const AttemptConditions& conditions) {
   const bool has_newer = conditions.step_after && conditions.step_after > conditions.step_before;
@@ -63,6 +71,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   decision.counted_retries = history.counted_retries;
   decision.excluded = history.excluded;
   decision.avoided = conditions.nodes_avoided;
+  decision.hold_seconds = hold_seconds(finding, conditions, policy);
   const bool ended_by_user = finding.cause == Cause::stopped_for_good || finding.cause == Cause::cancelled;
   const bool retries_all = policy.retry_count == retry_every_end && !ended_by_user;
   if (finding.kind == RetryKind::none && !retries_all) return decision;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ inline constexpr std::int64_t retry_every_end = -2;      // also after success a
 struct RetryPolicy {
   std::int64_t retry_count = 0;      // JOB_RETRY_COUNT: limit of counted retries per job, or one of the above
   std::int64_t attempt_limit = 100;  // LOCKSTEP_ATTEMPT_LIMIT: limit of attempts of any kind
+  double hold_seconds = 0;           // LOCKSTEP_HOLD_ON_FAILURE (hold.hpp); 0: the nodes are not kept
 };
 
 // What earlier attempts of the job have used.
@@ -48,6 +50,7 @@ struct AttemptConditions {
   std::vector<std::string> nodes_of_partition;  // nodes that are up; empty: unknown
   std::vector<std::string> nodes_required;      // by --nodelist
   std::vector<std::string> nodes_avoided;       // by --exclude, including this policy's own
+  double seconds_left = std::numeric_limits<double>::infinity();  // before Slurm's time limit
 };
 
 struct Decision {
@@ -55,6 +58,7 @@ struct Decision {
   bool counted = false;
   std::int64_t transient_retries = 0;  // of the job, including this decision
   std::int64_t counted_retries = 0;
+  std::int64_t hold_seconds = 0;      // for which the job keeps its nodes before the action
   std::int64_t delay_seconds = 0;     // before the next attempt may begin
   std::vector<std::string> excluded;  // all nodes that this policy excludes from the next attempt
   std::vector<std::string> avoided;   // `excluded` and the nodes of the user's --exclude

@@ -72,6 +72,27 @@ TEST_F(AttemptLedgerTest, only_what_this_attempt_printed_counts) {
   EXPECT_EQ(end_with(1).finding.cause, Cause::out_of_memory);
 }
 
+TEST_F(AttemptLedgerTest, a_disk_that_was_full_on_other_nodes_is_not_tried_again) {
+  AttemptFacts facts;
+  facts.exit_report = ExitReport{1, 0, "n2", "a role failed.", 0, {}, "cp: x: No space left on device"};
+  begin();
+  AttemptEnd end = end_attempt(context_, facts, {}, {}, policy_, 0);
+  EXPECT_EQ(end.decision.action, RetryAction::requeue);
+  EXPECT_EQ(end.decision.excluded, std::vector<std::string>{"n2"});
+  context_.attempt = 1;
+  begin();
+  end = end_attempt(context_, facts, {}, {}, policy_, 0);
+  EXPECT_EQ(end.finding.cause, Cause::disk_full);
+  EXPECT_EQ(end.decision.action, RetryAction::stop);
+}
+
+TEST_F(AttemptLedgerTest, the_record_says_that_the_job_keeps_its_nodes) {
+  policy_.hold_seconds = 1800;
+  begin();
+  end_with(1);
+  expect_message(last_of(0).sentence, {"30:00", "LOCKSTEP_HOLD_ON_FAILURE"});
+}
+
 TEST_F(AttemptLedgerTest, an_attempt_whose_checkpoints_are_unknown_is_not_counted) {
   context_.checkpoints.clear();
   policy_.retry_count = 0;

@@ -148,6 +148,21 @@ TEST(DecisionTest, a_job_is_held_only_where_excluding_leaves_too_few_nodes) {
   expect_message(decision.sentence, {"held", "--nodelist requests n2"});
 }
 
+TEST(DecisionTest, the_nodes_are_kept_after_a_failure_and_until_the_time_limit) {
+  const RetryPolicy policy{3, 100, 1800};
+  AttemptConditions conditions = with_progress;
+  for (const RetryKind kind : {RetryKind::unknown, RetryKind::permanent}) {
+    EXPECT_EQ(decide(of_kind(kind), {}, conditions, policy, 0).hold_seconds, 1800);
+    EXPECT_EQ(decide(of_kind(kind), {}, conditions, three_retries, 0).hold_seconds, 0);
+  }
+  EXPECT_EQ(decide(of_kind(RetryKind::transient), {}, conditions, policy, 0).hold_seconds, 0);
+  EXPECT_EQ(decide(of_kind(RetryKind::none), {}, conditions, policy, 0).hold_seconds, 0);
+  conditions.seconds_left = 100;
+  EXPECT_EQ(decide(of_kind(RetryKind::unknown), {}, conditions, policy, 0).hold_seconds, 70);
+  conditions.seconds_left = 20;
+  EXPECT_EQ(decide(of_kind(RetryKind::unknown), {}, conditions, policy, 0).hold_seconds, 0);
+}
+
 Refusal refused(std::int64_t attempt, const Decision& before) {
   return find_refusal(attempt, StopRequest::none, before, three_retries).value_or(Refusal{});
 }
