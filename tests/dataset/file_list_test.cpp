@@ -98,6 +98,7 @@ TEST_F(FileListTest, mnist_names_who_reads_lists) {
   TemporaryFolder other;
   write_file_atomically(other.path() / "train.list", "data/train\n");
   expect_error(Failure::usage, {other.path().string(), "train.list", "--source"}, [&] { open_mnist(other.path()); });
+  expect_error(Failure::usage, {"train.list' is not a directory"}, [&] { open_mnist(other.path() / "train.list"); });
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Line labelled_line(const fs::path& file, const ListLine& line) {
   const std::size_t path_end = gap == std::string_view::npos ? gap : text.substr(0, gap).find_last_not_of(white);
   require(path_end != std::string_view::npos, Failure::bad_data,
           "line {} of '{}' is not a path and a label: '{}'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'. "
-          "Labels can only be left out if the first line is the path of a file.",
+          "Labels may be missing only if the first line is the path of a file.",
           line.number, file.string(), printable(text.substr(0, 200)));
   return {line.number, std::string(text.substr(0, path_end + 1)), std::string(text.substr(gap + 1))};
 }
@@ -66,7 +66,7 @@ Error unlabelled(const fs::path& file, const ListLine& line) {
   const std::string path = printable(line.text);
   return {
       Failure::bad_data,
-      fmt::format("line {0} of '{1}' has no label: '{2}'. The label can only be left out if all pictures are in "
+      fmt::format("line {0} of '{1}' has no label: '{2}'. A label may be missing only if all pictures are in "
                   "class folders side by side, such as 'train/cat' and 'train/dog'. Write a label after each path: "
                   "'{2} 3' or '{2} cat'.{3}",
                   line.number, file.string(), path,

@@ -80,7 +80,7 @@ void refuse_unsupported_formats(const fs::path& source) {
                                             source.string(), form.name, printable(*found), form.advice));
   }
   require(
-      !has(train_list), Failure::usage,
+      !has(train_list) || !fs::is_directory(source), Failure::usage,
       "'{}' contains {}, a list of files, which is only read by 'make_shards cifar10', 'cifar100' and 'images'. Pass "
       "the folder that contains the listed files as --source.",
       source.string(), train_list);
