@@ -94,10 +94,10 @@ nothing_is_left_of() { # NAME
   [ -z "$(find "$work" -name ".$1.*.secrets")" ] || fail "the secrets of $1 are still there"
 }
 
-# The first attempt of every task with a 3 in its number fails, and it alone is retried. The other arrays end with their
-# first failure and their first success: the remaining tasks are cancelled.
+# The first attempt of every task with a 3 in its number fails, and it alone is retried. Two arrays end with their first
+# failure and their first success: the remaining tasks are cancelled. The last task is repeated whenever it succeeds.
 independent_tasks() { # INSTANCES
-  local retried failing any task attempt
+  local retried failing any endless task attempt
   submit_tasks retried "$1" 'taskRetryCount: 1' '[[ $PAI_TASK_INDEX == *3* && $FC_TASK_ATTEMPT_ID == 0 ]] && exit 1
         echo "$PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX of $PAI_TASK_ROLE_TASK_COUNT_taskrole, $FC_TASK_ATTEMPT_ID" >done-$PAI_TASK_INDEX'
   retried=$id
@@ -106,6 +106,8 @@ independent_tasks() { # INSTANCES
   failing=$id
   submit_tasks any 2 'completion: {minSucceededInstances: 1}' '((PAI_TASK_INDEX)) || exec sleep 1000'
   any=$id
+  LOCKSTEP_ATTEMPT_LIMIT=2 submit_tasks endless 1 'taskRetryCount: -2' 'echo "attempt $FC_TASK_ATTEMPT_ID" >>endless'
+  endless=$id
   id=$retried
   wait_for_tasks
   expect_tasks "$1" COMPLETED
@@ -118,6 +120,7 @@ independent_tasks() { # INSTANCES
   wait_for_tasks
   expect_tasks 1 FAILED
   expect_tasks 2 CANCELLED
+  scontrol show job "${id}_1" | grep -qF "ExitCode=65:0" || fail "the failing task has another code"
   grep -qF "1 of the array's tasks failed (minFailedInstances 1). The other tasks are cancelled." \
     "$work/slurm-${id}_1.out" || fail "the failing task does not say that it ends the array"
   nothing_is_left_of failing
@@ -126,4 +129,9 @@ independent_tasks() { # INSTANCES
   expect_tasks 1 COMPLETED
   expect_tasks 1 CANCELLED
   nothing_is_left_of any
+  id=$endless
+  wait_for_tasks
+  expect_tasks 1 COMPLETED
+  [ "$(<"$work/endless")" = $'attempt 0\nattempt 1' ] || fail "the endless task was not repeated: $(<"$work/endless")"
+  nothing_is_left_of endless
 }
