@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "base/text/printable.hpp"
-#include "slurm/submit/command_words.hpp"
+#include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,6 +15,11 @@ std::string_view without_spaces_around(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\n");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+bool has_code(std::string_view text) {
+  const auto has = [&](std::string_view code) { return text.find(code) != std::string_view::npos; };
+  return has("$(") || has("${") || has("`");
 }
 
 // Normalizes "$data.uri[0]" to "$data.uri.0", as on OpenPAI.
@@ -47,26 +50,23 @@ const References::Value& JobCommands::find(const std::string& reference, int lin
   reader_.refuse(line, fmt::format("a command refers to '{}', which the file does not define", printable(reference)));
 }
 
-void JobCommands::refuse_evaluated(const std::string& reference, int line, std::string_view command) const {
-  reader_.refuse(line,
-                 fmt::format("the value of '{}' is not allowed in a '{}' command. Bash evaluates the words of this "
-                             "command, and could execute the value. Use only letters, digits and ./:@+-_ there",
-                             printable(reference), printable(command)));
-}
-
-std::string JobCommands::put(const std::string& reference, int line) {
+std::string JobCommands::text_of(const std::string& reference, int line) const {
   const References::Value& value = find(reference, line);
-  put_.insert(value.variable);
-  if (!value.is_secret && is_plain_word(value.text)) return shell_.put(value.text);
-  if (shell_.place() != ShellReader::Place::unclear && shell_.command().evaluates()) {
-    refuse_evaluated(reference, line, shell_.command().name());
+  const bool is_plain = is_plain_text(value.text);
+  if (is_plain && !value.is_secret) return value.text;
+  const ShellReader::Place place = shell_.place();
+  const bool is_evaluated = place == ShellReader::Place::other || (!is_plain && shell_.is_evaluated());
+  const std::string variable = "${" + value.variable + "}";
+  if (!is_evaluated && place == ShellReader::Place::double_quotes) return variable;
+  if (!is_evaluated && value.is_secret) {
+    return place == ShellReader::Place::unquoted ? "\"" + variable + "\"" : "'\"" + variable + "\"'";
   }
-  last_ = reference;
-  if (!value.is_secret && shell_.is_split()) return shell_.put_split(value.text);
-  if (const std::optional<std::string> text = shell_.put_variable(value.variable)) return *text;
-  reader_.refuse(line, fmt::format("the value of '{}' cannot be inserted safely, because the quoting at its place is "
-                                   "unclear. Write \"${{{}}}\" instead",
-                                   printable(reference), value.variable));
+  const std::string_view cause =
+      value.is_secret ? "is a secret" : "has more than letters, digits, blanks and -_./:=,@%+~";
+  const std::string_view where = is_evaluated ? "where bash may evaluate it" : "outside double quotes";
+  const std::string_view other = is_evaluated ? ", where bash does not evaluate it" : "";
+  reader_.refuse(line, fmt::format("the value of '{}' {}, and stands {}. Write \"${}\" instead{}", printable(reference),
+                                   cause, where, value.variable, other));
 }
 
 void JobCommands::add(const YamlValue& command) {
@@ -80,21 +80,25 @@ void JobCommands::add(const YamlValue& command) {
     const std::size_t end = rest.find(closing, begin);
     if (end == std::string_view::npos) reader_.refuse(command.line, "a command has '<%' without '%>'");
     const std::string_view inner = rest.substr(begin + opening.size(), end - begin - opening.size());
-    script_ += put(std::string(without_spaces_around(inner)), command.line);
+    const std::string text = text_of(std::string(without_spaces_around(inner)), command.line);
+    shell_.read(text);
+    script_ += text;
     rest.remove_prefix(end + closing.size());
   }
   shell_.read("\n");
   script_ += '\n';
-  if (shell_.command().has_computed_with_value()) refuse_evaluated(last_, command.line, "[[");
 }
 
+// Any arithmetic runs the $(...) of a value such as x[$(...)], and ${x@P} that of any value. The value may be reached
+// through another one's text or contents, so it counts whether or not the commands name it.
 void JobCommands::check_variables(int line) const {
   if (!shell_.has_evaluated()) return;
+  const bool expands_prompts = script_.find("@P") != std::string::npos;
   for (const auto& [reference, value] : references_.values) {
-    const bool is_used = put_.contains(value.variable) || names_variable(script_, value.variable);
-    if (!is_used || !runs_when_evaluated(value.text)) continue;
-    reader_.refuse(line, fmt::format("the value of '{}' has '[', followed by '$(', '${{' or a backquote. Bash executes "
-                                     "this in arithmetic, which these commands may use. Change the value",
+    const std::size_t begin = expands_prompts ? 0 : value.text.find('[');
+    if (begin == std::string::npos || !has_code(value.text.substr(begin))) continue;
+    reader_.refuse(line, fmt::format("the value of '{}' has '$(', '${{' or a backquote. Bash executes this in tests, "
+                                     "arithmetic and subscripts, and these commands have some. Change the value",
                                      printable(reference)));
   }
 }

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "slurm/submit/job_fields.hpp"
-#include "slurm/submit/shell_text.hpp"
+#include "slurm/submit/shell_reader.hpp"
 
 namespace lockstep {
 
@@ -25,15 +24,15 @@ struct References {
 inline constexpr std::string_view parameter_variable = "LOCKSTEP_PARAMETER_";
 inline constexpr std::string_view secret_variable = "LOCKSTEP_SECRET_";
 
-// Builds a bash script, one command a line. As on OpenPAI, an unquoted value is split into words. Otherwise a value is
-// literal: bash interprets nothing in it.
+// Builds a bash script, one command a line. As on OpenPAI, a value becomes part of the commands' text, if it is plain
+// text. Other values and secrets do not: inside double quotes, the variable that holds the value does. Bash runs
+// nothing that a value contains.
 class JobCommands {
  public:
   // Both arguments must outlive this object.
   JobCommands(const JobReader& reader, const References& references) : reader_(reader), references_(references) {}
 
-  // Refuses unknown references. Also refuses values that bash would interpret: where the quoting cannot be determined,
-  // and where bash evaluates them.
+  // Refuses unknown references, and values that bash might interpret or evaluate where they stand.
   void add(const YamlValue& command);
   // Call it after the last add(), whose command is on `line`. Refuses values that bash would execute if the commands
   // evaluate a variable that holds them.
@@ -42,14 +41,11 @@ class JobCommands {
 
  private:
   const References::Value& find(const std::string& reference, int line) const;
-  std::string put(const std::string& reference, int line);
-  [[noreturn]] void refuse_evaluated(const std::string& reference, int line, std::string_view command) const;
+  std::string text_of(const std::string& reference, int line) const;
 
   const JobReader& reader_;
   const References& references_;
   ShellReader shell_;
-  std::set<std::string> put_;  // the references used
-  std::string last_;           // the last reference used
   std::string script_;
 };
 

@@ -213,7 +213,7 @@ class RoleReader {
     const auto add = [&](const std::string& field, const std::string& variable_end, const std::string& text) {
       const std::string variable = fmt::format("LOCKSTEP_{}_{}", kind, variable_end);
       references.values[fmt::format("${}.{}", kind, field)] = {text, variable, false};
-      if (!is_plain_word(text)) script_ += fmt::format("export {}={}\n", variable, shell_word(text));
+      if (!is_plain_text(text)) script_ += fmt::format("export {}={}\n", variable, shell_word(text));
     };
     for (const YamlEntry& entry : prerequisite.entries) {
       if (entry.value.kind == YamlValue::Kind::text) add(entry.key, entry.key, entry.value.text);

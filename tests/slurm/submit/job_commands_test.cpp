@@ -1,15 +1,18 @@
 #include "slurm/submit/job_commands.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "slurm/submit/job_file.hpp"
+#include "support/message_of.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -31,29 +34,62 @@ std::string output_of(const JobFile& job, const std::string& folder = "/") {
   return run_program(words, job.parameters).output;
 }
 
-TEST(JobCommandsTest, a_value_is_itself_wherever_it_stands) {
-  const std::string value = "a b'c\"; touch /x $(y) `z` \\ * ~ #";
-  const std::string yaml = "  v: 'a b''c\"; touch /x $(y) `z` \\ * ~ #'\n  number: 5\n";
-  const JobFile job = job_with(
-      "v=<% $parameters.v %>; printf '[%s]' \"$v\" \"x <% $parameters.v %> y\" "
-      "'<% $parameters.v %>'<% $parameters.number %>",
-      yaml);
-  EXPECT_EQ(output_of(job), "[" + value + "][x " + value + " y][" + value + "5]");
+std::string with_reference(std::string text) {
+  for (std::size_t at = text.find("<>"); at != text.npos; at = text.find("<>")) {
+    text.replace(at, 2, "<% $parameters.v %>");
+  }
+  return text;
 }
 
-// On the platform a value is a part of the command's text. Here it was one word.
-TEST(JobCommandsTest, a_value_without_quotes_is_as_many_words_as_it_holds) {
-  const auto describe = [](const std::string& command) {
-    return output_of(job_with(command, "  nccl: -x NCCL_DEBUG=INFO  -x A=*\n  none: ''\n  cut: ' a b '\n"));
+// Nothing if the job is refused.
+std::optional<JobFile> job_unless_refused(const std::string& command, const std::string& value) {
+  try {
+    return job_with(with_reference(command), "  v: " + nlohmann::json(value).dump() + "\n");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    return std::nullopt;
+  }
+}
+
+// On the platform a value is a part of the command's text.
+TEST(JobCommandsTest, a_plain_value_is_text) {
+  const auto describe = [](const std::string& command, const std::string& value) {
+    return output_of(job_with(with_reference(command), "  v: " + nlohmann::json(value).dump() + "\n"));
   };
-  EXPECT_EQ(describe("printf '[%s]' <% $parameters.nccl %>"), "[-x][NCCL_DEBUG=INFO][-x][A=*]");
-  EXPECT_EQ(describe("printf '[%s]' --x=<% $parameters.nccl %>y"), "[--x=-x][NCCL_DEBUG=INFO][-x][A=*y]");
-  EXPECT_EQ(describe("printf '[%s]' a <% $parameters.none %> b"), "[a][b]");
-  EXPECT_EQ(describe("printf '[%s]' x<% $parameters.cut %>y"), "[x][a][b][y]");
-  EXPECT_EQ(describe("A=<% $parameters.nccl %>; export B+=<% $parameters.cut %>; printf '[%s]' \"$A\" \"$B\""),
-            "[-x NCCL_DEBUG=INFO  -x A=*][ a b ]");
-  EXPECT_EQ(describe("case <% $parameters.cut %> in ' a b ') echo whole ;; esac"), "whole\n");
-  EXPECT_EQ(describe("for x in <% $parameters.cut %>; do printf '[%s]' $x; done"), "[a][b]");
+  const std::string nccl = "-x NCCL_DEBUG=INFO \t-x A=1,2:3%@+~";
+  EXPECT_EQ(describe("printf '[%s]' <>", nccl), "[-x][NCCL_DEBUG=INFO][-x][A=1,2:3%@+~]");
+  EXPECT_EQ(describe("printf '[%s]' --x=<>y", nccl), "[--x=-x][NCCL_DEBUG=INFO][-x][A=1,2:3%@+~y]");
+  EXPECT_EQ(describe("printf '[%s]' \"<>\" '<>'", nccl), "[" + nccl + "][" + nccl + "]");
+  EXPECT_EQ(describe("<> env | grep -e '^AB' # <>", "AB=1"), "AB=1\n");
+  EXPECT_EQ(describe("<> a b", "echo -n"), "a b");
+  EXPECT_EQ(describe("for x in {1..<>}; do printf '[%s]' $x; done", "3"), "[1][2][3]");
+  EXPECT_EQ(describe("[[ <> -gt 3 ]] && printf '[%s]' $((<> + 1)); let 'm=<>'; eval \"echo <> $m\"", "4"), "[5]4 4\n");
+  EXPECT_EQ(describe("printf '[%s]' $(echo <>) `echo <>` ${A:-<>}; cat <<E\n<>\nE", "a b"), "[a][b][a][b][a][b]a b\n");
+  EXPECT_EQ(describe("cat <<E\n<>\necho c\nE", "E"), "c\n") << "the value ended the here document";
+  for (const char* blank : {"", " ", "\t "}) {
+    EXPECT_EQ(describe("printf '[%s]' a <> b # <>", blank), "[a][b]");
+    EXPECT_EQ(describe("printf '[%s]' \"<>\" '<>'", blank), "[" + std::string(blank) + "][" + blank + "]");
+    EXPECT_EQ(describe("A=<>; <> printf '[%s]' \"$A\"", blank), "[]");
+  }
+}
+
+TEST(JobCommandsTest, other_values_are_variables_in_double_quotes) {
+  const std::string value = "a b'c\"; touch PWNED $(touch PWNED) `touch PWNED` \\ * ~ # x[$(touch PWNED)] \n";
+  const TemporaryFolder folder;
+  for (const char* command :
+       {"printf %s \"<>\"", "v=\"<>\"; printf %s \"$v\"", "[[ a ]] && printf %s \"<>\"",
+        "printf %s \"$(printf %s \"<>\")\"\n", "x=$(hostname); export v=\"<>\"; printf %s \"$LOCKSTEP_PARAMETER_v\"",
+        "printf %s \"${A}<>\" 2>&1", "for i in a; do cat <<<\"<>\"; done", "if true; then printf '%s' \"<>\"; fi",
+        "f() { printf %s \"<>\"; }; f"}) {
+    const std::optional<JobFile> job = job_unless_refused(command, value);
+    ASSERT_TRUE(job) << command;
+    EXPECT_EQ(output_of(*job, folder.path()).substr(0, value.size() - 2), value.substr(0, value.size() - 2)) << command;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "PWNED")) << command;
+  }
+  for (const char* command : {"echo <>", "echo '<>'", "echo a<>", "# <>\n echo", "cat <<E\n<>\nE", "echo \"${A:-<>}\"",
+                              "echo `echo \"<>\"`", "echo \"$<>\"", "echo \"\\<>\"", "echo $'<>'", "ls a[\"<>\"]"}) {
+    EXPECT_FALSE(job_unless_refused(command, "a;b")) << command;
+  }
 }
 
 TEST(JobCommandsTest, parameters_have_names_with_hyphens_and_hold_others) {
@@ -82,83 +118,95 @@ TEST(JobCommandsTest, bash_runs_nothing_that_a_value_holds) {
       {"[[ <> -gt 3 ]]", true},
       {"[[ 3 -lt '<>' ]]", true},
       {"if [[ \"<>\" -eq 1 && a ]]; then echo; fi", true},
-      {"[[ -v <> ]]", true},
-      {"[[ \"<>\" == x ]]", false},
-      {"[ <> -gt 3 ]", false},
-      {"[ -v <> ]", true},
+      {"[[ -v \"<>\" ]]", true},
+      {"[[ \"<>\" == x ]]", true},
+      {"[ \"<>\" -gt 3 ]", true},
+      {"[ -v \"<>\" ]", true},
       {"test -v \"<>\"", true},
-      {"((<> > 3))", true},
-      {"echo $((<>))", true},
-      {"echo $[<>]", true},
-      {"a[<>]=1", true},
-      {"a=([<>]=1)", true},
-      {"a=(1); echo ${a[<>]}", true},
-      {"x=abc; echo ${x:<>}", true},
-      {"for ((i = 0; i < <>; ++i)); do break; done", true},
-      {"let <>", true},
-      {"let 'n=<>'", true},
-      {"declare -i n=<>", true},
+      {"((\"<>\" > 3))", true},
+      {"echo $((\"<>\"))", true},
+      {"echo $((1 + $(echo \"<>\")))", true},
+      {"echo $[\"<>\"]", true},
+      {"a[\"<>\"]=1", true},
+      {"a=([\"<>\"]=1)", true},
+      {"a=(1); echo ${a[\"<>\"]}", true},
+      {"x=abc; echo ${x:\"<>\"}", true},
+      {"for ((i = 0; i < \"<>\"; ++i)); do break; done", true},
+      {"for ((i = 0; i < 1; ++i)) do eval \"<>\"; done", true},
+      {"let \"<>\"", true},
+      {"declare -i n=\"<>\"", true},
       {"f() { local -i n=\"<>\"; }; f", true},
-      {"declare '<>=1'", true},
-      {"declare n=<>", false},
-      {"export n=<>", false},
-      {"printf -v <> x", true},
-      {"printf -v n %s '<>'", false},
-      {"read <> <<<1", true},
-      {"unset '<>'", true},
+      {"declare \"<>\"=1", true},
+      {"export \"<>\"; readonly \"<>\"", false},
+      {"export n=\"<>\"", false},
+      {"printf -v \"<>\" x", true},
+      {"printf \"-v<>\" x", true},
+      {"printf %s \"<>\" \"<>\"; printf %d \"<>\"", false},
+      {"read \"<>\" <<<1", true},
+      {"getopts ab \"<>\" -a", false},
+      {"unset \"<>\"", true},
       {"eval \"echo <>\"", true},
-      {"command eval '<>'", true},
-      {"trap '<>' EXIT", true},
-      {"bash -c '<>'", true},
+      {"eval \"echo $(echo \"<>\")\"", true},
+      {"X=1 command eval >log \"<>\"", true},
+      {">log eval &>log \"<>\"", true},
+      {"trap \"<>\" EXIT", true},
+      {"bash -c \"<>\"", true},
       {"env X=1 bash -ec \"<>\"", true},
-      {"srun bash -o errexit -c '<>'", true},
-      {"bash train.sh -c '<>' --note <>", false},
-      {"bash -c 'echo \"$1\"' x '<>'", false},
-      {"echo `echo <>`", true},
-      {"cat <<E\n<>\nE", true},
-      {"n=<>; ((n > 3))", false},
-      {"n='<>'; [[ $n -gt 3 ]]", false},
-      {"[[ $LOCKSTEP_PARAMETER_v -gt 3 ]]", false},
+      {"timeout 5 bash -o errexit -c \"<>\"", true},
+      {"bash <<<\"<>\"", true},
+      {"source /dev/stdin <<<\"<>\"", true},
+      {"bash nothing.sh \"<>\"", false},
+      {"bash -c 'echo \"$LOCKSTEP_PARAMETER_v\"'", false},
+      {"PS4=\"<>\"; set -x; true", true},
+      {"export RANDOM=\"<>\"", true},
+      {"export BASH_ENV=\"<>\"; bash -c true", true},
+      {"n=\"<>\"; ((n > 3))", false},
+      {"n=\"<>\"; [[ $n -gt 3 ]]", false},
+      {"[[ \"$LOCKSTEP_PARAMETER_v\" -gt 3 ]]", false},
       {"(( LOCKSTEP_PARAMETER_v > 3 ))", false},
-      {"set -- <>; (( $1 ))", false},
-      {"n=<>; echo ${a[n]}", false},
-      {"declare -i n; n=<>", false},
-      {"echo <> >&2; printf '%s' \"<>\" '<>' x<>", false},
-      {"# <>\necho", false},
+      {"set -- \"<>\"; (( $1 ))", false},
+      {"n=\"<>\"; echo ${a[n]}", false},
+      {"n=\"<>\"; echo ${!n} ${x:n}", false},
+      {"n=\"<>\"; echo \"${n@P}\"", false},
+      {"declare -i n; n=\"<>\"", false},
+      {"echo \"<>\" >&2; printf '%s' \"<>\" x\"<>\"; ls [\"<>\"]*", false},
+      {"case \"<>\" in \"<>\") echo \"<>\" ;; esac", false},
+      {"echo a >\"<>\"", false},
+      {"# \"<>\"\necho", false},
   };
   const TemporaryFolder folder;
   int ran = 0;
   for (const Command& command : commands) {
     for (const std::string& value : values) {
-      std::string text = command.text;
-      for (std::size_t at = text.find("<>"); at != text.npos; at = text.find("<>")) {
-        text.replace(at, 2, "<% $parameters.v %>");
-      }
-      const auto take = [&]() -> std::optional<JobFile> {
-        try {
-          return job_with(text, "  v: " + nlohmann::json(value).dump() + "\n");
-        } catch (const Error& error) {
-          EXPECT_EQ(error.failure(), Failure::usage);
-          return std::nullopt;
-        }
-      };
-      const std::optional<JobFile> job = take();
-      EXPECT_FALSE(job && command.is_refused) << text << " is taken with " << value;
+      const std::optional<JobFile> job = job_unless_refused(command.text, value);
+      EXPECT_FALSE(job && command.is_refused) << command.text << " is taken with " << value;
       if (!job) continue;
       ++ran;
       output_of(*job, folder.path());
-      ASSERT_FALSE(std::filesystem::exists(folder.path() / "PWNED")) << text << " ran " << value;
+      ASSERT_FALSE(std::filesystem::exists(folder.path() / "PWNED")) << command.text << " ran " << value;
     }
   }
   EXPECT_GT(ran, 100);
 }
 
-TEST(JobCommandsTest, plain_values_stand_where_bash_computes) {
-  const JobFile job = job_with(
-      "[[ <% $parameters.n %> -gt 3 ]] && printf '[%s]' $((<% $parameters.n %> + 1)); "
-      "let 'm=<% $parameters.n %>'; eval \"echo <% $parameters.n %>\"",
-      "  n: 4\n");
-  EXPECT_EQ(output_of(job), "[5]4\n");
+// A plain value can name a variable that holds another one.
+TEST(JobCommandsTest, a_plain_value_leads_to_no_other_one_that_would_run) {
+  const TemporaryFolder folder;
+  const std::string parameters = "  hostile: 'x[$(touch PWNED)]'\n  next: 'x[LOCKSTEP_PARAMETER_hostile]'\n  v: ";
+  for (const auto& [command, value] : std::vector<std::pair<std::string, std::string>>{
+           {"echo $((<>))", "LOCKSTEP_PARAMETER_hostile"},
+           {"echo $((<>))", "LOCKSTEP_PARAMETER_next"},
+           {"[[ <> ]]", "-v LOCKSTEP_PARAMETER_hostile"},
+           {"[[ <> ]]", "1 -lt LOCKSTEP_PARAMETER_next"},
+           {"echo ${<>}", "LOCKSTEP_PARAMETER_hostile@P"},
+           {"echo \"${!<>}\"", "LOCKSTEP_PARAMETER_hostile"},
+           {"<>", "let LOCKSTEP_PARAMETER_hostile"},
+           {"echo ${PATH:<>}", "LOCKSTEP_PARAMETER_next"},
+           {"<> \"<% $parameters.hostile %>\"", "declare -i n=3"},
+       }) {
+    const auto take = [&] { job_with(with_reference(command), parameters + value + "\n"); };
+    EXPECT_THAT(message_of(Failure::usage, take), testing::HasSubstr("'$parameters.hostile'")) << command;
+  }
 }
 
 }  // namespace

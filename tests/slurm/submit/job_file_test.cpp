@@ -55,7 +55,7 @@ description: all that is taken
 jobRetryCount: 3
 prerequisites:
   - {protocolVersion: 2, name: image, type: dockerimage, uri: openpai/x, version: latest, contributor: A}
-  - {name: numbers, type: data, uri: ["https://host/a b.tar", "second"]}
+  - {name: numbers, type: data, uri: ["https://host/a?b.tar", "second"]}
   - {name: net, type: script, uri: github.com/x, version: 84820935}
   - {name: model, type: output, uri: "hdfs://x/y", description: none}
 parameters:
@@ -131,10 +131,10 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(role.min_failed_instances, 2);
   EXPECT_EQ(role.min_succeeded_instances, 4) << "0 is not set, and then all";
   EXPECT_EQ(role.world, "world");
-  EXPECT_THAT(role.command.at(2), HasSubstr("\nset -E\nexport LOCKSTEP_data_uri_0='https://host/a b.tar'\nbash -c "));
+  EXPECT_THAT(role.command.at(2), HasSubstr("\nset -E\nexport LOCKSTEP_data_uri_0='https://host/a?b.tar'\nbash -c "));
   EXPECT_THAT(role.command.at(2),
-              HasSubstr("\nfirst\n' worker || exit\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
-                        "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\n"));
+              HasSubstr("\nfirst\n' worker || exit\nfetch\ntrain --epochs 2 --data \"${LOCKSTEP_data_uri_0}\"\n"
+                        "tell \"${LOCKSTEP_SECRET_token}\" 84820935\n\nstore\n"));
   EXPECT_THAT(role.command.at(2), Not(HasSubstr("s3cr"))) << "the value of a secret stands nowhere";
 }
 
@@ -218,10 +218,9 @@ TEST(JobFileTest, a_refusal_names_the_line) {
       {"parameters", with_command("x", "  - a\n"), "line 5"},
       {"several values", with_command("x <% $parameters.a %>", "  a: {b: 1, c: 2}\n"), "line 10"},
       {"arithmetic", with_command("if [[ <% $parameters.a %> -gt 3 ]]; then x; fi", "  a: 'x[$(y)]'\n"), "line 10"},
-      {"computed", with_command("n=<% $parameters.a %>; ((n > 3))", "  a: 'x[$(y)]'\n"), "line 10"},
+      {"computed", with_command("n=\"<% $parameters.a %>\"; ((n > 3))", "  a: 'x[$(y)]'\n"), "line 10"},
       {"reference", with_command("x <% $parameters.b %>", "  a: 1\n"), "line 10"},
       {"open reference", with_command("x <% $parameters.a", "  a: 1\n"), "line 10"},
-      {"unclear place", with_command("x $(y <% $parameters.a %>)", "  a: b c\n"), "line 10"},
       {"prerequisite without a plugin", job_with("prerequisites:\n  - {type: script, name: x, preCommands: [y]}\n"),
        "line 5"},
       {"prerequisite of two types",
@@ -230,6 +229,9 @@ TEST(JobFileTest, a_refusal_names_the_line) {
       {"role of a plugin", job_with("extras: {com.microsoft.pai.runtimeplugin: [{plugin: cmd, taskroles: [boss]}]}\n"),
        "line 4"},
       {"nodes", job_with("extras: {lockstep: {nodes: 3}}\n"), "line 4"},
+      {"unquoted", with_command("x $(y <% $parameters.a %>)", "  a: b;c\n"), "line 10"},
+      {"here document", with_command("|-\n        x <<E\n        <% $parameters.a %>\n        E", "  a: b;c\n"),
+       "line 10"},
   };
   for (const Refusal& row : rows) {
     SCOPED_TRACE(row.name);

@@ -1,46 +1,69 @@
 #!/usr/bin/env python3
-"""Parameters of a job file are themselves, whatever they hold: quoting_test.py BUILD
+"""Parameters of a job file, whatever they hold: quoting_test.py BUILD
 
 1,000 generated values in all kinds of quotes go through submit_job --dry-run, and its script runs with a pretended Slurm.
-Secrets stand in neither script nor words, and their file is its owner's and gone in the end.
+Plain values are text, which bash reads as it reads the same commands with the value typed in. Others are themselves inside
+double quotes, and refused elsewhere. Secrets are themselves everywhere, stand in neither script nor words, and their file
+is its owner's and gone in the end.
 """
 import json
 import pathlib
 import random
 import re
+import shlex
 import stat
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from hostile_values import PRETENDED, job_environment, planted, pretend, value  # noqa: E402
+from hostile_values import PIECES, PRETENDED, job_environment, planted, pretend, value  # noqa: E402
 
-CASES, CASES_OF_A_JOB = 1000, 50
-# A command's text around a value, and what the word then is; of a value without quotes around it: the words.
-PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c\"", "a\0b{}c"), ("\"x <> y\"", "x {} y"),
-          ("\"$EMPTY<>\"", "{}"), ("'it'\\''s <>'", "it's {}"), ("\"\\\"<>\"", "\"{}")]
-UNQUOTED = 0, 1, 3
+CASES, CASES_OF_A_JOB, REFUSED_OF_A_JOB = 1000, 100, 8
+PRINT = "printf '%s\\0' {} >>\"$FOUND\""
+# A command's text around a value, and in double quotes what the word is of a value that is not plain.
+PLACES = {"<>": None, "pre<>post": None, "'<>'": None, "'a b'<>\"c\"": None, "'it'\\''s <>'": None,
+          "\"x <> y\"": "x {} y", "\"$EMPTY<>\"": "{}", "\"\\\"<>\"": "\"{}", "\"$(printf %s. \"<>\")\"": "{}."}
+PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+~ \t-]*")
 
 
-def words_of(place, text):
-    word = PLACES[place][1].replace("{}", text)
-    words = [one for one in re.split("[ \t\n]+", word) if one] if place in UNQUOTED else [word]
-    return [one.replace("\0", " ") for one in words] or [""]  # printf without a word prints an empty one
+PLAIN_PIECES = [piece for piece in PIECES if PLAIN.fullmatch(piece)]
+
+
+# The cases of a job, (value, place): half of the values are plain, and half of the others in double quotes.
+def cases_of(source):
+    quoted = [place for place, word in PLACES.items() if word]
+    for _ in range(CASES_OF_A_JOB // 2):
+        yield "".join(source.choices(PLAIN_PIECES, k=source.randrange(6))), source.choice(list(PLACES))
+        yield value(source), source.choice(source.choice([list(PLACES), quoted]))
+
+
+def is_refused(text, place):
+    return not PLAIN.fullmatch(text) and PLACES[place] is None
+
+
+# Bash's own reading of the commands with plain values typed in, and the words of other values.
+def words_wanted(cases, folder, environment):
+    commands = [PRINT.format(place.replace("<>", text) if PLAIN.fullmatch(text) else
+                             shlex.quote(PLACES[place].format(text))) for text, place in cases]
+    wanted = folder / "wanted"
+    wanted.write_bytes(b"")
+    subprocess.run(["bash"], input="\n".join(commands).encode(), cwd=folder, check=True,
+                   env=environment | {"FOUND": str(wanted)})
+    return wanted.read_bytes().decode().split("\0")[:-1]
 
 
 def yaml(text):
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
 
 
-def job_file(values, places, output, secret):
+def job_file(cases, output, secret):
     lines = ["protocolVersion: 2", "name: quoting", "type: job", "parameters:"]
-    lines += [f"  v{place}: {yaml(text)}" for place, text in enumerate(values)]
+    lines += [f"  v{number}: {yaml(text)}" for number, (text, _) in enumerate(cases)]
     lines += ["secrets:", f"  token: {yaml(secret)}", "taskRoles:", "  worker:", "    resourcePerInstance: {cpu: 1}",
               "    commands:"]
-    for number, place in enumerate(places):
-        command = "printf '%s\\0' " + PLACES[place][0].replace("<>", f"<% $parameters.v{number} %>") + ' >>"$FOUND"'
-        lines.append(f"      - {yaml(command)}")
+    for number, (_, place) in enumerate(cases):
+        lines.append("      - " + yaml(PRINT.format(place.replace("<>", f"<% $parameters.v{number} %>"))))
     lines.append("      - " + yaml("printf '%s\\0' <% $secrets.token %> >>\"$FOUND\""))
     lines += ["extras:", f"  lockstep: {{world: [worker], output: {yaml(output)}}}"]
     return "\n".join(lines) + "\n"
@@ -54,10 +77,13 @@ def main(build):
         pretend(folder / "slurm", PRETENDED)
         environment = job_environment(folder / "slurm") | {"FOUND": str(folder / "found")}
         for job in range(CASES // CASES_OF_A_JOB):
-            values = [value(source) for _ in range(CASES_OF_A_JOB)]
-            places = [source.randrange(len(PLACES)) for _ in values]
+            cases = list(cases_of(source))
+            for case in [case for case in cases if is_refused(*case)][:REFUSED_OF_A_JOB]:
+                refused_value(programs, folder, case)
+            cases = [case for case in cases if not is_refused(*case)]
             secret = f"hunter2-{job}" + value(source)
-            (folder / "job.yaml").write_text(job_file(values, places, "runs/" + value(source), secret), newline="")
+            output = "runs/" + value(source).replace("<%", "")
+            (folder / "job.yaml").write_text(job_file(cases, output, secret), newline="")
             shown = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run"], cwd=folder, capture_output=True,
                                    check=False)
             assert shown.returncode == 0, (job, shown.stderr)
@@ -75,18 +101,25 @@ def main(build):
             assert ran.returncode == 0, (job, words.decode(errors="replace"))
             assert b"hunter2" not in words and not secrets.exists(), words
             found = (folder / "found").read_bytes().decode().split("\0")[:-1]
-            wanted = [word for text, place in zip(values, places) for word in words_of(place, text)] + [secret]
+            wanted = words_wanted(cases, folder, environment) + [secret]
             for number, (there, want) in enumerate(zip(found, wanted)):
                 assert there == want, (job, number, there, want)
             assert len(found) == len(wanted), (job, len(found))
         assert not planted(pathlib.Path(name)), planted(pathlib.Path(name))
         refused_submissions(programs, folder, environment)
-    print(f"{CASES} values were themselves")
+    print(f"{CASES} values were themselves or refused")
+
+
+def refused_value(programs, folder, case):
+    (folder / "job.yaml").write_text(job_file([case], "runs/x", "hunter2"), newline="")
+    ran = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run"], cwd=folder, capture_output=True, check=False)
+    assert ran.returncode == 2 and not ran.stdout, (case, ran)
+    assert b"line 12: " in ran.stderr and b'"$LOCKSTEP_PARAMETER_v0"' in ran.stderr, (case, ran)
 
 
 # What sbatch is given is what --dry-run shows, and secrets are its owner's alone while the job may need them.
 def refused_submissions(programs, folder, environment):
-    (folder / "job.yaml").write_text(job_file(["a b"], [0], "runs/x", "hunter2"), newline="")
+    (folder / "job.yaml").write_text(job_file([("a b", "<>")], "runs/x", "hunter2"), newline="")
     for code in (0, 1):
         for old in folder.glob(".quoting.*.secrets"):
             old.unlink()
