@@ -4,6 +4,7 @@
 
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -20,7 +21,7 @@ constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
 // Reads several lists, none of which may name a file of another one.
 class FileListReader {
  public:
-  FileListReader(const fs::path& folder, std::string_view example) : folder_(folder), example_(example) {}
+  FileListReader(fs::path folder, std::string_view example) : folder_(std::move(folder)), example_(example) {}
 
   std::vector<fs::path> read(const char* name) {
     const std::string list = (folder_ / name).string();
