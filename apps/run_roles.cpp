@@ -101,7 +101,14 @@ int run_all(const RoleOptions& options) {
   }
   plan.slots = place_instances(plan.cluster.roles, job.components);
   plan.cluster_file = cluster_file(options, job);
-  plan.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "start_instance";
+  plan.host = {.name = log::host(),
+               .folder = std::filesystem::current_path(),
+               .programs = std::filesystem::read_symlink("/proc/self/exe").parent_path(),
+               .others = {plan.cluster_file.parent_path()}};
+  plan.program = plan.host.programs / "start_instance";
+  for (const Role& role : plan.cluster.roles) {
+    if (role.container.program.empty()) link_storages(role.storages, plan.host.folder);
+  }
   const ExitReport end = supervise(plan);
   if (end.code == 0) {
     log::info(end.sentence);

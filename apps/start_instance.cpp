@@ -12,6 +12,7 @@
 #include "job/job_environment.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "runtime/failure/failure_report.hpp"
+#include "slurm/roles/container.hpp"
 #include "slurm/roles/environment.hpp"
 #include "slurm/roles/network_interfaces.hpp"
 #include "slurm/roles/rendezvous.hpp"
@@ -26,20 +27,34 @@ struct InstanceOptions {
   }
 };
 
-[[noreturn]] void become(const Role& role, const Environment& environment) {
+// The command itself, or the command that runs it in a container. `programs` is the folder of this program.
+std::vector<std::string> words_of(const Role& role, const std::filesystem::path& programs) {
+  const bool is_contained = !role.container.program.empty();
+  // With pyxis, this program is in the container already.
+  if (role.container.program != "pyxis") {
+    require_storages(role.storages, is_contained ? SeenFrom::container : SeenFrom::node, log::host());
+  }
+  if (!is_contained) return role.command;
+  const JobEnvironment& job = this_job();
+  return container_command(role, {.name = log::host(),
+                                  .folder = std::filesystem::current_path(),
+                                  .programs = programs,
+                                  .others = {job.task.cluster_file.parent_path(), job.pmix_folder}});
+}
+
+[[noreturn]] void become(const Role& role, std::vector<std::string> words, const Environment& environment) {
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::unsetenv(rendezvous_variable);
-  std::vector<std::string> words = role.command;
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execvp(pointers[0], pointers.data());
   throw Error(Failure::usage, fmt::format("cannot start '{}' of role '{}': {}. Is the program on this node?",
-                                          printable(role.command.front()), role.name, system_error_message(errno)));
+                                          printable(words.front()), role.name, system_error_message(errno)));
 }
 
-int become_instance() {
+int become_instance(const std::filesystem::path& programs) {
   const JobEnvironment& job = this_job();
   const std::optional<RendezvousAddress> point = parse_rendezvous_address(job.task.arrival);
   if (!point || !job.rank) {
@@ -52,17 +67,21 @@ int become_instance() {
   if (!job.interface.empty()) {
     environment.merge(interface_environment(job.interface, network_interfaces(), log::host()));
   }
-  become(arrived.cluster.roles[arrived.cluster.instances[arrived.place].role], environment);
+  const Role& role = arrived.cluster.roles[arrived.cluster.instances[arrived.place].role];
+  environment.merge(container_environment(role, arrived.cluster.job.user));
+  become(role, words_of(role, programs), environment);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_outside_ranks<InstanceOptions>(argc, argv, [](const InstanceOptions&) {
+  // run_roles states the whole path. /proc/self/exe is the loader with pyxis.
+  const std::filesystem::path programs = std::filesystem::path(*argv).parent_path();
+  return run_outside_ranks<InstanceOptions>(argc, argv, [&programs](const InstanceOptions&) {
     failure_report::set_rank(0, log::host());
     failure_report::set_exit_report_file(this_job().exit_report_file);
     try {
-      return become_instance();
+      return become_instance(programs);
     } catch (const Error& error) {
       failure_report::write({error.exit_code(), 0, error.what()});
       throw;

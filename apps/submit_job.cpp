@@ -59,13 +59,6 @@ void choose_site(const SubmitOptions& options) {
   ::setenv("LOCKSTEP_SITE", std::filesystem::absolute(options.site).c_str(), 1);  // NOLINT: no thread yet
 }
 
-// Uses the job scripts' own parser.
-void check_site(const std::filesystem::path& library) {
-  const int code =
-      run_with_input({"bash", "-c", "source \"$1/site.sh\" && read_site_profile", "submit_job", library.string()}, "");
-  require(code == 0, Failure::usage, "the site profile is not valid, see the message above. Nothing was submitted.");
-}
-
 std::vector<JobChange> changes_in(const SubmitOptions& options) {
   std::vector<JobChange> changes;
   for (const std::string& change : options.changes) changes.push_back(parse_job_change(change));
@@ -99,17 +92,19 @@ int show(const JobFile& job, const std::filesystem::path& library, const std::ve
 
 int main(int argc, char** argv) {
   return run_outside_ranks<SubmitOptions>(argc, argv, [](const SubmitOptions& options) {
-    const JobFile job = read_job_file(options.file, changes_in(options));
+    choose_site(options);
+    const std::filesystem::path library = job_scripts_folder();
+    const SiteProfile site = read_site_profile(library);
+    const JobFile job = read_job_file(options.file, changes_in(options), site);
     for (const std::string& warning : job.warnings) log::warning(warning);
     const std::vector<std::string> choices = sbatch_arguments(job.virtual_cluster, options.choices);
     require(job.secrets.empty() || job.array || !makes_array(options.choices), Failure::usage,
             "a job with secrets cannot be a job array, because the first task that ends removes the secrets. Submit "
             "the job several times, or write 'gangAllocation: false' if its instances are independent.");
     if (!states_time(options.choices)) log::warning(no_time_limit_message);
-    choose_site(options);
-    const std::filesystem::path library = job_scripts_folder();
-    check_site(library);
     require_gpus(job, choices, library);
-    return options.dry_run ? show(job, library, choices) : submit(job, library, choices);
+    if (options.dry_run) return show(job, library, choices);
+    require_pyxis(site);
+    return submit(job, library, choices);
   });
 }

@@ -146,6 +146,7 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.kill_delay = kill_delay_in(environment, job.launcher);
   job.slurm = slurm_job_in(environment);
   job.task = role_task_in(environment);
+  job.pmix_folder = environment.folder("PMIX_SERVER_TMPDIR");
   job.interface = environment.text("LOCKSTEP_INTERFACE");
   job.exit_report_file = environment.text(exit_report_variable);
   constexpr NumberRange<double> start_timeouts{0, 1e6};

@@ -84,6 +84,7 @@ struct JobEnvironment {
   std::optional<KillDelay> kill_delay;  // of ranks that mpirun started
   std::optional<SlurmJob> slurm;
   RoleTask task;
+  std::filesystem::path pmix_folder;   // of files that a rank shares with its PMIx server; empty: unknown
   std::string interface;               // network interface for MPI and NCCL; empty: their choice
   std::string exit_report_file;        // the exit report of this attempt, which the job script reads
   double start_timeout_seconds = 300;  // time limit of MPI's start; 0: no limit

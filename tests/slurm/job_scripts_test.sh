@@ -175,6 +175,10 @@ echo 'modules=openmpi/4.1 hdf5' >modules
 echo 'interface=lo,nowhere0' >nowhere0
 echo 'interface=lo' >lo
 echo 'mail_type=END,ALWAYS' >mail
+echo 'container=docker' >docker
+echo 'image.x/y:1=images/x.sif' >relative
+echo 'storage.nfs=/gpfs/a b' >space
+echo 'storage.../x=/gpfs' >no_name
 profile_refused() { echo "'$1' (LOCKSTEP_SITE)"; }
 lo_and='LOCKSTEP_SITE=lo LOCKSTEP_INTERFACE=lo,'
 check "the site" <<TABLE
@@ -184,6 +188,14 @@ a profile that is a folder | 1 | LOCKSTEP_SITE=$work | | 2 | $(profile_refused "
 no profile | 1 | LOCKSTEP_SITE=nowhere | | 2 | $(profile_refused nowhere)
 no modules | 1 | LOCKSTEP_SITE=modules | | 2
   prints 'module'
+an unknown container program | 1 | LOCKSTEP_SITE=docker | | 2
+  prints line 1 of 'docker': 'docker' is not a container program
+an image that is no path | 1 | LOCKSTEP_SITE=relative | | 2
+  prints line 1 of 'relative': the value of 'image.x/y:1' is not
+a storage with a space | 1 | LOCKSTEP_SITE=space | | 2
+  prints line 1 of 'space': the value of 'storage.nfs' is not
+a storage that is no name | 1 | LOCKSTEP_SITE=no_name | | 2
+  prints line 1 of 'no_name' is not a setting: 'storage.../x=/gpfs'
 modules that fail | 1 | LOCKSTEP_SITE=modules; module() { false; } | | 2
   prints 'openmpi/4.1 hdf5'
 no such interface | 1 | LOCKSTEP_SITE=nowhere0 | | 2

@@ -85,6 +85,26 @@ for worker in 0 1; do
 done
 echo "two roles: done"
 
+# A role in a container finds its storage, its environment and the job's folder, and gets signals; its code counts.
+# Beside it, a job without a container uses the same storage.
+# shellcheck source-path=SCRIPTDIR source=container_jobs.sh
+source "$here/container_jobs.sh"
+if command -v ch-run >/dev/null; then
+  make_container_job charliecloud
+  submit_file contained.yaml --site site.profile
+  contained=$id
+  submit_file linked.yaml --site nodes.profile
+  wait_for_end
+  cp "$work/slurm-$id.out" "$work/linked.out"
+  expect "JobState=COMPLETED"
+  [ "$(<"$work/linked")" = "greeting greeting" ] || fail "a job without a container does not find its storage"
+  id=$contained
+  check_container_job
+  echo "containers: done"
+else
+  echo "containers: skipped, no ch-run (Debian: charliecloud-runtime)"
+fi
+
 # A job that is stopped is not done, although its last command would have succeeded.
 cat >"$work/stopped.yaml" <<'YAML'
 protocolVersion: 2

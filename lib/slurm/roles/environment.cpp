@@ -65,7 +65,9 @@ class EnvironmentMaker {
     set("LOCKSTEP_ROLES", role_names());
     set("LOCKSTEP_MASTER_ADDRESS", master.address);
     set("LOCKSTEP_MASTER_PORT", master.ports.at(master_label).front());
-    if (!cluster_.checkpoint.empty()) set("LOCKSTEP_CHECKPOINT", cluster_.checkpoint);
+    if (!cluster_.checkpoint.empty()) {
+      set("LOCKSTEP_CHECKPOINT", seen_by_commands(role_.storages, cluster_.checkpoint).string());
+    }
   }
 
   void set_job() {
@@ -74,7 +76,6 @@ class EnvironmentMaker {
     for (const char* name : {"PAI_JOB_NAME", "PAI_FRAMEWORK_NAME", "FC_FRAMEWORK_NAME"}) set(name, full_name);
     for (const char* name : {"PAI_USER_NAME", "PAI_USERNAME"}) set(name, job.user);
     set("PAI_VIRTUAL_CLUSTER", job.partition);
-    set("PAI_DEFAULT_FS_URI", "file:///");
     set("PAI_WORK_DIR", job.folder);
     const auto roles = static_cast<std::int64_t>(cluster_.roles.size());
     std::vector<std::string> instances;
@@ -97,6 +98,9 @@ class EnvironmentMaker {
     const bool is_retried_alone = role_.array_instances > 0;
     set("FC_FRAMEWORK_ATTEMPT_ID", is_retried_alone ? 0 : cluster_.attempt);
     set("FC_TASK_ATTEMPT_ID", is_retried_alone ? cluster_.attempt : 0);
+    for (const Storage& storage : role_.storages) set(storage_variable(storage.name), visible_path(storage));
+    const auto shared = std::ranges::find(role_.storages, default_storage, &Storage::name);
+    set("PAI_DEFAULT_FS_URI", "file://" + (shared == role_.storages.end() ? "/" : visible_path(*shared)));
     for (const char* name : {"PAI_CURRENT_CONTAINER_IP", "PAI_CONTAINER_HOST_IP"}) set(name, own_.address);
     const std::string http = format_ports(own_.ports.at(http_label));
     for (const char* name : {"PAI_CURRENT_CONTAINER_PORT", "PAI_CONTAINER_HOST_PORT"}) set(name, http);

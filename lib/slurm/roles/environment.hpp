@@ -26,6 +26,7 @@ using Environment = std::map<std::string, std::string>;  // names: letters, digi
 //   LOCKSTEP_PORTS_R_I_L                         port numbers that were free when all instances started
 //   LOCKSTEP_MASTER_ADDRESS, LOCKSTEP_MASTER_PORT   of the first instance of the first role
 //   LOCKSTEP_CHECKPOINT                          to resume from; unset: none
+//   LOCKSTEP_STORAGE_S                           path of the role's storage S
 //   PAI_..., FC_...                              as on OpenPAI (slurm/roles.md lists them)
 //
 // In a task of a job array, the numbers of instances are those of the array. Hosts, addresses and ports are only those

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -138,7 +139,7 @@ std::vector<RoleStep> steps_of(const std::vector<Role>& roles) {
 
 std::vector<std::string> srun_arguments(const RoleStep& step, const std::vector<Role>& roles,
                                         const std::vector<InstanceSlot>& slots, const std::string& mpi,
-                                        const std::string& program) {
+                                        const std::string& program, const ContainerHost& host) {
   const std::vector<ClusterInstance> instances = instances_of(roles);
   const bool is_heterogeneous =
       std::ranges::any_of(slots, [](const InstanceSlot& slot) { return slot.component != 0; });
@@ -151,8 +152,9 @@ std::vector<std::string> srun_arguments(const RoleStep& step, const std::vector<
     if (is_heterogeneous) words.push_back(fmt::format("--het-group={}", part.component));
     words.insert(words.end(), {"--exact", "--distribution=arbitrary"});
     if (step.places.size() > 1) words.emplace_back("--label");  // see task_output.hpp
-    add_tasks(part, roles[instances.at(part.places.front()).role], slots, words);
-    words.push_back(program);
+    const Role& role = roles[instances.at(part.places.front()).role];
+    add_tasks(part, role, slots, words);
+    std::ranges::move(task_words(role, host, program), std::back_inserter(words));
   }
   return words;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "job/job_environment.hpp"
+#include "slurm/roles/container.hpp"
 #include "slurm/roles/role.hpp"
 
 namespace lockstep {
@@ -37,9 +38,9 @@ struct RoleStep {
 std::vector<RoleStep> steps_of(const std::vector<Role>& roles);
 
 // The srun command that starts `program`, without arguments, as each task of the step. It contains no part of a role's
-// command. `mpi` is srun's --mpi.
+// command. `mpi` is srun's --mpi; `host` is for roles in containers.
 std::vector<std::string> srun_arguments(const RoleStep& step, const std::vector<Role>& roles,
                                         const std::vector<InstanceSlot>& slots, const std::string& mpi,
-                                        const std::string& program);
+                                        const std::string& program, const ContainerHost& host = {});
 
 }  // namespace lockstep

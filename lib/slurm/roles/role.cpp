@@ -1,6 +1,7 @@
 #include "slurm/roles/role.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "slurm/roles/container.hpp"
 
 namespace lockstep {
 namespace {
@@ -43,6 +45,8 @@ class RoleCheck {
     }
     check_command();
     check_ports();
+    check_container();
+    check_storages();
   }
 
  private:
@@ -93,6 +97,39 @@ class RoleCheck {
     check_range("ports", ports, 0, max_ports);
   }
 
+  void check_path(const std::string& path) const {
+    if (is_mountable(path)) return;
+    refuse(
+        fmt::format("has the path '{}', which is not absolute, or has ',', ':', a quote, a backslash or a control "
+                    "character",
+                    printable(path)));
+  }
+
+  void check_container() const {
+    const Container& container = role_.container;
+    if (container.program.empty() && container.image.empty()) return;
+    if (std::ranges::find(container_programs, container.program) == container_programs.end()) {
+      refuse(fmt::format("has the container program '{}', which is unknown. Known: {}", printable(container.program),
+                         fmt::join(container_programs, ", ")));
+    }
+    check_path(container.image);
+  }
+
+  void check_storages() const {
+    std::set<std::string> variables;
+    for (const Storage& storage : role_.storages) {
+      if (!is_storage_name(storage.name)) {
+        refuse(fmt::format("has the storage '{}', which is not a valid name. Use letters, digits, '_', '-' and '.'",
+                           printable(storage.name)));
+      }
+      if (!variables.insert(storage_variable(storage.name)).second) {
+        refuse(fmt::format("has two storages with the variable {}", storage_variable(storage.name)));
+      }
+      check_path(storage.path);
+      if (!storage.mount.empty()) check_path(storage.mount);
+    }
+  }
+
   const Role& role_;
 };
 
@@ -106,6 +143,11 @@ void check_world(const std::vector<Role>& roles) {
             "roles '{}' and '{}' share the world '{}', but request different resources. As tasks of one step, they "
             "need the same. Request the same resources for both.",
             first->name, role.name, role.world);
+    require(
+        role.container == first->container, Failure::usage,
+        "roles '{}' and '{}' share the world '{}', but run in different containers. As tasks of one step, they need "
+        "the same. Use the same image for both.",
+        first->name, role.name, role.world);
   }
 }
 

@@ -13,10 +13,20 @@
 #include <string_view>
 #include <vector>
 
+#include "slurm/roles/storage.hpp"
+
 namespace lockstep {
 
 // A completion policy's threshold that is never reached.
 inline constexpr std::int64_t never = -1;
+
+// Where a role's command runs, if not on the node itself (container.hpp).
+struct Container {
+  std::string program{};  // "apptainer", "charliecloud" or "pyxis"; empty: no container
+  std::string image{};    // its path on the nodes; absolute
+
+  bool operator==(const Container&) const = default;
+};
 
 struct Role {
   std::string name{};  // a letter or _, then letters, digits and _: part of variable names
@@ -43,6 +53,9 @@ struct Role {
   // The thresholds above then apply to the array. 0: no array.
   std::int64_t array_instances = 0;
   std::int64_t first_instance = 0;
+
+  Container container{};
+  std::vector<Storage> storages{};
 };
 
 // The role's instances in all jobs.

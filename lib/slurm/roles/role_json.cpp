@@ -44,6 +44,8 @@ class RoleReader {
     if (name == "min_failed_instances") return void(role_.min_failed_instances = number(name, field));
     if (name == "command") return read_command(field);
     if (name == "ports") return read_ports(field);
+    if (name == "container") return read_container(field);
+    if (name == "storages") return read_storages(field);
     if (name != "min_succeeded_instances") refuse(fmt::format("has the unknown field '{}'", printable(name)));
     role_.min_succeeded_instances = number(name, field);
     has_succeeded_ = true;
@@ -57,6 +59,37 @@ class RoleReader {
   void read_ports(const Json& field) {
     if (!field.is_object()) refuse("has 'ports' that are not an object of counts");
     for (const auto& [label, count] : field.items()) role_.ports[label] = number("ports", count);
+  }
+
+  // Reads texts of an object into the members that `find` returns for their names; null: unknown.
+  template <typename Find>
+  void read_texts(const std::string& owner, const Json& object, Find find) {
+    if (!object.is_object()) refuse(fmt::format("has '{}' that is not an object", owner));
+    for (const auto& [name, field] : object.items()) {
+      std::string* const target = find(name);
+      if (target == nullptr) refuse(fmt::format("has the unknown field '{}' in '{}'", printable(name), owner));
+      *target = text(name, field);
+    }
+  }
+
+  void read_container(const Json& field) {
+    Container& container = role_.container;
+    read_texts("container", field, [&](const std::string& name) {
+      return name == "program" ? &container.program : name == "image" ? &container.image : nullptr;
+    });
+  }
+
+  void read_storages(const Json& field) {
+    if (!field.is_array()) refuse("has 'storages' that are not a list");
+    for (const Json& one : field) {
+      Storage& storage = role_.storages.emplace_back();
+      read_texts("storages", one, [&](const std::string& name) {
+        return name == "name"    ? &storage.name
+               : name == "path"  ? &storage.path
+               : name == "mount" ? &storage.mount
+                                 : nullptr;
+      });
+    }
   }
 
   std::string text(std::string_view name, const Json& field) const {
@@ -93,19 +126,27 @@ nlohmann::json parse_shallow_json(const std::string& text, int nesting_limit) {
 nlohmann::json roles_json(const std::vector<Role>& roles) {
   Json list = Json::array();
   for (const Role& role : roles) {
-    list.push_back({{"name", role.name},
-                    {"instances", role.instances},
-                    {"command", role.command},
-                    {"world", role.world},
-                    {"cpus", role.cpus},
-                    {"memory_mb", role.memory_mb},
-                    {"gpus", role.gpus},
-                    {"ports", role.ports},
-                    {"min_failed_instances", role.min_failed_instances},
-                    {"min_succeeded_instances", role.min_succeeded_instances}});
-    if (role.array_instances == 0) continue;
-    list.back()["array_instances"] = role.array_instances;
-    list.back()["first_instance"] = role.first_instance;
+    Json one = {{"name", role.name},
+                {"instances", role.instances},
+                {"command", role.command},
+                {"world", role.world},
+                {"cpus", role.cpus},
+                {"memory_mb", role.memory_mb},
+                {"gpus", role.gpus},
+                {"ports", role.ports},
+                {"min_failed_instances", role.min_failed_instances},
+                {"min_succeeded_instances", role.min_succeeded_instances}};
+    if (role.array_instances > 0) {
+      one["array_instances"] = role.array_instances;
+      one["first_instance"] = role.first_instance;
+    }
+    if (!role.container.program.empty()) {
+      one["container"] = {{"program", role.container.program}, {"image", role.container.image}};
+    }
+    for (const Storage& storage : role.storages) {
+      one["storages"].push_back({{"name", storage.name}, {"path", storage.path}, {"mount", storage.mount}});
+    }
+    list.push_back(std::move(one));
   }
   return list;
 }

@@ -101,9 +101,10 @@ class Supervisor {
         {rendezvous_variable, rendezvous_address_text(rendezvous_.address_of_step(step))},
         {cluster_variable, options_.cluster_file.string()},
         {exit_report_variable, exit_report_path(step).string()}};
-    children_.push_back(
-        {ChildProcess(srun_arguments(steps_[step], roles_, options_.slots, options_.mpi, options_.program), variables),
-         TaskOutput(steps_[step].places.size(), lines_for_text_cause)});
+    children_.push_back({ChildProcess(srun_arguments(steps_[step], roles_, options_.slots, options_.mpi,
+                                                     options_.program, options_.host),
+                                      variables),
+                         TaskOutput(steps_[step].places.size(), lines_for_text_cause)});
   }
 
   void wait() {

@@ -17,6 +17,7 @@ struct SupervisorOptions {
   std::vector<InstanceSlot> slots;
   std::filesystem::path cluster_file;  // absolute; the steps' exit reports are stored beside it
   std::string program;                 // path of start_instance
+  ContainerHost host;                  // this node
   std::string mpi = "pmix";            // srun's --mpi
   double join_timeout_seconds = 600;   // for all instances to join
   double grace_seconds = 30;           // from the stop request to the forced end

@@ -11,6 +11,8 @@
 namespace lockstep {
 namespace {
 
+namespace fs = std::filesystem;
+
 using Word = std::optional<std::string>;  // nullopt: bash would expand it
 using Words = std::vector<Word>;
 
@@ -117,6 +119,11 @@ bool is_assignment(const Word& word) {
 
 class FolderSearch {
  public:
+  void read(const Role& role) {
+    storages_ = role.storages;
+    read(Words{role.command.begin(), role.command.end()});
+  }
+
   void read(Words words) {
     words.erase(words.begin(), std::ranges::find_if_not(words, is_assignment));
     if (words.empty()) return;
@@ -127,7 +134,9 @@ class FolderSearch {
                  : words.begin() + (is_one_of(names, words.front()) ? 0 : std::ssize(words));
     };
     if (const auto training = named(trainings); training != words.end()) {
-      const TrainingFolders folders = folders_in({training, words.end()});
+      TrainingFolders folders = folders_in({training, words.end()});
+      for (fs::path* const folder : {&folders.output, &folders.checkpoints})
+        *folder = path_on_nodes(storages_, *folder);
       if (std::ranges::find(found_, folders) == found_.end()) found_.push_back(folders);
     } else if (const auto shell = named(shells); shell != words.end()) {
       const auto option = std::find(shell, words.end(), Word("-c"));
@@ -163,6 +172,7 @@ class FolderSearch {
     return {*output, std::filesystem::path(*output) / "checkpoints"};
   }
 
+  std::vector<Storage> storages_;  // of the role
   std::vector<TrainingFolders> found_;
   bool changes_folder_ = false;
 };
@@ -171,7 +181,7 @@ class FolderSearch {
 
 TrainingFolders training_folders(const std::vector<Role>& roles) {
   FolderSearch search;
-  for (const Role& role : roles) search.read({role.command.begin(), role.command.end()});
+  for (const Role& role : roles) search.read(role);
   return search.result();
 }
 

@@ -14,9 +14,6 @@ namespace {
 
 using enum FieldSupport;
 
-constexpr std::string_view image_reason =
-    "Slurm does not use container images. Load the software of the image in the site profile";
-
 constexpr std::array job_table = std::to_array<JobField>({
     {"protocolVersion"},
     {"name"},
@@ -42,7 +39,7 @@ constexpr std::array prerequisite_table = std::to_array<JobField>({
     {"contributor"},
     {"description"},
     {"uri"},
-    {"auth", warned, image_reason},
+    {"auth", warned, "Images come from the site profile, not from a registry"},
     {"plugin"},
     {"require"},
     {"failurePolicy"},
@@ -93,6 +90,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"jobStatusChangeNotification", warned,
      "Slurm sends mail. Set 'mail_type' in the site profile, or pass --mail-type=BEGIN,END,FAIL,REQUEUE after '--'"},
     {"com.microsoft.pai.runtimeplugin"},
+    {"storages"},
     {"lockstep"},
 });
 
@@ -102,13 +100,16 @@ constexpr std::array plugin_table =
 constexpr std::array cmd_parameters_table = std::to_array<JobField>({{"callbacks"}, {"preCommands"}, {"postCommands"}});
 constexpr std::array callback_table = std::to_array<JobField>({{"event"}, {"commands"}});
 
+constexpr std::array storage_table = std::to_array<JobField>({{"name"}, {"mountPath"}});
+constexpr std::array storage_plugin_table = std::to_array<JobField>({{"storageConfigNames"}});
+
 constexpr std::array plugins_table = std::to_array<JobField>({
     {"cmd"},
     {"ssh"},
     {"tensorboard", warned,
      "Give train_cifar or train_imagenet --tensorboard FOLDER, and start TensorBoard with --logdir FOLDER yourself"},
     {"git", refused, "Lockstep clones no repository. Clone it in 'preCommands' of a deployment, or before you submit"},
-    {"teamwise_storage", refused, "Lockstep mounts no storage. Use paths of the cluster's file system"},
+    {"teamwise_storage"},
 });
 
 }  // namespace
@@ -127,6 +128,8 @@ std::span<const JobField> lockstep() { return lockstep_table; }
 std::span<const JobField> plugin() { return plugin_table; }
 std::span<const JobField> cmd_parameters() { return cmd_parameters_table; }
 std::span<const JobField> callback() { return callback_table; }
+std::span<const JobField> storage() { return storage_table; }
+std::span<const JobField> storage_plugin() { return storage_plugin_table; }
 std::span<const JobField> plugins() { return plugins_table; }
 
 }  // namespace job_fields

@@ -40,6 +40,8 @@ std::span<const JobField> lockstep();  // Lockstep's own, in `extras`
 std::span<const JobField> plugin();
 std::span<const JobField> cmd_parameters();
 std::span<const JobField> callback();
+std::span<const JobField> storage();         // an entry of extras.storages
+std::span<const JobField> storage_plugin();  // parameters of teamwise_storage
 // By the value of the field `plugin`.
 std::span<const JobField> plugins();
 }  // namespace job_fields

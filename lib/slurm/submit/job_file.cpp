@@ -11,6 +11,7 @@
 #include "slurm/submit/job_fields.hpp"
 #include "slurm/submit/job_plugins.hpp"
 #include "slurm/submit/job_roles.hpp"
+#include "slurm/submit/job_storages.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
@@ -32,9 +33,10 @@ std::vector<std::string> options_of(const std::vector<JobChange>& changes) {
 // Reads the sections of a job file in order.
 class JobFileReader {
  public:
-  JobFileReader(YamlValue root, const std::string& name, const std::vector<JobChange>& changes)
+  JobFileReader(YamlValue root, const std::string& name, const std::vector<JobChange>& changes, const SiteProfile& site)
       : root_(std::move(root)), reader_(name, options_of(changes)) {
     change_job(reader_, changes, root_);
+    context_.site = site;
   }
 
   JobFile read() {
@@ -42,6 +44,7 @@ class JobFileReader {
     read_header();
     if (const YamlValue* const all = JobReader::find(root_, "prerequisites")) {
       context_.prerequisites = read_prerequisites(reader_, *all);
+      warn_of_images();
     }
     read_values({"parameters", parameter_variable, job_.parameters});
     read_values({"secrets", secret_variable, job_.secrets});
@@ -55,6 +58,7 @@ class JobFileReader {
     check_deployments(roles);
     check_all(roles.line);
     check_nodes();
+    warn_of_ssh();
     job_.array = read_job_array(reader_, root_, job_);
     job_.warnings = reader_.take_warnings();
     return std::move(job_);
@@ -81,6 +85,26 @@ class JobFileReader {
     }
     if (const YamlValue* const count = JobReader::find(root_, "jobRetryCount")) {
       job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, max_retries);
+    }
+  }
+
+  void warn_of_ssh() {
+    const bool has_container =
+        std::ranges::any_of(job_.roles, [](const Role& role) { return !role.container.program.empty(); });
+    if (!job_.has_ssh || !has_container) return;
+    reader_.warn(needed("extras").line,
+                 "'jobssh' does not connect instances in containers, because their images have no srun. For MPI, use "
+                 "'world' of extras.lockstep");
+  }
+
+  void warn_of_images() {
+    if (!context_.site.container.empty()) return;
+    for (const auto& [key, image] : context_.prerequisites) {
+      if (key.first != "dockerimage") continue;
+      reader_.warn(image->line,
+                   fmt::format("the Docker image '{}' is ignored, so its programs must be on the nodes. To run it, set "
+                               "'container' and 'image.' in the site profile",
+                               printable(key.second)));
     }
   }
 
@@ -200,10 +224,18 @@ class JobFileReader {
     reader_.check_fields(*extras, job_fields::extras(), "extras");
     context_.retries_tasks = starts_independently(reader_, root_);
     if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_own(*own);
+    if (const YamlValue* const list = JobReader::find(*extras, "storages")) {
+      read_storage_list(reader_, context_.site, *list, context_.storages);
+    }
     const YamlValue* const plugins = JobReader::find(*extras, "com.microsoft.pai.runtimeplugin");
     if (plugins == nullptr) return;
     context_.plugins = read_plugins(reader_, *plugins, needed("taskRoles"));
     job_.has_ssh = std::ranges::any_of(context_.plugins, &PluginCommands::has_ssh);
+    for (const YamlValue& plugin : plugins->items) {
+      if (JobReader::find(plugin, "plugin")->text == "teamwise_storage") {
+        read_storage_plugin(reader_, context_.site, plugin, context_.storages);
+      }
+    }
   }
 
   void read_own(const YamlValue& own) {
@@ -240,12 +272,14 @@ class JobFileReader {
 
 }  // namespace
 
-JobFile parse_job_file(const std::string& text, const std::string& name, const std::vector<JobChange>& changes) {
-  return JobFileReader(parse_yaml(text, name), name, changes).read();
+JobFile parse_job_file(const std::string& text, const std::string& name, const std::vector<JobChange>& changes,
+                       const SiteProfile& site) {
+  return JobFileReader(parse_yaml(text, name), name, changes, site).read();
 }
 
-JobFile read_job_file(const std::filesystem::path& path, const std::vector<JobChange>& changes) {
-  return parse_job_file(read_file(path, yaml_limits::bytes), path.string(), changes);
+JobFile read_job_file(const std::filesystem::path& path, const std::vector<JobChange>& changes,
+                      const SiteProfile& site) {
+  return parse_job_file(read_file(path, yaml_limits::bytes), path.string(), changes, site);
 }
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 
 #include "slurm/roles/role.hpp"
 #include "slurm/submit/job_changes.hpp"
+#include "slurm/submit/site_profile.hpp"
 
 namespace lockstep {
 
@@ -37,10 +38,12 @@ struct JobFile {
   std::vector<std::string> warnings;  // one for each field that has no effect here
 };
 
-// `name` is the file's name, for messages. `changes` apply before anything else. Throws Error(usage) with the line if
-// the text is not such a job, has an unknown field or contradicts itself. Also throws if the job needs a feature that
-// Slurm does not have. Messages never contain a secret.
-JobFile parse_job_file(const std::string& text, const std::string& name, const std::vector<JobChange>& changes = {});
-JobFile read_job_file(const std::filesystem::path& path, const std::vector<JobChange>& changes = {});
+// `name` is the file's name, for messages. `changes` apply before anything else. `site` maps images and storages.
+// Throws Error(usage) with the line if the text is not such a job, has an unknown field or contradicts itself. Also
+// throws if the job needs a feature that Slurm does not have. Messages never contain a secret.
+JobFile parse_job_file(const std::string& text, const std::string& name, const std::vector<JobChange>& changes = {},
+                       const SiteProfile& site = {});
+JobFile read_job_file(const std::filesystem::path& path, const std::vector<JobChange>& changes,
+                      const SiteProfile& site);
 
 }  // namespace lockstep

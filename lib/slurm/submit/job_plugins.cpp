@@ -74,7 +74,8 @@ PluginCommands read_plugin(JobReader& reader, const YamlValue& plugin, const Yam
   const std::string& name = reader.text(*named, "plugin");
   const auto known = std::ranges::find(job_fields::plugins(), name, &JobField::name);
   if (known == job_fields::plugins().end()) {
-    reader.refuse(named->line, fmt::format("unknown plugin '{}'. Known: cmd, ssh, tensorboard", printable(name)));
+    reader.refuse(named->line,
+                  fmt::format("unknown plugin '{}'. Known: cmd, ssh, tensorboard, teamwise_storage", printable(name)));
   }
   reader.enforce(*known, named->line, "the runtime plugins");
   PluginCommands commands;
@@ -122,11 +123,6 @@ void read_prerequisite(JobReader& reader, const YamlValue& one, Prerequisites& a
                   fmt::format("two prerequisites of type {} have the name '{}'", kind, printable(own_name)));
   }
   read_prerequisite_plugin(reader, one);
-  if (kind == "dockerimage") {
-    reader.warn(one.line, fmt::format("the Docker image '{}' is ignored, because Slurm does not use container images. "
-                                      "Load its software in the site profile",
-                                      printable(own_name)));
-  }
 }
 
 // A depth-first search through `require`.

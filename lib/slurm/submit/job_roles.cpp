@@ -8,6 +8,7 @@
 #include "base/text/printable.hpp"
 #include "slurm/retry/decision.hpp"
 #include "slurm/submit/job_file.hpp"
+#include "slurm/submit/job_storages.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
@@ -144,6 +145,7 @@ class RoleReader {
       reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Move them to a script",
                                             message(), max_bytes_of_commands));
     }
+    role_.storages = storages_of_role(reader_, context_.site, context_.storages, role_, script_, references, own->line);
     hide_other_secrets();
     const std::vector<std::string> shell = {"bash", "-c", std::string(stop_traps) + script_, role_.name};
     role_.command.insert(role_.command.end(), shell.begin(), shell.end());
@@ -205,8 +207,28 @@ class RoleReader {
         reader_.refuse(named->line, fmt::format("'{}' of {} names '{}', but no prerequisite of that type has this name",
                                                 kind, message(), printable(name)));
       }
-      if (kind != "dockerImage") add_fields(references, kind, *found->second);
+      if (kind == "dockerImage") {
+        choose_container(*found->second, named->line);
+      } else {
+        add_fields(references, kind, *found->second);
+      }
     }
+  }
+
+  void choose_container(const YamlValue& image, int line) {
+    const SiteProfile& site = context_.site;
+    if (site.container.empty()) return;
+    const YamlValue* const name = JobReader::find(image, "name");
+    const YamlValue* const uri = JobReader::find(image, "uri");
+    for (const YamlValue* const key : {uri, name}) {
+      const auto mapped = site.images.find(key == nullptr ? "" : key->text);
+      if (mapped == site.images.end()) continue;
+      role_.container = {site.container, mapped->second};
+      return;
+    }
+    reader_.refuse(line, fmt::format("the Docker image of {} is unknown. Add image.{}=/path/of/the/image to the site "
+                                     "profile, or remove 'container' there",
+                                     message(), printable((uri == nullptr ? name : uri)->text)));
   }
 
   void add_fields(References& references, const std::string& kind, const YamlValue& prerequisite) {

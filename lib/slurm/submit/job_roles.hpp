@@ -9,6 +9,7 @@
 #include "slurm/submit/job_commands.hpp"
 #include "slurm/submit/job_fields.hpp"
 #include "slurm/submit/job_plugins.hpp"
+#include "slurm/submit/site_profile.hpp"
 
 namespace lockstep {
 
@@ -20,6 +21,8 @@ struct JobContext {
   std::set<std::string> world;            // roles whose instances are ranks of one MPI_COMM_WORLD
   const YamlValue* deployment = nullptr;  // the deployment in use
   bool retries_tasks = false;             // instances are retried alone
+  SiteProfile site;
+  std::vector<Storage> storages;  // of all roles
 };
 
 // Reads an entry of taskRoles. Its commands become one bash script, which starts no further command after SIGUSR1,

@@ -95,6 +95,19 @@ TEST(EnvironmentTest, a_task_of_an_array_knows_the_number_of_all_and_the_place_o
   EXPECT_EQ(of.count("PAI_HOST_IP_ps_0"), 0U);
 }
 
+TEST(EnvironmentTest, storages_are_told_as_the_role_finds_them) {
+  Cluster cluster = small_cluster();
+  cluster.checkpoint = "/gpfs/nfs/runs/step-1.h5";
+  cluster.roles[1].storages = {{"nfs-1", "/gpfs/nfs", "/mnt/nfs-1"}, {"default", "/gpfs/pai", ""}};
+  Environment of = environment_of(cluster, 3);
+  EXPECT_EQ(of["LOCKSTEP_STORAGE_nfs_1"], "/mnt/nfs-1");
+  EXPECT_EQ(of["LOCKSTEP_STORAGE_default"], "/gpfs/pai");
+  EXPECT_EQ(of["PAI_DEFAULT_FS_URI"], "file:///gpfs/pai");
+  EXPECT_EQ(of["LOCKSTEP_CHECKPOINT"], "/mnt/nfs-1/runs/step-1.h5");
+  EXPECT_EQ(environment_of(cluster, 0)["PAI_DEFAULT_FS_URI"], "file:///");
+  EXPECT_EQ(environment_of(cluster, 0)["LOCKSTEP_CHECKPOINT"], cluster.checkpoint);
+}
+
 TEST(EnvironmentTest, a_variable_never_has_two_values) {
   Cluster cluster = small_cluster();
   cluster.roles[0].name = "TASK_COUNT_x";  // PAI_TASK_ROLE_<role>_HOST_LIST

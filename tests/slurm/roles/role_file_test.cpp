@@ -48,6 +48,8 @@ TEST(RoleFileTest, a_file_is_read_as_it_was_written) {
   worker.gpus = 2;
   worker.min_failed_instances = 2;
   worker.min_succeeded_instances = never;
+  worker.container = {"apptainer", "/images/a b.sif"};
+  worker.storages = {{"nfs-1", "/gpfs/nfs", "/mnt/nfs-1"}, {"default", "/gpfs/pai", ""}};
   const TemporaryFolder folder;
   write_file_atomically(folder.path() / "roles.json", roles_text({server, worker}));
   const std::vector<Role> roles = read_roles(folder.path() / "roles.json");
@@ -55,6 +57,9 @@ TEST(RoleFileTest, a_file_is_read_as_it_was_written) {
   EXPECT_EQ(roles[0].command, server.command);
   EXPECT_EQ(roles[0].ports, server.ports);
   EXPECT_EQ(roles_text(roles), roles_text({server, worker}));
+  EXPECT_EQ(roles[1].container, worker.container);
+  ASSERT_EQ(roles[1].storages.size(), 2U);
+  EXPECT_EQ(roles[1].storages[0].mount, "/mnt/nfs-1");
 }
 
 TEST(RoleFileTest, a_task_of_an_array_runs_one_instance_of_the_only_role) {
@@ -95,6 +100,20 @@ TEST(RoleFileTest, each_mistake_is_named) {
   expect_message(refusal_of(R"("ports": {"a;b": 1})"), {"worker", "a;b"});
   expect_message(refusal_of(R"("ports": {"http": 0})"), {"worker", "100"});
   expect_message(refusal_of(R"("ports": {"a": 60, "b": 60})"), {"worker", "100"});
+  expect_message(refusal_of(R"("container": [])"), {"container"});
+  expect_message(refusal_of(R"("container": {"runtime": "apptainer"})"), {"container", "runtime"});
+  expect_message(refusal_of(R"("container": {"program": "docker", "image": "/x"})"), {"worker", "docker"});
+  expect_message(refusal_of(R"("container": {"program": "apptainer", "image": "x.sif"})"), {"worker", "x.sif"});
+  expect_message(refusal_of(R"("storages": {})"), {"storages"});
+  expect_message(refusal_of(R"("storages": [{"name": "..", "path": "/x"}])"), {"worker", "'..'"});
+  expect_message(refusal_of(R"("storages": [{"name": "a", "path": "/x:y"}])"), {"worker", "/x:y"});
+  expect_message(refusal_of(R"("storages": [{"name": "a", "path": "/x", "mount": "y"}])"), {"worker", "'y'"});
+  expect_message(refusal_of(R"("storages": [{"name": "a-b", "path": "/x"}, {"name": "a.b", "path": "/x"}])"),
+                 {"worker", "LOCKSTEP_STORAGE_a_b"});
+  expect_message(
+      refusal(R"([{"name": "a", "command": ["x"], "world": "w"}, {"name": "b", "command": ["x"], "world": "w",
+                        "container": {"program": "apptainer", "image": "/x"}}])"),
+      {"a", "b", "w"});
   expect_message(refusal(R"([{"name": "a", "command": ["x"], "world": "w", "cpus": 2},
                         {"name": "b", "command": ["x"], "world": "w"}])"),
                  {"a", "b", "w"});

@@ -39,6 +39,12 @@ TEST(TrainingFoldersTest, a_script_names_them) {
   EXPECT_EQ(folders_of_script("cd data && train_cifar --output /r20").output, "/r20");
 }
 
+TEST(TrainingFoldersTest, a_folder_in_a_storage_is_told_as_the_nodes_know_it) {
+  Role role{.name = "worker", .command = {"bash", "-c", "train_cifar --output /mnt/nfs/r20"}};
+  role.storages = {{"nfs", "/gpfs/nfs", "/mnt/nfs"}};
+  EXPECT_EQ(training_folders({role}), (TrainingFolders{"/gpfs/nfs/r20", "/gpfs/nfs/r20/checkpoints"}));
+}
+
 TEST(TrainingFoldersTest, nothing_is_guessed) {
   const TrainingFolders unknown;
   for (const char* const script : {
