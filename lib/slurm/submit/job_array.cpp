@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "slurm/retry/decision.hpp"
+#include "slurm/submit/job_ssh.hpp"
 
 namespace lockstep {
 namespace {
@@ -15,23 +16,6 @@ const YamlValue* find_in(const YamlValue* map, std::string_view field) {
 
 const YamlValue* gang_allocation(const YamlValue& root) {
   return find_in(JobReader::find(root, "extras"), "gangAllocation");
-}
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-bool is_in_word(char letter) {
-  return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-         std::string_view("_-./").find(letter) != std::string_view::npos;
-}
-
-// "worker-0" for the beginning "worker-", if a word of the text begins so; else empty.
-std::string instance_in(std::string_view text, std::string_view beginning) {
-  for (std::size_t at = text.find(beginning); at != text.npos; at = text.find(beginning, at + 1)) {
-    std::size_t end = at + beginning.size();
-    while (end < text.size() && is_digit(text[end])) ++end;
-    const bool begins_word = at == 0 || !is_in_word(text[at - 1]);
-    if (begins_word && end > at + beginning.size()) return std::string(text.substr(at, end - at));
-  }
-  return "";
 }
 
 // What in the commands stands for the place of other instances; empty: nothing.

@@ -11,6 +11,7 @@
 #include "slurm/submit/job_fields.hpp"
 #include "slurm/submit/job_plugins.hpp"
 #include "slurm/submit/job_roles.hpp"
+#include "slurm/submit/job_ssh.hpp"
 #include "slurm/submit/job_storages.hpp"
 #include "slurm/submit/shell_text.hpp"
 
@@ -58,7 +59,7 @@ class JobFileReader {
     check_deployments(roles);
     check_all(roles.line);
     check_nodes();
-    warn_of_ssh();
+    check_ssh();
     job_.array = read_job_array(reader_, root_, job_);
     job_.warnings = reader_.take_warnings();
     return std::move(job_);
@@ -88,13 +89,22 @@ class JobFileReader {
     }
   }
 
-  void warn_of_ssh() {
+  // A container has no srun.
+  void check_ssh() {
     const bool has_container =
         std::ranges::any_of(job_.roles, [](const Role& role) { return !role.container.program.empty(); });
     if (!job_.has_ssh || !has_container) return;
-    reader_.warn(needed("extras").line,
-                 "'jobssh' does not connect instances in containers, because their images have no srun. For MPI, use "
-                 "'world' of extras.lockstep");
+    const int line = needed("extras").line;
+    const std::string instance = instance_in_containers(job_.roles);
+    if (!instance.empty()) {
+      reader_.refuse(line, fmt::format("the commands use the instance '{}', which 'jobssh' cannot reach from a "
+                                       "container, because its image has no srun. For MPI, list the roles in 'world' "
+                                       "(extras.lockstep), and leave out mpirun",
+                                       instance));
+    }
+    reader_.warn(line,
+                 "'jobssh' does not connect instances in containers, because their images have no srun. For MPI, "
+                 "use 'world' of extras.lockstep");
   }
 
   void warn_of_images() {
