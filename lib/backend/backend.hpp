@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/all_reducer.hpp"
 #include "dataset/loading/loader.hpp"
 #include "device/device.hpp"
@@ -38,6 +39,14 @@ std::unique_ptr<Backend> open_backend(const DeviceOptions& options);
 
 // PCI addresses of the GPUs that this process may use, in CUDA's order. Does not open any of them.
 std::vector<std::string> visible_gpus();
+
+// Why visible_gpus() is empty.
+struct NoGpu {
+  Failure failure = Failure::usage;  // bad_node: another node may have a GPU
+  std::string reason;
+};
+// Call it only if visible_gpus() is empty.
+NoGpu why_no_gpu();
 
 // A library and its loaded version.
 struct LibraryVersion {

@@ -15,6 +15,8 @@ std::unique_ptr<Backend> open_backend(const DeviceOptions& options) {
 
 std::vector<std::string> visible_gpus() { return {}; }
 
+NoGpu why_no_gpu() { return {Failure::usage, "this build does not support CUDA"}; }
+
 std::vector<LibraryVersion> backend_libraries() { return {}; }
 
 }  // namespace lockstep

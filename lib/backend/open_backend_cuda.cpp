@@ -11,13 +11,18 @@
 namespace lockstep {
 namespace {
 
-// For `auto`: false if there is a GPU; otherwise true, and logs the reason.
-bool takes_cpu() {
+// cudaSuccess if there is a GPU, otherwise the reason.
+cudaError_t look_for_gpu() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaSuccess && count > 0) return false;
-  log::info("computing on the CPU ({})", cuda::unusable_here(code == cudaSuccess ? cudaErrorNoDevice : code).reason);
-  return true;
+  return code == cudaSuccess && count == 0 ? cudaErrorNoDevice : code;
+}
+
+// For `auto`: false if there is a GPU; otherwise true, and logs the reason.
+bool takes_cpu() {
+  const cudaError_t code = look_for_gpu();
+  if (code != cudaSuccess) log::info("computing on the CPU ({})", cuda::unusable_here(code).reason);
+  return code != cudaSuccess;
 }
 
 std::string version_text(std::size_t version, std::size_t major, std::size_t minor) {
@@ -36,6 +41,15 @@ std::unique_ptr<Backend> open_backend(const DeviceOptions& options) {
 }
 
 std::vector<std::string> visible_gpus() { return cuda::visible_gpus(); }
+
+NoGpu why_no_gpu() {
+  const cudaError_t code = look_for_gpu();
+  int driver = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  // A driver older than the build needs is probably that of all nodes.
+  const bool is_old = code == cudaErrorInsufficientDriver && driver > 0;
+  return {is_old ? Failure::usage : Failure::bad_node, cuda::unusable_here(code).reason};
+}
 
 std::vector<LibraryVersion> backend_libraries() {
   int runtime = 0;

@@ -11,6 +11,8 @@
 namespace lockstep {
 namespace {
 
+using namespace std::string_view_literals;
+
 class Reader {
  public:
   explicit Reader(const Variables& variables) : variables_(variables) {}
@@ -40,13 +42,15 @@ constexpr NumberRange<std::int64_t> component_counts{1, 4096};
 
 std::vector<SlurmJob::Component> components_in(const Reader& environment) {
   const std::optional<std::int64_t> parts = environment.number("SLURM_HET_SIZE", component_counts);
-  if (!parts) return {{environment.text("SLURM_JOB_NODELIST"), environment.text("SLURM_TASKS_PER_NODE")}};
+  const auto component = [&](const std::string& end) {
+    return SlurmJob::Component{environment.text(("SLURM_JOB_NODELIST" + end).c_str()),
+                               environment.text(("SLURM_TASKS_PER_NODE" + end).c_str()),
+                               environment.number(("SLURM_CPUS_PER_TASK" + end).c_str(), rank_counts).value_or(1)};
+  };
+  if (!parts) return {component("")};
   std::vector<SlurmJob::Component> components;
-  for (std::int64_t part = 0; part < *parts; ++part) {
-    const std::string end = "_HET_GROUP_" + std::to_string(part);
-    components.push_back({environment.text(("SLURM_JOB_NODELIST" + end).c_str()),
-                          environment.text(("SLURM_TASKS_PER_NODE" + end).c_str())});
-  }
+  for (std::int64_t part = 0; part < *parts; ++part)
+    components.push_back(component(fmt::format("_HET_GROUP_{}", part)));
   return components;
 }
 
@@ -108,6 +112,22 @@ std::optional<JobEnvironment::Rank> rank_in(const Reader& environment, Launcher 
   return rank ? std::optional(JobEnvironment::Rank{*rank, *ranks}) : std::nullopt;
 }
 
+// A step without GPUs inherits SLURM_JOB_GPUS from its job.
+std::string granted_gpus_in(const Reader& environment) {
+  if (!environment.number("SLURM_JOB_ID", slurm_numbers)) return "";
+  const bool is_step = environment.number("SLURM_STEP_ID", slurm_numbers).has_value();
+  constexpr std::string_view number_of_gpus = "SLURM_GPUS_ON_NODE";
+  constexpr std::string_view gpus_of_job = "SLURM_JOB_GPUS";
+  for (const std::string_view name : {"CUDA_VISIBLE_DEVICES"sv, "SLURM_STEP_GPUS"sv, number_of_gpus, gpus_of_job}) {
+    const std::string value = environment.text(name.data());  // literals end with a zero byte
+    const bool is_none =
+        value.empty() || value == "NoDevFiles" || value.starts_with('-') || (name == number_of_gpus && value == "0");
+    if (is_none || (is_step && name == gpus_of_job)) continue;
+    return fmt::format("{}={}", name, value);
+  }
+  return "";
+}
+
 // mpirun and srun --mpi=pmix set the PMIX names, srun --mpi=pmi2 the PMI one. SLURM_PROCID is no evidence, because a
 // batch shell has it too.
 bool has_pmi(const Reader& environment) {
@@ -147,6 +167,7 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.slurm = slurm_job_in(environment);
   job.task = role_task_in(environment);
   job.pmix_folder = environment.folder("PMIX_SERVER_TMPDIR");
+  job.granted_gpus = granted_gpus_in(environment);
   job.interface = environment.text("LOCKSTEP_INTERFACE");
   job.exit_report_file = environment.text(exit_report_variable);
   constexpr NumberRange<double> start_timeouts{0, 1e6};

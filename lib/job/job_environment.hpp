@@ -30,6 +30,7 @@ struct SlurmJob {
   struct Component {
     std::string node_list;       // in Slurm's compact form: n[1-3,7]
     std::string tasks_per_node;  // in Slurm's compact form: 2(x3),1
+    std::int64_t cpus = 1;       // per task
   };
 
   std::int64_t id = 0;
@@ -85,6 +86,7 @@ struct JobEnvironment {
   std::optional<SlurmJob> slurm;
   RoleTask task;
   std::filesystem::path pmix_folder;   // of files that a rank shares with its PMIx server; empty: unknown
+  std::string granted_gpus;            // variable in which Slurm grants this process GPUs, NAME=VALUE; empty: none
   std::string interface;               // network interface for MPI and NCCL; empty: their choice
   std::string exit_report_file;        // the exit report of this attempt, which the job script reads
   double start_timeout_seconds = 300;  // time limit of MPI's start; 0: no limit

@@ -4,9 +4,11 @@
 #include <set>
 #include <string_view>
 
-#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "job/job_environment.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 namespace lockstep {
 namespace {
@@ -42,6 +44,12 @@ void require_alike(int ranks_with_gpu, int ranks) {
           ranks_with_gpu, ranks);
 }
 
+void require_no_granted_gpus(const std::string& granted, const NoGpu& none) {
+  require(granted.empty(), none.failure,
+          "Slurm granted this rank GPUs ({}), but {}. To compute on the CPU, use --device cpu.", printable(granted),
+          none.reason);
+}
+
 bool peers_are_hidden(const LocalGpus& gpus) {
   const auto sees_one = [](const std::vector<std::string>& seen) { return seen.size() == 1; };
   if (gpus.size() < 2 || !std::ranges::all_of(gpus, sees_one)) return false;
@@ -55,7 +63,12 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   device.local_size = world.local_size();
   if (device.name == "cpu") return;
   const std::vector<std::string> seen = visible_gpus();
-  if (device.name == "auto") require_alike(static_cast<int>(world.sum(seen.empty() ? 0 : 1)), world.size());
+  if (device.name == "auto") {
+    on_all_ranks(world, [&] {
+      if (seen.empty()) require_no_granted_gpus(this_job().granted_gpus, why_no_gpu());
+    });
+    require_alike(static_cast<int>(world.sum(seen.empty() ? 0 : 1)), world.size());
+  }
   device.local_gpus = gather_local_gpus(world, seen);
   if (world.local_rank() == 0 && peers_are_hidden(device.local_gpus)) {
     log::warning(

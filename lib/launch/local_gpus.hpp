@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
 
@@ -19,11 +20,14 @@ LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::st
 // Throws Error(usage) if only some ranks see a GPU. With --device auto, the ranks would use different devices.
 void require_alike(int ranks_with_gpu, int ranks);
 
+// Throws Error with `none` if Slurm granted GPUs (JobEnvironment::granted_gpus) to a rank that sees none.
+void require_no_granted_gpus(const std::string& granted, const NoGpu& none);
+
 // Whether each of several ranks sees exactly one GPU, and none of the other ranks' GPUs.
 bool peers_are_hidden(const LocalGpus& gpus);
 
 // Collective. Fills in what open_backend() needs to give each rank of a node its own device. Warns about GPUs that are
-// hidden from each other. Throws what require_alike() throws.
+// hidden from each other. Throws what require_alike() and, with --device auto, require_no_granted_gpus() throw.
 void place_on_node(const Communicator& world, DeviceOptions& device);
 
 }  // namespace lockstep

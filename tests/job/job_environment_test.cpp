@@ -162,12 +162,29 @@ TEST(JobEnvironmentTest, a_job_has_one_component_and_a_heterogeneous_one_several
                                            {"SLURM_JOB_NODELIST", "n1"},
                                            {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
                                            {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"},
-                                           {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "2,1"}});
+                                           {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "2,1"},
+                                           {"SLURM_CPUS_PER_TASK_HET_GROUP_1", "4"}});
   ASSERT_EQ(several.slurm->components.size(), 2U);
   EXPECT_EQ(several.slurm->components[0].node_list, "n1");
   EXPECT_EQ(several.slurm->components[1].node_list, "n[2-3]");
   EXPECT_EQ(several.slurm->components[1].tasks_per_node, "2,1");
+  EXPECT_EQ(several.slurm->components[0].cpus, 1);
+  EXPECT_EQ(several.slurm->components[1].cpus, 4);
   EXPECT_EQ(job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_HET_SIZE", "1000000000"}}).slurm->components.size(), 1U);
+}
+
+TEST(JobEnvironmentTest, gpus_are_granted_by_slurm_to_a_step_or_to_a_job) {
+  const auto granted = [](std::map<std::string, std::string> values) {
+    values["SLURM_JOB_ID"] = "17";
+    return job_with(values).granted_gpus;
+  };
+  EXPECT_EQ(granted({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_JOB_GPUS", "4,5"}}), "CUDA_VISIBLE_DEVICES=0,1");
+  EXPECT_EQ(granted({{"CUDA_VISIBLE_DEVICES", "NoDevFiles"}, {"SLURM_STEP_GPUS", "3"}}), "SLURM_STEP_GPUS=3");
+  EXPECT_EQ(granted({{"SLURM_GPUS_ON_NODE", "2"}}), "SLURM_GPUS_ON_NODE=2");
+  EXPECT_EQ(granted({{"SLURM_JOB_GPUS", "0"}}), "SLURM_JOB_GPUS=0");
+  EXPECT_EQ(granted({{"SLURM_JOB_GPUS", "0"}, {"SLURM_STEP_ID", "1"}}), "") << "a step without GPUs";
+  EXPECT_EQ(granted({{"SLURM_GPUS_ON_NODE", "0"}, {"CUDA_VISIBLE_DEVICES", "-1"}}), "");
+  EXPECT_EQ(job_with({{"CUDA_VISIBLE_DEVICES", "0"}}).granted_gpus, "") << "no job of Slurm's";
 }
 
 TEST(JobEnvironmentTest, a_task_of_a_role_knows_which_it_is) {

@@ -36,5 +36,12 @@ TEST(LocalGpus, are_seen_by_all_ranks_or_by_none) {
   expect_error(Failure::usage, {"3 of 4 ranks", "--device auto", "--device cpu"}, [] { require_alike(3, 4); });
 }
 
+TEST(LocalGpus, that_slurm_granted_are_not_replaced_by_the_cpu) {
+  EXPECT_NO_THROW(require_no_granted_gpus("", why_no_gpu()));
+  expect_error(Failure::bad_node, {"SLURM_STEP_GPUS=0,1", "there is no driver", "--device cpu"}, [] {
+    require_no_granted_gpus("SLURM_STEP_GPUS=0,1", {Failure::bad_node, "there is no driver"});
+  });
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -17,7 +17,7 @@
 # A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
 # shared, as on a cluster. Jobs of the partition "urgent" preempt those of "all", which get a grace of ten seconds.
 # CLUSTER_ACCOUNTING=linux measures what steps use, with CLUSTER_ACCOUNTING_PARAMETERS (JobAcctGatherParams). A job gets
-# CLUSTER_MEMORY (100) MiB per CPU.
+# CLUSTER_MEMORY (100) MiB per CPU. CLUSTER_GPUS (0): Slurm grants this many devices of each node as GPUs, which they are not.
 # CLUSTER_TAG (two letters or digits), CLUSTER_NET (10.77.0) and CLUSTER_PORT (6817) keep two
 # clusters apart.
 set -uo pipefail
@@ -100,7 +100,8 @@ ReturnToService=2
 # Nodes claim more cores than the machine has.
 SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
-NodeName=n[1-$1] NodeAddr=$net.[11-$((10 + $1))] CPUs=4 CoresPerSocket=4 RealMemory=2000
+${CLUSTER_GPUS:+GresTypes=gpu}
+NodeName=n[1-$1] NodeAddr=$net.[11-$((10 + $1))] CPUs=4 CoresPerSocket=4 RealMemory=2000 ${CLUSTER_GPUS:+Gres=gpu:$CLUSTER_GPUS}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10:00 State=UP PriorityTier=1 GraceTime=10
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE DefaultTime=10:00 State=UP PriorityTier=10 PreemptMode=OFF
 CONF
@@ -108,6 +109,14 @@ CONF
   echo "CgroupPlugin=cgroup/v1" >"$base/etc/cgroup.conf"
   # Slurm 22.05's default fence loses one start over nodes in fourteen, or hangs it, inside MPI_Init.
   echo "PMIxCollFence=ring" >"$base/etc/mpi.conf"
+  [ -z "${CLUSTER_GPUS:-}" ] || make_gpus "$1"
+}
+
+make_gpus() { # NODES
+  local gpu
+  mkdir "$base/dev"
+  for ((gpu = 0; gpu < CLUSTER_GPUS; ++gpu)); do mknod "$base/dev/gpu$gpu" c 1 3 || die "cannot make a device"; done
+  echo "NodeName=n[1-$1] Name=gpu File=$base/dev/gpu[0-$((CLUSTER_GPUS - 1))]" >"$base/etc/gres.conf"
 }
 
 start_munge() { # with a key and a socket of its own: the machine's munge stays untouched

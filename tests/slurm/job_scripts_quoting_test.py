@@ -14,7 +14,7 @@ import tempfile
 from hostile_values import PRETENDED, job_environment, planted, pretend, value
 
 CASES, CASES_OF_A_JOB = 1000, 40
-SRUN = '[ "$1" = --mpi=list ] && { echo pmix; exit; }\nprintf "%s\\0" "$@" >>"$FOUND"'
+SRUN = '[ "$1" = --mpi=list ] && { echo pmix; exit; }\n[ "${@: -1}" != true ] || exit 0\nprintf "%s\\0" "$@" >>"$FOUND"'
 LAUNCH = ["--mpi=pmix", "--kill-on-bad-exit=1"]
 
 

@@ -19,7 +19,8 @@ unset -f module
 mkdir tools programs
 pretend() {
   printf '%s\n' '#!/usr/bin/env bash' "echo \"$1 \$*\" >>'$work/calls'" "lines=\${on_$1:-}" \
-    '[ "$*" != --mpi=list ] || { echo pmix; exit; }' '[ -z "$lines" ] || { eval "$lines"; exit; }' "$2" >"tools/$1"
+    'case $* in --mpi=list) echo pmix; exit ;; --mpi=pmix*" true") eval "${on_trial:-}"; exit ;; esac' \
+    '[ -z "$lines" ] || { eval "$lines"; exit; }' "$2" >"tools/$1"
   chmod +x "tools/$1"
 }
 export PATH=$work/tools:$PATH
@@ -72,7 +73,7 @@ run_case() {
   code=$?
   [ "$code" = "$wanted" ] || fail "it ends with $code, not $wanted"
   [ -z "$signal" ] || [ "$(cat asked)" = asked ] || fail "SIG$signal does not stop the ranks exactly once"
-  [ "$code" != 2 ] || ! grep -q 'srun --mpi=pmix\|requeue' calls || fail "ranks start, or it requeues: $(<calls)"
+  [ "$code" != 2 ] || ! grep -v ' true$' calls | grep -q 'srun --mpi=pmix\|requeue' || fail "ranks start, or it requeues: $(<calls)"
   [ -z "$words" ] || prints "$words"
 }
 
@@ -299,6 +300,8 @@ ranks='"$3" "$4" sh -c "echo out; echo err >&2"'
 logs='LOCKSTEP_RANK_LOGS=logs on_srun=$ranks'
 no_log="rank-0.log'"
 hint='mpirun ended with code 1'
+unloadable='echo "srun: error: Invalid MPI type '"'pmix'"', --mpi=list for acceptable types" >&2; exit 1'
+unlaunched='echo "srun: error: Application launch failed: Unspecified error" >&2'
 check "verdicts, rules, logs of ranks and launchers" <<TABLE
 an earlier attempt's verdict | 40 | LOCKSTEP_VERDICT='a verdict' on_srun='exit 79' | | 79 | cause diverged
 a verdict that is no file | 40 | LOCKSTEP_VERDICT='a fifo' on_srun='exit 79' | | 79 | cause diverged
@@ -320,6 +323,13 @@ an unknown launcher | 47 | LOCKSTEP_LAUNCHER=aprun | | 2 | cause usage
   prints 'aprun'
 mpirun is silent after a rank's sentence | 48 | LOCKSTEP_LAUNCHER=mpirun | | 1 | quiet: 1
   never $hint
+PMIx is listed, but does not load | 52 | on_trial=\$unloadable | | 1 | quiet: 1
+  line srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types
+  prints train_cifar.sbatch: srun cannot start ranks with PMIx
+  calls srun --mpi=list; --mpi=pmix --nodes=1 --ntasks=1 true
+PMIx does not load on a node, and srun returns 0 | 53 | on_trial=\$unlaunched | | 1 | quiet: 1
+a trial start fails otherwise | 54 | on_trial='echo "srun: error: Node failure on n1"; exit 1' | | 0 | <$bin/train_cifar>
+  test [ "\$(grep -c '^srun.* true\$' calls)" = 1 ]
 mpirun's words are missed | 49 | LOCKSTEP_LAUNCHER=mpirun silent=yes OMPI_MCA_orte_execute_quiet=0 | | 1
   prints quiet: 0
   prints $hint

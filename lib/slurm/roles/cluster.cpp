@@ -48,8 +48,13 @@ Json nodes_of(const Cluster& cluster) {
 }
 
 std::int64_t rank_of(const std::vector<Role>& roles, std::size_t place) {
-  const std::vector<std::size_t> world = world_of(roles, place);
-  return std::ranges::find(world, place) - world.begin();
+  const std::vector<ClusterInstance> instances = instances_of(roles);
+  std::int64_t rank = 0;
+  for (const std::size_t other : world_of(roles, place)) {
+    if (other == place) break;
+    rank += ranks_per_instance(roles[instances[other].role]);
+  }
+  return rank;
 }
 
 Json cluster_json(const Cluster& cluster) {

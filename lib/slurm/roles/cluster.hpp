@@ -9,7 +9,8 @@
 //   master       address, port: of the first instance of the first role
 //   nodes        host, address, slots (instances that run there), in the order of the instances
 //   roles        as in roles.json
-//   instances    role, instance, rank (in its world; 0 if it has no world), host, address, ports (label: list)
+//   instances    role, instance, rank (its first one in its world; 0 without a world), host, address, ports (label:
+//   list)
 #pragma once
 
 #include <cstdint>
@@ -65,8 +66,8 @@ std::map<std::string, std::int64_t> reserved_ports(const std::vector<Role>& role
 std::vector<ClusterInstance> instances_of(const std::vector<Role>& roles);
 // Index of an instance, such as worker[3], in the list of all instances. Nullopt if there is no such role or instance.
 std::optional<std::size_t> place_of(const std::vector<Role>& roles, const std::string& role, std::int64_t instance);
-// Indices of all instances in the same world as the instance at `place`, in rank order. Only `place` itself if its role
-// has no world.
+// Indices of all instances in the same world as the instance at `place`, in the order of their ranks. Only `place`
+// itself if its role has no world.
 std::vector<std::size_t> world_of(const std::vector<Role>& roles, std::size_t place);
 
 // The text of cluster.json on one line. Replaces bytes that are not UTF-8.

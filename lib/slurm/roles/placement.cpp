@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "base/error.hpp"
@@ -43,7 +44,7 @@ std::vector<std::int64_t> expand_counts(std::string_view text) {
   return expanded;
 }
 
-// A step's instances in one component. Their indices are contiguous.
+// A step's tasks in one component.
 struct ComponentTasks {
   std::size_t component = 0;
   std::vector<std::size_t> places;
@@ -58,11 +59,41 @@ std::vector<ComponentTasks> by_component(const RoleStep& step, const std::vector
   return parts;
 }
 
-void add_resources(const Role& role, std::int64_t max_tasks_of_a_node, std::vector<std::string>& words) {
-  if (role.cpus > 0) words.push_back(fmt::format("--cpus-per-task={}", role.cpus));
+// The ranks of an instance share its resources. Since Slurm 22.05, srun does not inherit the CPUs from the job.
+void add_resources(const Role& role, std::int64_t cpus, std::int64_t max_tasks_of_a_node,
+                   std::vector<std::string>& words) {
+  const std::int64_t ranks = ranks_per_instance(role);
+  words.push_back(fmt::format("--cpus-per-task={}", std::max<std::int64_t>(cpus / ranks, 1)));
   // Without --mem, a step would take all of the job's memory on its nodes, and other steps would wait.
-  words.push_back(fmt::format("--mem={}", role.memory_mb * max_tasks_of_a_node));
-  if (role.gpus > 0) words.push_back(fmt::format("--gpus-per-task={}", role.gpus));
+  words.push_back(fmt::format("--mem={}", role.memory_mb * (max_tasks_of_a_node / ranks)));
+  if (role.gpus > 0) words.push_back(fmt::format("--gpus-per-task={}", role.gpus / ranks));
+}
+
+// The component of each role.
+std::vector<std::size_t> components_of(const std::vector<Role>& roles, std::size_t components) {
+  std::vector<std::size_t> groups = resource_groups(roles);
+  if (components == 1) return std::vector<std::size_t>(roles.size(), 0);
+  if (components == roles.size()) std::iota(groups.begin(), groups.end(), 0);
+  require(components == std::ranges::max(groups) + 1, Failure::usage,
+          "the job has {} components, but {} roles. Each role runs on the component with its number. Submit the job "
+          "with one component per role, or with one component.",
+          components, roles.size());
+  return groups;
+}
+
+// A component's part of a step gives all of its tasks the same resources.
+void check_worlds(const std::vector<Role>& roles, const std::vector<std::size_t>& component_of) {
+  const std::vector<std::size_t> groups = resource_groups(roles);
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    for (std::size_t first = 0; first < role; ++first) {
+      const bool are_together = !roles[role].world.empty() && roles[first].world == roles[role].world &&
+                                component_of[first] == component_of[role];
+      require(!are_together || groups[first] == groups[role], Failure::usage,
+              "roles '{}' and '{}' share the world '{}', but request different resources. As tasks of one step, they "
+              "need the same. Request the same resources for both, or submit the job with one component per role.",
+              roles[first].name, roles[role].name, roles[role].world);
+    }
+  }
 }
 
 void add_tasks(const ComponentTasks& part, const Role& role, const std::vector<InstanceSlot>& slots,
@@ -78,7 +109,7 @@ void add_tasks(const ComponentTasks& part, const Role& role, const std::vector<I
   for (const auto& [node, tasks] : tasks_of) most = std::max(most, tasks);
   words.push_back(fmt::format("--ntasks={}", part.places.size()));
   words.push_back("--nodelist=" + nodes);
-  add_resources(role, most, words);
+  add_resources(role, role.cpus > 0 ? role.cpus : slots[part.places.front()].cpus, most, words);
 }
 
 }  // namespace
@@ -101,24 +132,24 @@ std::vector<std::string> task_nodes(std::string_view node_list, std::string_view
 
 std::vector<InstanceSlot> place_instances(const std::vector<Role>& roles,
                                           const std::vector<SlurmJob::Component>& components) {
-  require(components.size() == 1 || components.size() == roles.size(), Failure::usage,
-          "the job has {} components, but {} roles. Each role runs on the component with its number. Submit the job "
-          "with one component per role, or with one component.",
-          components.size(), roles.size());
+  const std::vector<std::size_t> component_of = components_of(roles, components.size());
+  check_worlds(roles, component_of);
+  struct Tasks {
+    std::vector<std::string> nodes;
+    std::size_t next = 0;
+  };
+  std::vector<Tasks> tasks_of;
+  for (const SlurmJob::Component& one : components) tasks_of.push_back({task_nodes(one.node_list, one.tasks_per_node)});
   std::vector<InstanceSlot> slots;
-  std::vector<std::string> nodes;
-  std::size_t next = 0;
   for (std::size_t role = 0; role < roles.size(); ++role) {
-    const std::size_t component = components.size() == 1 ? 0 : role;
-    if (role == 0 || components.size() > 1) {
-      nodes = task_nodes(components[component].node_list, components[component].tasks_per_node);
-      next = 0;
-    }
+    const std::size_t component = component_of[role];
+    auto& [nodes, next] = tasks_of[component];
     const auto wanted = static_cast<std::size_t>(roles[role].instances);
     require(next + wanted <= nodes.size(), Failure::usage,
             "role '{}' has {} instances, but Slurm allocated only {} tasks for them. Submit the job with --ntasks={}.",
             roles[role].name, wanted, nodes.size() - next, next + wanted);
-    for (std::size_t one = 0; one < wanted; ++one) slots.push_back({component, nodes[next++]});
+    for (std::size_t one = 0; one < wanted; ++one)
+      slots.push_back({component, nodes[next++], components[component].cpus});
   }
   return slots;
 }
@@ -131,7 +162,11 @@ std::vector<RoleStep> steps_of(const std::vector<Role>& roles) {
     if (role.world.empty()) {
       steps.push_back({fmt::format("{}-{}", role.name, instances[place].instance), {place}});
     } else if (const std::vector<std::size_t> world = world_of(roles, place); world.front() == place) {
-      steps.push_back({role.world, world});
+      steps.push_back({role.world, {}});
+      for (const std::size_t member : world) {
+        const auto ranks = static_cast<std::size_t>(ranks_per_instance(roles[instances[member].role]));
+        steps.back().places.insert(steps.back().places.end(), ranks, member);
+      }
     }
   }
   return steps;

@@ -1,7 +1,7 @@
 // Assigns role instances to the tasks of a Slurm allocation, and builds the srun commands that start them.
 //
-// The slots are the job's tasks in Slurm's own order, node by node. Each instance takes the next slot. In a
-// heterogeneous job, the first role takes the first component's slots, the second role the second's, and so on.
+// The slots are the job's tasks in Slurm's own order, node by node. Each instance takes the next slot of its component.
+// A heterogeneous job has a component for each role, or for each group of roles with the same resources.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@ namespace lockstep {
 struct InstanceSlot {
   std::size_t component = 0;
   std::string node;
+  std::int64_t cpus = 1;  // of the component's tasks
 
   bool operator==(const InstanceSlot&) const = default;
 };
@@ -25,15 +26,15 @@ struct InstanceSlot {
 // The node of each task, from Slurm's compact lists: "n[1-2]" and "2(x2)" give n1, n1, n2, n2. Throws Error(bad_data).
 std::vector<std::string> task_nodes(std::string_view node_list, std::string_view tasks_per_node);
 
-// One slot for each instance, role by role. Throws Error(usage) if there are too few tasks, or if the number of
-// components differs from the number of roles.
+// One slot for each instance, role by role. Throws Error(usage) if there are too few tasks, if the number of components
+// is neither 1 nor that of the roles or groups, or if roles of a world need different resources in one component.
 std::vector<InstanceSlot> place_instances(const std::vector<Role>& roles,
                                           const std::vector<SlurmJob::Component>& components);
 
 // Instances that start together: all instances of a world, or a single one without a world.
 struct RoleStep {
   std::string name;                 // "training", "worker-3"
-  std::vector<std::size_t> places;  // indices in the list of all instances, in rank order
+  std::vector<std::size_t> places;  // of each rank: the index of its instance in the list of all instances
 };
 std::vector<RoleStep> steps_of(const std::vector<Role>& roles);
 

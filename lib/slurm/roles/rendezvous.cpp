@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/net/node_addresses.hpp"
@@ -47,8 +48,8 @@ Rendezvous::Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps)
       handshakes_(token_),
       addresses_(addresses_of_this_node().addresses),
       instances_(instances_of(roles_)),
-      has_joined_(instances_.size()),
       slurm_steps_(steps_.size()) {
+  for (const RoleStep& step : steps_) has_joined_.emplace_back(step.places.size());
   require(handshakes_->is_open() && !addresses_.empty(), Failure::other,
           "this node provides no port, so instances cannot connect. Check the network of the node.");
 }
@@ -82,41 +83,56 @@ void Rendezvous::process_events() {
   }
   std::erase_if(peers_, [this](const Connection& peer) {
     const bool has_left = peer.socket == nullptr || peer.socket->state() != SealedSocket::State::open;
-    if (has_left && peer.place) has_joined_[*peer.place] = false;
+    if (has_left && peer.task) has_joined_[peer.task->step][peer.task->rank] = false;
     return has_left;
   });
 }
 
 void Rendezvous::handle_message(Connection& peer, const std::string& line) {
   if (peer.socket == nullptr) return;
-  if (!peer.place) {
+  if (!peer.task) {
     const std::optional<JoinRequest> request = parse_join_request(line);
     const bool is_known =
         request && request->step < steps_.size() && request->rank < steps_[request->step].places.size();
     if (!is_known) return peer.socket.reset();
-    peer.place = steps_[request->step].places[request->rank];
+    peer.task = {request->step, request->rank};
     slurm_steps_[request->step] = request->slurm_step;
-    const ClusterInstance& one = instances_[*peer.place];
-    peer.socket->send(reservation_text({*peer.place, reserved_ports(roles_, one.role, one.instance)}));
+    peer.socket->send(reservation_text({steps_[request->step].places[request->rank], ports_of(*peer.task)}));
     return;
   }
-  ClusterInstance& one = instances_[*peer.place];
-  if (!read_location(line, reserved_ports(roles_, one.role, one.instance), one)) return peer.socket.reset();
-  has_joined_[*peer.place] = true;
+  const auto [step, rank] = *peer.task;
+  const std::map<std::string, std::int64_t> ports = ports_of(*peer.task);
+  ClusterInstance other;  // further tasks of an instance
+  ClusterInstance& one = ports.empty() ? other : instances_[steps_[step].places[rank]];
+  if (!read_location(line, ports, one)) return peer.socket.reset();
+  has_joined_[step][rank] = true;
 }
 
-bool Rendezvous::all_have_joined() const { return std::ranges::count(has_joined_, false) == 0; }
-
-bool Rendezvous::has_joined(std::size_t step) const {
-  return std::ranges::all_of(steps_.at(step).places, [this](std::size_t place) { return has_joined_[place]; });
+std::map<std::string, std::int64_t> Rendezvous::ports_of(const TaskPlace& task) const {
+  const std::vector<std::size_t>& places = steps_[task.step].places;
+  if (task.rank > 0 && places[task.rank - 1] == places[task.rank]) return {};
+  const ClusterInstance& one = instances_[places[task.rank]];
+  return reserved_ports(roles_, one.role, one.instance);
 }
+
+bool Rendezvous::all_have_joined() const {
+  return std::ranges::all_of(has_joined_,
+                             [](const std::vector<bool>& ranks) { return std::ranges::count(ranks, false) == 0; });
+}
+
+bool Rendezvous::has_joined(std::size_t step) const { return std::ranges::count(has_joined_.at(step), false) == 0; }
 
 std::string Rendezvous::describe_missing() const {
   constexpr std::size_t max_named = 10;
+  std::set<std::size_t> missing;
+  for (std::size_t step = 0; step < steps_.size(); ++step) {
+    for (std::size_t rank = 0; rank < has_joined_[step].size(); ++rank) {
+      if (!has_joined_[step][rank]) missing.insert(steps_[step].places[rank]);
+    }
+  }
   std::vector<std::string> names;
-  for (std::size_t place = 0; place < instances_.size(); ++place) {
-    const ClusterInstance& one = instances_[place];
-    if (!has_joined_[place]) names.push_back(instance_name(roles_[one.role], one.instance));
+  for (const std::size_t place : missing) {
+    names.push_back(instance_name(roles_[instances_[place].role], instances_[place].instance));
   }
   const std::size_t others = names.size() - std::min(names.size(), max_named);
   names.resize(names.size() - others);

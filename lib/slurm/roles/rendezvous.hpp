@@ -4,7 +4,7 @@
 //
 //   task       {"step", "rank", "slurm_step"}             identifies the task
 //   run_roles  {"place", "ports": {label: count}}         the ports to reserve
-//   task       {"host", "address", "ports": {label: [..]}}
+//   task       {"host", "address", "ports": {label: [..]}}  an instance's first task reserves its ports
 //   run_roles  cluster.json, on one line, once all tasks have sent theirs
 //
 // The messages are lines of JSON over TCP. Anybody can reach the port. So both ends first prove that they know the
@@ -78,13 +78,18 @@ class Rendezvous {
   void begin(const Cluster& cluster);
 
  private:
+  struct TaskPlace {
+    std::size_t step = 0;
+    std::size_t rank = 0;
+  };
   struct Connection {
     std::unique_ptr<SealedSocket> socket;
-    std::optional<std::size_t> place;
+    std::optional<TaskPlace> task;
   };
 
   void accept_peers();
   void handle_message(Connection& peer, const std::string& line);
+  std::map<std::string, std::int64_t> ports_of(const TaskPlace& task) const;
 
   std::vector<Role> roles_;
   std::vector<RoleStep> steps_;
@@ -93,7 +98,7 @@ class Rendezvous {
   std::vector<std::string> addresses_;
   std::vector<Connection> peers_;
   std::vector<ClusterInstance> instances_;
-  std::vector<bool> has_joined_;
+  std::vector<std::vector<bool>> has_joined_;  // by step and rank
   std::vector<std::optional<std::int64_t>> slurm_steps_;
 };
 

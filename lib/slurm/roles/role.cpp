@@ -133,25 +133,46 @@ class RoleCheck {
   const Role& role_;
 };
 
-// Ranks of one world are tasks of one step, which gives all of them the same resources.
-void check_world(const std::vector<Role>& roles) {
+bool requests_same(const Role& one, const Role& other) {
+  return one.cpus == other.cpus && one.memory_mb == other.memory_mb && one.gpus == other.gpus;
+}
+
+// srun numbers the ranks of a step component by component, and roles with the same resources may share a component.
+void check_world_order(const std::vector<Role>& roles, const std::string& world) {
+  std::vector<const Role*> members;
   for (const Role& role : roles) {
-    const auto first = std::ranges::find_if(
-        roles, [&](const Role& other) { return !other.world.empty() && other.world == role.world; });
-    if (first == roles.end()) continue;
-    require(role.cpus == first->cpus && role.memory_mb == first->memory_mb && role.gpus == first->gpus, Failure::usage,
-            "roles '{}' and '{}' share the world '{}', but request different resources. As tasks of one step, they "
-            "need the same. Request the same resources for both.",
-            first->name, role.name, role.world);
+    if (role.world != world) continue;
+    const auto same = std::ranges::find_if(members, [&](const Role* other) { return requests_same(*other, role); });
+    require(same == members.end() || requests_same(*members.back(), role), Failure::usage,
+            "role '{}' of the world '{}' requests the resources of '{}', but '{}' between them requests others. Slurm "
+            "numbers ranks with the same resources one after the other. Put '{}' and '{}' next to each other.",
+            role.name, world, (*same)->name, members.back()->name, (*same)->name, role.name);
     require(
-        role.container == first->container, Failure::usage,
+        members.empty() || role.container == members.front()->container, Failure::usage,
         "roles '{}' and '{}' share the world '{}', but run in different containers. As tasks of one step, they need "
         "the same. Use the same image for both.",
-        first->name, role.name, role.world);
+        members.front()->name, role.name, world);
+    members.push_back(&role);
   }
 }
 
 }  // namespace
+
+std::int64_t ranks_per_instance(const Role& role) {
+  return role.world.empty() ? 1 : std::max<std::int64_t>(role.gpus, 1);
+}
+
+std::vector<std::size_t> resource_groups(const std::vector<Role>& roles) {
+  std::vector<std::size_t> groups;
+  std::size_t next = 0;
+  for (std::size_t index = 0; index < roles.size(); ++index) {
+    const auto first =
+        std::ranges::find_if(roles, [&](const Role& other) { return requests_same(roles[index], other); });
+    const auto earlier = static_cast<std::size_t>(first - roles.begin());
+    groups.push_back(earlier < index ? groups[earlier] : next++);
+  }
+  return groups;
+}
 
 bool is_role_name(std::string_view name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -165,15 +186,22 @@ void check_roles(const std::vector<Role>& roles) {
           "a job needs 1 to {} roles, but this job has {}.", max_roles, roles.size());
   std::set<std::string_view> names;
   std::int64_t instances = 0;
+  std::int64_t ranks = 0;
   for (const Role& role : roles) {
     RoleCheck(role).run();
     require(names.insert(role.name).second, Failure::usage, "two roles have the name '{}'. Rename one of them.",
             role.name);
     instances += role.instances;
+    ranks += role.instances * ranks_per_instance(role);
   }
   require(instances <= max_instances, Failure::usage, "the roles have {} instances in total. Use at most {}.",
           instances, max_instances);
-  check_world(roles);
+  require(ranks <= max_instances, Failure::usage,
+          "the roles have {} ranks in total, one for each GPU of an instance in a world. Use at most {}.", ranks,
+          max_instances);
+  for (const Role& role : roles) {
+    if (!role.world.empty()) check_world_order(roles, role.world);
+  }
 }
 
 std::vector<Role> role_of_array_task(std::vector<Role> roles, std::int64_t task) {

@@ -2,9 +2,10 @@
 // task role.
 //
 // An instance is a Slurm task. It starts alone as a step of its own, or as a rank of a world. All instances of all
-// roles that name the same world start as one step and share one MPI_COMM_WORLD. They end together and count as one.
-// Slurm allocates all tasks of a job at once, so the whole job is retried, never a single instance. Independent
-// instances are tasks of a job array, each of which is a job of its own.
+// roles that name the same world start as one step and share one MPI_COMM_WORLD. They end together and count as one. In
+// a world, an instance with several GPUs starts a rank for each of them. Slurm allocates all tasks of a job at once, so
+// the whole job is retried, never a single instance. Independent instances are tasks of a job array, each of which is a
+// job of its own.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +64,16 @@ inline std::int64_t all_instances(const Role& role) {
   return role.array_instances > 0 ? role.array_instances : role.instances;
 }
 
+// Ranks that an instance starts in its world: one for each of its GPUs, at least one. Without a world, an instance is
+// one task with all of its GPUs.
+std::int64_t ranks_per_instance(const Role& role);
+
+// The group of each role. Roles that request the same resources share a group. Groups count from 0, in the order of
+// their first roles. A job file with several groups becomes a heterogeneous job with a component for each.
+std::vector<std::size_t> resource_groups(const std::vector<Role>& roles);
+
 // Limits over all roles: each instance's environment names all instances, and the kernel passes about 2 MB.
-inline constexpr std::int64_t max_instances = 4096;
+inline constexpr std::int64_t max_instances = 4096;  // also of ranks
 inline constexpr std::size_t max_roles = 100;
 inline constexpr std::int64_t max_ports = 100;  // per instance
 

@@ -36,7 +36,7 @@ std::optional<std::size_t> place_of_task(const RoleStep& step, const std::vector
   for (const std::size_t place : step.places) {
     if (std::ranges::find(task.hosts, slots.at(place).node) != task.hosts.end()) there.push_back(place);
   }
-  if (there.size() == 1) return there.front();
+  if (!there.empty() && there.front() == there.back()) return there.front();
   const bool is_one_component = std::ranges::all_of(step.places, [&](std::size_t place) {
     return slots.at(place).component == slots.at(step.places.front()).component;
   });
@@ -113,6 +113,8 @@ StepEnd step_end(const RoleStep& step, const std::vector<InstanceSlot>& slots, i
 
 std::vector<std::size_t> places_by_end(const RoleStep& step, const StepEnd& end) {
   std::vector<std::size_t> places = step.places;
+  const auto repeated = std::ranges::unique(places);  // ranks of one instance
+  places.erase(repeated.begin(), repeated.end());
   const auto first = end.first ? std::ranges::find(places, *end.first) : places.end();
   if (first != places.end()) std::rotate(places.begin(), first, first + 1);
   return places;

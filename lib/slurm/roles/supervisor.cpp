@@ -219,7 +219,7 @@ class Supervisor {
   // Before a preemption, Slurm signals only the tasks.
   bool slurm_ends_job() const {
     const ScontrolAnswer answer = ask_scontrol({options_.cluster.job.id, {}});
-    return !answer.jobs.empty() && is_being_ended(answer.jobs.front());
+    return std::ranges::any_of(answer.jobs, is_being_ended);
   }
 
   // Names the instance of a world that failed first.

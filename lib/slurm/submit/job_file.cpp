@@ -60,6 +60,7 @@ class JobFileReader {
     check_all(roles.line);
     check_nodes();
     check_ssh();
+    check_components(roles.line);
     job_.array = read_job_array(reader_, root_, job_);
     job_.warnings = reader_.take_warnings();
     return std::move(job_);
@@ -206,6 +207,20 @@ class JobFileReader {
                                                "same number of instances",
                                                job_.nodes, instances));
     }
+  }
+
+  void check_components(int line) {
+    const std::size_t groups = std::ranges::max(resource_groups(job_.roles)) + 1;
+    if (groups == 1) return;
+    if (nodes_ != nullptr) {
+      reader_.refuse(
+          nodes_->line,
+          "'nodes' distributes all instances equally, but roles that request different resources never share "
+          "a node. Request the same resources for all roles, or leave out 'nodes'");
+    }
+    reader_.warn(line, fmt::format("the roles request different resources, so the job is a heterogeneous one with {} "
+                                   "components, and needs as many nodes. Only roles with equal resources share nodes",
+                                   groups));
   }
 
   // Checks all deployments; one is used.

@@ -61,7 +61,7 @@ class RoleReader {
     }
     if (const YamlValue* const count = JobReader::find(fields_, "taskRetryCount")) check_retries(*count);
     read_resources();
-    if (context_.world.contains(role_.name)) role_.world = "world";
+    if (context_.world.contains(role_.name)) join_world();
     read_commands();
     return role_;
   }
@@ -119,6 +119,16 @@ class RoleReader {
       }
       role_.ports[port.key] = reader_.number(port.value, "a number of ports", 1, max_ports);
     }
+  }
+
+  void join_world() {
+    role_.world = "world";
+    const std::int64_t ranks = ranks_per_instance(role_);
+    if (ranks == 1) return;
+    reader_.warn(entry_.line,
+                 fmt::format("{} has {} instances with {} GPUs each, so it starts {} ranks of the world, one for "
+                             "each GPU. PAI_ variables count instances",
+                             message(), role_.instances, ranks, role_.instances * ranks));
   }
 
   void read_commands() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "slurm/roles/cluster.hpp"
 #include "slurm/roles/role_file.hpp"
 #include "slurm/roles/training_folders.hpp"
 #include "slurm/submit/shell_text.hpp"
@@ -23,29 +24,38 @@ std::string array_range(const Role& role, const JobArray& array) {
   return fmt::format("0-{}{}", role.instances - 1, array.throttle > 0 ? fmt::format("%{}", array.throttle) : "");
 }
 
-// sbatch reads its options up to the first command. All tasks are identical: each gets the largest request of any role.
+// A part of the job with tasks of its own: `role` is one of several roles with the same resources.
+std::string component_options(const Role& role, std::int64_t tasks, std::int64_t cpus) {
+  std::string text = fmt::format("#SBATCH --ntasks={}\n#SBATCH --cpus-per-task={}\n", tasks, cpus);
+  if (role.memory_mb > 0) text += fmt::format("#SBATCH --mem-per-cpu={}M\n", (role.memory_mb + cpus - 1) / cpus);
+  if (role.gpus > 0) text += fmt::format("#SBATCH --gpus-per-task={}\n", role.gpus);
+  return text;
+}
+
+// sbatch reads its options up to the first command. It applies those before the first `hetjob` that concern the whole
+// job, such as --requeue, to all components.
 std::string sbatch_options(const JobFile& job) {
-  Role most;
-  most.instances = 0;
-  most.cpus = 1;
-  for (const Role& role : job.roles) {
-    most.instances += role.instances;
-    most.cpus = std::max(most.cpus, role.cpus);
-    most.memory_mb = std::max(most.memory_mb, role.memory_mb);
-    most.gpus = std::max(most.gpus, role.gpus);
+  std::string text = fmt::format("#SBATCH --job-name={}\n#SBATCH --requeue\n#SBATCH --open-mode=append\n", job.name);
+  const std::vector<std::size_t> groups = resource_groups(job.roles);
+  for (std::size_t group = 0; group <= std::ranges::max(groups); ++group) {
+    const Role* one = nullptr;
+    std::int64_t tasks = 0;
+    std::int64_t cpus = 1;
+    for (std::size_t index = 0; index < groups.size(); ++index) {
+      if (groups[index] != group) continue;
+      one = &job.roles[index];
+      tasks += one->instances;
+      cpus = std::max({cpus, one->cpus, ranks_per_instance(*one)});
+    }
+    if (group > 0) text += "#SBATCH hetjob\n";
+    text += component_options(*one, job.array ? 1 : tasks, cpus);
   }
-  if (job.array) most.instances = 1;
-  std::string text = fmt::format("#SBATCH --job-name={}\n#SBATCH --ntasks={}\n#SBATCH --cpus-per-task={}\n", job.name,
-                                 most.instances, most.cpus);
-  if (job.nodes > 0) {
-    text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n", job.nodes, most.instances / job.nodes);
+  if (job.nodes > 0) {  // of a job with one component
+    text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n", job.nodes,
+                        instances_of(job.roles).size() / static_cast<std::size_t>(job.nodes));
   }
   if (job.array) text += fmt::format("#SBATCH --array={}\n", array_range(job.roles.front(), *job.array));
-  if (most.memory_mb > 0) {
-    text += fmt::format("#SBATCH --mem-per-cpu={}M\n", (most.memory_mb + most.cpus - 1) / most.cpus);
-  }
-  if (most.gpus > 0) text += fmt::format("#SBATCH --gpus-per-task={}\n", most.gpus);
-  return text + "#SBATCH --requeue\n#SBATCH --open-mode=append\n";
+  return text;
 }
 
 // A requeued job needs its secrets again. Any other end removes them. In a job array, job_array.sh removes them.

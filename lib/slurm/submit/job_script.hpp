@@ -14,8 +14,8 @@ struct ScriptPaths {
   std::filesystem::path secrets;  // a file with secrets_text(); absolute; empty: the job has none
 };
 
-// A bash script that begins with sbatch options. run_roles starts the job's roles within one allocation of identical
-// tasks.
+// A bash script that begins with sbatch options. run_roles starts the job's roles. Roles that request the same
+// resources share an allocation of identical tasks; several allocations are the components of a heterogeneous job.
 std::string job_script(const JobFile& job, const ScriptPaths& place);
 
 // Bash input that puts the job's secrets into its environment.

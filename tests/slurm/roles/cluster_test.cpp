@@ -67,6 +67,15 @@ TEST(ClusterTest, a_world_is_all_instances_of_all_roles_that_name_it) {
   EXPECT_FALSE(place_of(roles, "nobody", 0));
 }
 
+TEST(ClusterTest, an_instance_in_a_world_has_a_rank_for_each_gpu) {
+  Cluster cluster = small_cluster();
+  cluster.roles[1].gpus = 4;
+  const Json json = Json::parse(cluster_text(cluster));
+  EXPECT_EQ(json["instances"][2]["rank"], 0);
+  EXPECT_EQ(json["instances"][4]["rank"], 8);
+  EXPECT_EQ(json["nodes"][0]["slots"], 3) << "slots count instances";
+}
+
 TEST(ClusterTest, each_mistake_is_named) {
   expect_message(refusal([](Json& json) { json["format"] = 2; }), {"format"});
   expect_message(refusal([](Json& json) { json.erase("job"); }), {"job"});

@@ -95,6 +95,30 @@ TEST(RendezvousTest, all_tasks_learn_of_all_others_and_no_port_is_promised_twice
   }
 }
 
+// Two instances with two GPUs each, in a world of four ranks.
+TEST(RendezvousTest, ranks_of_one_instance_have_its_place_and_its_ports) {
+  std::vector<Role> roles = workers(2);
+  roles[0].gpus = 2;
+  Rendezvous desk(roles, steps_of(roles));
+  std::vector<std::future<JoinedTask>> tasks;
+  for (const int rank : {3, 0, 2}) tasks.push_back(start_task(desk.address_of_step(0), rank));
+  ASSERT_TRUE(attend_until(desk, [&] { return desk.describe_missing() == "worker[0]"; }));
+  EXPECT_FALSE(desk.has_joined(0));
+  tasks.push_back(start_task(desk.address_of_step(0), 1));
+  ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_joined(); }));
+  Cluster cluster = small_cluster();
+  desk.fill_in(cluster);
+  desk.begin(cluster);
+  ASSERT_EQ(cluster.instances.size(), 2U);
+  EXPECT_EQ(cluster.instances[1].ports.size(), 2U);
+  const std::vector<std::size_t> places = {1, 0, 1, 0};
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    const JoinedTask arrived = tasks[task].get();
+    EXPECT_EQ(arrived.place, places[task]);
+    EXPECT_EQ(arrived.cluster.instances, cluster.instances);
+  }
+}
+
 TEST(RendezvousTest, a_task_that_leaves_has_not_arrived) {
   const std::vector<Role> roles = workers(12, "");
   Rendezvous desk(roles, steps_of(roles));

@@ -115,8 +115,10 @@ TEST(RoleFileTest, each_mistake_is_named) {
                         "container": {"program": "apptainer", "image": "/x"}}])"),
       {"a", "b", "w"});
   expect_message(refusal(R"([{"name": "a", "command": ["x"], "world": "w", "cpus": 2},
-                        {"name": "b", "command": ["x"], "world": "w"}])"),
-                 {"a", "b", "w"});
+                        {"name": "b", "command": ["x"], "world": "w"},
+                        {"name": "c", "command": ["x"], "world": "w", "cpus": 2}])"),
+                 {"a", "b", "c", "w"});
+  expect_message(refusal_of(R"("world": "w", "instances": 4096, "gpus": 2)"), {"8192"});
   expect_message(refusal(R"([{"name": "a", "command": ["x"], "instances": 3000},
                         {"name": "b", "command": ["x"], "instances": 3000}])"),
                  {"6000"});

@@ -58,6 +58,15 @@ TEST(StepEndTest, the_rank_of_the_verdict_is_the_instance_that_failed_first) {
   EXPECT_EQ(places_by_end(world, {}), world.places);
 }
 
+TEST(StepEndTest, ranks_of_one_instance_end_as_one) {
+  const RoleStep gpus{"training", {1, 1, 2, 2}};
+  const StepEnd end = step_end(gpus, one_a_node, 1, verdict_of(3, "n2", "out of its mind."), {});
+  EXPECT_EQ(end.first, 2);
+  EXPECT_EQ(places_by_end(gpus, end), (std::vector<std::size_t>{2, 1}));
+  const std::vector<InstanceSlot> components = {{0, "n1"}, {0, "n1"}, {1, "n2"}};
+  EXPECT_EQ(step_end(gpus, components, 3, {}, parse_task_end("srun: error: n2: task 1: Killed")).first, 2);
+}
+
 TEST(StepEndTest, without_a_verdict_srun_says_which_ended_first) {
   const std::optional<TaskEnd> task = parse_task_end("srun: error: n2: task 1: Exited with exit code 3");
   EXPECT_EQ(step_end(world, one_a_node, 3, {}, task).first, 2);

@@ -20,12 +20,45 @@ JobFile two_roles() {
       "job.yaml");
 }
 
-TEST(JobScriptTest, tasks_have_what_the_role_that_asks_for_most_does) {
+TEST(JobScriptTest, roles_with_different_resources_are_components_of_a_heterogeneous_job) {
   EXPECT_THAT(job_script(two_roles(), {"/a lib/slurm", ""}),
-              StartsWith("#!/usr/bin/env bash\n#SBATCH --job-name=two\n#SBATCH --ntasks=4\n#SBATCH --cpus-per-task=4\n"
-                         "#SBATCH --mem-per-cpu=250M\n#SBATCH --gpus-per-task=2\n#SBATCH --requeue\n"
-                         "#SBATCH --open-mode=append\n# Written by submit_job.\nlibrary='/a lib/slurm'\n"
+              StartsWith("#!/usr/bin/env bash\n#SBATCH --job-name=two\n#SBATCH --requeue\n#SBATCH --open-mode=append\n"
+                         "#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=1\n#SBATCH --mem-per-cpu=1000M\n"
+                         "#SBATCH hetjob\n"
+                         "#SBATCH --ntasks=3\n#SBATCH --cpus-per-task=4\n#SBATCH --mem-per-cpu=250M\n"
+                         "#SBATCH --gpus-per-task=2\n# Written by submit_job.\nlibrary='/a lib/slurm'\n"
                          "source \"$library/job.sh\" || exit 2\nJOB_RETRY_COUNT=4\n"));
+  EXPECT_THAT(two_roles().warnings, testing::ElementsAre(HasSubstr("2 components")));
+}
+
+std::string options_of(const std::string& roles, const std::string& more = "") {
+  const JobFile job =
+      parse_job_file("{protocolVersion: 2, name: some, type: job, taskRoles: {" + roles + "}" + more + "}", "job.yaml");
+  const std::string script = job_script(job, {"/lib", ""});
+  const std::size_t begin = script.find("#SBATCH --ntasks");
+  return script.substr(begin, script.find("# Written") - begin);
+}
+
+TEST(JobScriptTest, roles_with_equal_resources_share_a_component) {
+  const auto role = [](const std::string& name, const std::string& resources) {
+    return name + ": {instances: 2, resourcePerInstance: {" + resources + "}, commands: [x]}";
+  };
+  EXPECT_EQ(options_of(role("a", "cpu: 2, memoryMB: 100") + ", " + role("b", "cpu: 2, memoryMB: 100")),
+            "#SBATCH --ntasks=4\n#SBATCH --cpus-per-task=2\n#SBATCH --mem-per-cpu=50M\n");
+  EXPECT_EQ(options_of(role("a", "cpu: 2") + ", " + role("b", "cpu: 1, gpu: 1") + ", " + role("c", "cpu: 2")),
+            "#SBATCH --ntasks=4\n#SBATCH --cpus-per-task=2\n#SBATCH hetjob\n#SBATCH --ntasks=2\n"
+            "#SBATCH --cpus-per-task=1\n#SBATCH --gpus-per-task=1\n");
+}
+
+// Each rank needs a CPU.
+TEST(JobScriptTest, an_instance_in_a_world_has_a_cpu_for_each_gpu) {
+  const std::string role = "worker: {instances: 2, resourcePerInstance: {cpu: 1, gpu: 2}, commands: [x]}";
+  EXPECT_EQ(options_of(role), "#SBATCH --ntasks=2\n#SBATCH --cpus-per-task=1\n#SBATCH --gpus-per-task=2\n");
+  const std::string world = ", extras: {lockstep: {world: [worker]}}";
+  EXPECT_EQ(options_of(role, world), "#SBATCH --ntasks=2\n#SBATCH --cpus-per-task=2\n#SBATCH --gpus-per-task=2\n");
+  const JobFile job =
+      parse_job_file("{protocolVersion: 2, name: some, type: job, taskRoles: {" + role + "}" + world + "}", "job.yaml");
+  EXPECT_THAT(job.warnings, testing::ElementsAre(HasSubstr("4 ranks")));
 }
 
 TEST(JobScriptTest, independent_instances_are_tasks_of_an_array) {
