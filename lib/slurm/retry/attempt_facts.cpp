@@ -48,9 +48,10 @@ constexpr std::array<Sign, 6> signs_of_memory{{{over_limit[0], Cause::out_of_mem
                                                {"oom_kill", Cause::out_of_memory},
                                                {"oom-kill", Cause::out_of_memory},
                                                {"Out Of Memory", Cause::out_of_memory}}};
-constexpr std::array<Sign, 5> signs_of_failure{
+constexpr std::array<Sign, 6> signs_of_failure{
     {{"CUDA_ERROR_ECC_UNCORRECTABLE", Cause::bad_node},
      {"uncorrectable ECC error", Cause::bad_node},
+     {"srun: error: Node failure on ", Cause::node_failure},
      {"Address already in use", Cause::resource_conflict},
      {"Requested nodes are busy", Cause::resource_conflict},
      {"Requested partition configuration not available now", Cause::resource_conflict}}};

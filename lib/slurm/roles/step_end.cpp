@@ -79,6 +79,8 @@ std::optional<TaskEnd> parse_task_end(std::string_view line) {
   return end;
 }
 
+bool is_node_failure(std::string_view line) { return line.starts_with("srun: error: Node failure on "); }
+
 TaskEnd first_cause(const std::optional<TaskEnd>& earlier, const TaskEnd& later) {
   return earlier && earlier->signal != SIGPIPE ? *earlier : later;
 }

@@ -22,6 +22,8 @@ struct TaskEnd {
 };
 // Returns nullopt if `line` is not an srun message about a failed task.
 std::optional<TaskEnd> parse_task_end(std::string_view line);
+// Whether `line` is the srun message about a failed node: "srun: error: Node failure on n3".
+bool is_node_failure(std::string_view line);
 // Returns the message that better explains why the step ended: the earlier one, unless its task ended by SIGPIPE, which
 // follows from another task's death.
 TaskEnd first_cause(const std::optional<TaskEnd>& earlier, const TaskEnd& later);

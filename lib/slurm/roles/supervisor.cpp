@@ -81,6 +81,7 @@ class Supervisor {
     ChildProcess process;
     TaskOutput output;
     std::optional<TaskEnd> first_end{};  // chosen by first_cause()
+    bool has_lost_node = false;
     bool is_counted = false;
   };
 
@@ -142,6 +143,7 @@ class Supervisor {
       for (const std::string& line : children_[step].process.lines()) {
         const std::optional<TaskEnd> ended = parse_task_end(line);
         if (ended) children_[step].first_end = first_cause(children_[step].first_end, *ended);
+        if (is_node_failure(line)) children_[step].has_lost_node = true;
         const std::string_view text = children_[step].output.take(line);
         log::forwarded(fmt::format("[{}]  {}", describe_step(step), printable(text)));
       }
@@ -175,6 +177,8 @@ class Supervisor {
   }
 
   void count(std::size_t step, int launcher_code) {
+    // srun returns 0 if the tasks of a failed node were its only ones.
+    if (launcher_code == 0 && children_[step].has_lost_node) launcher_code = static_cast<int>(Failure::other);
     const std::optional<ExitReport> exit_report =
         launcher_code == 0 ? std::nullopt : read_exit_report(exit_report_path(step));
     const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);

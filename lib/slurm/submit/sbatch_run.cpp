@@ -24,13 +24,14 @@ struct FoundJob {
 };
 
 FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbatch_arguments) {
-  std::vector<std::string> words = {"timeout",    "--kill-after=5", "20",           "squeue",
-                                    "--noheader", "--me",           "--states=all", "--format=%A|%k"};
+  std::vector<std::string> words = {"timeout",      "--kill-after=5", "20",      "squeue", "--noheader", "--me",
+                                    "--states=all", "--format=%A|%k", "--sort=i"};
   std::ranges::copy_if(sbatch_arguments, std::back_inserter(words), names_cluster);
   FoundJob found;
   const int code = run_with_input(words, "", [&](const std::string& line) {
     const std::size_t mark = line.find('|');
-    if (mark != std::string::npos && line.find(tag, mark) != std::string::npos) found.number = line.substr(0, mark);
+    const bool is_it = mark != std::string::npos && line.find(tag, mark) != std::string::npos;
+    if (is_it && found.number.empty()) found.number = line.substr(0, mark);  // a heterogeneous job has several
   });
   found.is_known = code == 0;
   return found;

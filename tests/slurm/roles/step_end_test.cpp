@@ -48,6 +48,11 @@ TEST(StepEndTest, what_srun_says_of_a_task_is_read) {
   }
 }
 
+TEST(StepEndTest, what_srun_says_of_a_failed_node_is_read) {
+  EXPECT_TRUE(is_node_failure("srun: error: Node failure on n2"));
+  EXPECT_FALSE(is_node_failure("Node failure on n2"));
+}
+
 // Of a world of several instances the first one was named, whichever failed.
 TEST(StepEndTest, the_rank_of_the_verdict_is_the_instance_that_failed_first) {
   const StepEnd end = step_end(world, one_a_node, 1, verdict_of(2, "n3", "out of its mind."), {});

@@ -68,7 +68,9 @@ TEST(JobScriptTest, independent_instances_are_tasks_of_an_array) {
       "[train]}}, extras: {gangAllocation: false}}",
       "job.yaml");
   const std::string script = job_script(job, {"/lib", "/a b/secrets"});
-  EXPECT_THAT(script, HasSubstr("\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=2\n#SBATCH --array=0-49\n"));
+  EXPECT_THAT(
+      script,
+      HasSubstr("\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=2\n#SBATCH --mem-per-cpu=50M\n#SBATCH --array=0-49\n"));
   EXPECT_THAT(script, HasSubstr("source \"$library/job_array.sh\" || exit 2\nJOB_RETRY_COUNT=2\n"));
   EXPECT_THAT(script, HasSubstr("\nsecrets='/a b/secrets'\nbegin_array_task 3 50\n[ -f \"$secrets\" ]"));
   EXPECT_THAT(script, Not(HasSubstr("remove_secrets"))) << "other tasks need the secrets";
