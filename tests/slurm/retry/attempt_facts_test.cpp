@@ -100,6 +100,7 @@ const std::vector<Case>& cases() {
       {"75", with_verdict(75), Cause::stopped_early, transient},
       {"75 without a verdict", with_code(75), Cause::stopped_early, transient},
       {"71", with_verdict(71), Cause::bad_node, transient, NextNodes::others},
+      {"srun lost a node", logged("[worker[0]]  srun: error: Node failure on n2"), Cause::node_failure, transient},
       {"ECC in the log", logged("CUDA failure: uncorrectable ECC error encountered"), Cause::bad_node, transient,
        NextNodes::others},
       {"76", with_verdict(76), Cause::out_of_step, unknown},
