@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/printable.hpp"
 #include "slurm/submit/shell_text.hpp"
 
@@ -20,6 +22,18 @@ std::string_view without_spaces_around(std::string_view text) {
 bool has_code(std::string_view text) {
   const auto has = [&](std::string_view code) { return text.find(code) != std::string_view::npos; };
   return has("$(") || has("${") || has("`");
+}
+
+// Whether bash expands the contents of variables: ${x@P}, PS4, and the file after '>&', which is not a number.
+bool expands_contents(std::string_view script) {
+  for (std::size_t at = script.find(">&"); at != script.npos; at = script.find(">&", at + 1)) {
+    const std::size_t begin = std::min(script.find_first_not_of(" \t", at + 2), script.size());
+    const std::size_t end = script.find_first_not_of("-0123456789", begin);
+    const bool is_number = end == script.npos || std::string_view(" \t\n;&|<>)").find(script[end]) != script.npos;
+    if (end == begin || !is_number) return true;
+  }
+  const auto has = [&](std::string_view text) { return script.find(text) != script.npos; };
+  return has("@P") || has("PS4=") || has("BASH_ENV=");
 }
 
 // Normalizes "$data.uri[0]" to "$data.uri.0", as on OpenPAI.
@@ -89,16 +103,17 @@ void JobCommands::add(const YamlValue& command) {
   script_ += '\n';
 }
 
-// Any arithmetic runs the $(...) of a value such as x[$(...)], and ${x@P} that of any value. The value may be reached
-// through another one's text or contents, so it counts whether or not the commands name it.
+// Any arithmetic runs the $(...) of a value such as x[$(...)]. The value may be reached through another one's text or
+// contents, so it counts whether or not the commands name it.
 void JobCommands::check_variables(int line) const {
-  if (!shell_.has_evaluated()) return;
-  const bool expands_prompts = script_.find("@P") != std::string::npos;
+  const bool expands = expands_contents(script_);
+  if (!expands && !shell_.has_evaluated()) return;
   for (const auto& [reference, value] : references_.values) {
-    const std::size_t begin = expands_prompts ? 0 : value.text.find('[');
+    const std::size_t begin = expands ? 0 : value.text.find('[');
     if (begin == std::string::npos || !has_code(value.text.substr(begin))) continue;
     reader_.refuse(line, fmt::format("the value of '{}' has '$(', '${{' or a backquote. Bash executes this in tests, "
-                                     "arithmetic and subscripts, and these commands have some. Change the value",
+                                     "arithmetic, subscripts and after '>&', and these commands have some. Change the "
+                                     "value",
                                      printable(reference)));
   }
 }

@@ -34,21 +34,24 @@ enum class Subject : std::uint8_t { words, variables };
 // Whether a command may evaluate its words, or variables that they name.
 bool may_evaluate(const std::string& command, Subject subject) {
   bool has_shell = false;
-  bool begins_options = false;
-  std::istringstream words(command);
+  std::string last;
+  std::istringstream words(command + '"');  // the current word may be empty
   for (std::string word; std::getline(words, word, ' ');) {
-    if (words.eof() && word.starts_with('[')) return true;  // a=([x]=1)
+    if (word.empty()) continue;
+    const bool is_subscript = word.starts_with('[');                  // a=([x]=1)
+    const bool is_expanded = word.starts_with(">&") || last == ">&";  // bash expands the name of such a file twice
+    if (subject == Subject::words && words.eof() && (is_subscript || is_expanded)) return true;
     std::erase_if(word, [](char letter) { return is_one_of(letter, "'\"\\"); });
     const auto begins_word = [&](std::string_view assignment) { return word.starts_with(assignment); };
     const bool is_option = word.starts_with('-') && !word.starts_with("--");
     const bool is_code = has_shell && ((is_option && word.find('c') != std::string::npos) || word.starts_with('<'));
-    const bool is_name = begins_options && is_option;
+    const bool is_name = is_option && is_one_of(last, with_options);
     const bool is_test = subject == Subject::words ? is_one_of(word, tests) : is_one_of(word, comparisons);
     if (is_code || is_name || is_test || is_one_of(word, evaluating) || std::ranges::any_of(assignments, begins_word)) {
       return true;
     }
     has_shell = has_shell || is_one_of(word.substr(word.rfind('/') + 1), shells);
-    begins_options = is_one_of(word, with_options);
+    last = word;
   }
   return false;
 }
@@ -142,9 +145,9 @@ void ShellReader::read_operator(char letter, char before) {
     enter(Mode::comment);
   } else if (letter == '<' || letter == '>') {
     command().append({' ', letter});
-  } else if (letter == '#' || (letter == '|' && before == '>')) {
+  } else if (letter == '#' || (is_one_of(letter, "&|") && before == '>')) {
     add(letter);
-  } else if (letter == ' ' || letter == '\t' || (letter == '&' && before != '&')) {  // One '&' may be of '2>&1', '&>'.
+  } else if (letter == ' ' || letter == '\t' || (letter == '&' && before != '&')) {  // One '&' may be of '&>'.
     command().push_back(' ');
   } else {
     end_command();
