@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,16 +19,33 @@ namespace {
 
 constexpr std::size_t longest_line = 16384;
 
-[[noreturn]] void become(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables) {
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// This process's environment with `variables`, each as NAME=VALUE.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> texts;
+  // careful-environment: passed on, not read
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!variables.contains(text.substr(0, text.find('=')))) texts.push_back(text);
+  }
+  for (const auto& [name, value] : variables) texts.push_back(name + "=" + value);
+  return texts;
+}
+
+// Called between fork() and exec(), so it does not allocate before exec() has failed.
+[[noreturn]] void become(char* const* words, char* const* environment) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::setpgid(0, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  ::execvp(pointers[0], pointers.data());
+  ::execvpe(words[0], words, environment);
   const std::string sentence = fmt::format("cannot start '{}': {}.\n", words[0], system_error_message(errno));
   [[maybe_unused]] const ssize_t said = ::write(STDERR_FILENO, sentence.data(), sentence.size());
   ::_exit(127);
@@ -50,14 +66,18 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map
 // No process writes to `input`, so the child reads the end of its input at once.
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
                            Pipe output, Pipe input)
-    : output_(std::move(output.end)), process_(::fork()) {
+    : output_(std::move(output.end)) {
+  const std::vector<std::string> environment = environment_with(variables);
+  const std::vector<char*> word_pointers = pointers_to(words);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
+  process_ = ::fork();
   require(process_ >= 0, Failure::other, "cannot start '{}': {}. Start fewer instances.", words.at(0),
           system_error_message(errno));
   if (process_ == 0) {
     ::dup2(input.end, STDIN_FILENO);
     ::dup2(output.start, STDOUT_FILENO);
     ::dup2(output.start, STDERR_FILENO);
-    become(words, variables);
+    become(word_pointers.data(), environment_pointers.data());
   }
   ::fcntl(output_, F_SETFL, ::fcntl(output_, F_GETFL) | O_NONBLOCK);
 }

@@ -15,9 +15,9 @@ namespace lockstep {
 class ChildProcess {
  public:
   // Starts words[0], found in PATH, with this process's environment and `variables`. Its standard input is empty, and
-  // its standard output and standard error share one pipe. It is terminated when this process ends. Throws Error(other)
-  // if the system cannot start a process. A program that is not found prints an error and exits with 127. Only for
-  // single-threaded processes.
+  // its standard output and standard error share one pipe. It is a process group of its own, so that Ctrl-C reaches
+  // only this process. It is terminated when this process ends. Throws Error(other) if the system cannot start a
+  // process. A program that is not found prints an error and exits with 127.
   ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables);
   ChildProcess(ChildProcess&&) = default;
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,40 +21,13 @@
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/completion.hpp"
 #include "slurm/roles/rendezvous.hpp"
+#include "slurm/roles/signal_queue.hpp"
 #include "slurm/roles/step_end.hpp"
 #include "slurm/roles/task_output.hpp"
 #include "slurm/status/scontrol_job.hpp"
 
 namespace lockstep {
 namespace {
-
-struct Signal {
-  int number = 0;
-  std::int64_t sender = 0;  // process ID
-};
-
-// Receives signals through a descriptor for poll().
-class SignalQueue {
- public:
-  SignalQueue() : queue_(make()) {}
-  static int make() {
-    sigset_t wanted;
-    ::sigemptyset(&wanted);
-    for (const int number : {SIGUSR1, SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&wanted, number);
-    ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
-    return ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  }
-  int handle() const { return queue_; }
-  // Returns nullopt if no signal is pending.
-  std::optional<Signal> next() {
-    signalfd_siginfo info{};
-    if (::read(queue_, &info, sizeof info) != sizeof info) return std::nullopt;
-    return Signal{static_cast<int>(info.ssi_signo), info.ssi_pid};
-  }
-
- private:
-  Descriptor queue_;
-};
 
 class Supervisor {
  public:

@@ -16,8 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view advice = "Nothing was submitted.";
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const Utf8Character character = first_character(text);
@@ -32,7 +30,7 @@ bool means_nothing(std::string_view plain) { return plain == "null" || plain == 
 // Builds the tree. Keeps the complete value of each anchor; every alias copies it.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::string name) : name_(std::move(name)) {}
+  TreeBuilder(std::string name, const YamlKind& kind) : name_(std::move(name)), kind_(kind) {}
 
   YamlValue take() { return std::move(root_); }
 
@@ -79,11 +77,12 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view what) const {
-    throw Error(Failure::usage, fmt::format("{}{}. {}", yaml_place(name_, mark.line + 1), what, advice));
+    throw Error(Failure::usage, fmt::format("{}{}. {}", yaml_place(name_, mark.line + 1), what, kind_.outcome));
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     const bool is_default_point = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str";
-    if (!is_default_point) refuse(mark, "a value has a custom tag ('!...'), which job files do not support");
+    if (is_default_point) return;
+    refuse(mark, fmt::format("a value has a custom tag ('!...'), which {} do not support", kind_.files));
   }
   void count(const YAML::Mark& mark, std::int64_t values) {
     counted_ += values;
@@ -130,13 +129,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void add_key(YamlValue& map, const YamlValue& key) const {
     const auto place = yaml_place(name_, key.line);
-    require(key.kind == YamlValue::Kind::text, Failure::usage, "{}a key is not a string. {}", place, advice);
+    require(key.kind == YamlValue::Kind::text, Failure::usage, "{}a key is not a string. {}", place, kind_.outcome);
     require(map.find(key.text) == nullptr, Failure::usage, "{}the key '{}' occurs twice in one map. {}", place,
-            printable(key.text), advice);
+            printable(key.text), kind_.outcome);
     map.entries.push_back({key.text, key.line, {}});
   }
 
   std::string name_;
+  YamlKind kind_;
   YamlValue root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Open> anchored_;
@@ -155,29 +155,29 @@ std::string yaml_place(const std::string& name, int line) {
 }
 
 YamlValue plain_scalar(const std::string& text) {
-  require(is_utf8(text), Failure::usage, "'{}' is not valid UTF-8. {}", printable(text), advice);
+  require(is_utf8(text), Failure::usage, "'{}' is not valid UTF-8. {}", printable(text), YamlKind().outcome);
   YamlValue value;
   value.kind = means_nothing(text) ? YamlValue::Kind::nothing : YamlValue::Kind::text;
   value.text = text;
   return value;
 }
 
-YamlValue parse_yaml(const std::string& text, const std::string& name) {
-  require(text.size() <= yaml_limits::bytes, Failure::usage,
-          "'{}' is larger than {} bytes, the limit for job files. {}", printable(name), yaml_limits::bytes, advice);
+YamlValue parse_yaml(const std::string& text, const std::string& name, const YamlKind& kind) {
+  require(text.size() <= yaml_limits::bytes, Failure::usage, "'{}' is larger than {} bytes, the limit for {}. {}",
+          printable(name), yaml_limits::bytes, kind.files, kind.outcome);
   std::istringstream input(text);
-  TreeBuilder builder(name);
+  TreeBuilder builder(name, kind);
   try {
     YAML::Parser parser(input);
-    require(parser.HandleNextDocument(builder), Failure::usage, "'{}' is empty. {}", printable(name), advice);
+    require(parser.HandleNextDocument(builder), Failure::usage, "'{}' is empty. {}", printable(name), kind.outcome);
     YamlValue root = builder.take();
-    TreeBuilder second(name);
+    TreeBuilder second(name, kind);
     require(!parser.HandleNextDocument(second), Failure::usage, "'{}' has more than one document. {}", printable(name),
-            advice);
+            kind.outcome);
     return root;
   } catch (const YAML::Exception& error) {
     throw Error(Failure::usage, fmt::format("{}this is not valid YAML: {}. {}", yaml_place(name, error.mark.line + 1),
-                                            printable(error.msg), advice));
+                                            printable(error.msg), kind.outcome));
   }
 }
 

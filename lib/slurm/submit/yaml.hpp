@@ -36,9 +36,15 @@ struct YamlEntry {
   YamlValue value;
 };
 
+// How messages about a kind of file call it, and what they say at their end.
+struct YamlKind {
+  std::string_view files = "job files";
+  std::string_view outcome = "Nothing was submitted.";
+};
+
 // Parses one document. Throws Error(usage) with `name` and the line if the text is not YAML, has custom tags, repeats a
 // key, or exceeds a limit. Messages contain no value of the text.
-YamlValue parse_yaml(const std::string& text, const std::string& name);
+YamlValue parse_yaml(const std::string& text, const std::string& name, const YamlKind& kind = {});
 
 // The value that `text` has as a plain scalar of a file, without a line. Throws Error(usage) if it is not UTF-8.
 YamlValue plain_scalar(const std::string& text);
