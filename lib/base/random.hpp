@@ -26,7 +26,8 @@ enum class Stream : std::uint32_t {
   synthetic = 5,
   pictures = 6,
   blocks = 7,
-  windows = 8
+  windows = 8,
+  search = 9
 };
 
 // The upper half of the counter: a stream, and an epoch or other number within it.

@@ -65,8 +65,36 @@ wait_for_end
 expect "ExitCode=2:0"
 grep -q -- 'sentence .*--epochs' "$work/wrong_option.out" || fail "the verdict does not name the option"
 
+# A search shares the job's tasks: three trials of two ranks at once, each a job step. One search is stopped, another
+# one runs to its end.
+cat >"$work/long.yaml" <<YAML
+program: train_cifar
+arguments: [--data, "$data", --model, lenet, --global-batch, "48", --threads, "1"]
+ranks_per_trial: 2
+searcher: {name: random, metric: test-accuracy, max_length: {epochs: 2000}, max_trials: 3}
+hyperparameters: {lr: {type: log, minval: -3, maxval: -1}}
+YAML
+# search NAME: runs NAME.yaml in a job, into the folder NAME.
+search() { submit "$1" --nodes=3 --ntasks-per-node=2 --wrap "exec '$programs/search' $1.yaml --output $1"; }
+all_train() { [ -s "$work/long/trial-1/metrics.jsonl" ] && [ -s "$work/long/trial-2/metrics.jsonl" ] &&
+  [ -s "$work/long/trial-3/metrics.jsonl" ]; }
+search long
+wait_for 100 all_train || fail "three trials do not run at once"
+scancel --signal=USR1 --batch "$id"
+wait_for_end
+expect "ExitCode=75:0"
+for trial in 1 2 3; do
+  grep -q '"state": "stopped"' "$work/long/trial-$trial/summary.json" || fail "trial $trial was not stopped cleanly"
+done
+sed 's/epochs: 2000/epochs: 1/' "$work/long.yaml" >"$work/short.yaml"
+search short
+wait_for_end
+expect "JobState=COMPLETED"
+expect_log short "best: trial"
+grep -q '"ranks": 2,' "$work/short/trial-3/summary.json" || fail "a trial has not two ranks"
+
 if ((few)); then
-  echo "passed: four jobs on three nodes"
+  echo "passed: six jobs on three nodes"
   exit
 fi
 
@@ -115,4 +143,4 @@ LOCKSTEP_BIN="$work/no programs" train no_program 3 "${options[@]}"
 wait_for_end
 expect "JobState=FAILED"
 expect_log no_program 'LOCKSTEP_BIN'
-echo "passed: nine jobs on three nodes"
+echo "passed: eleven jobs on three nodes"

@@ -1,0 +1,126 @@
+// Searches hyperparameters: runs many trainings, judges them early, and continues after any interruption.
+//
+//   search space.yaml --dry-run
+//   search space.yaml --output runs/search
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "files/folder/folder_lock.hpp"
+#include "job/job_environment.hpp"
+#include "launch/choice_option.hpp"
+#include "launch/run_outside_ranks.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "search/search_run.hpp"
+#include "search/search_text.hpp"
+#include "search/space.hpp"
+#include "search/trial_command.hpp"
+#include "search/trial_launch.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct SearchOptions {
+  std::filesystem::path space;
+  std::filesystem::path output;
+  bool dry_run = false;
+  bool describes = false;
+  TrialLauncher launcher = TrialLauncher::automatic;
+
+  void declare(CLI::App& app) {
+    app.description(
+        "Searches hyperparameters: runs trainings as commands, judges them early, and continues when it is called "
+        "again.");
+    app.add_option("SPACE", space, "Search file, in YAML (see apps/search.md)")->required()->type_name("FILE");
+    app.add_option("--output", output, "Folder of the search (default: the file's name without its ending)")
+        ->type_name("FOLDER");
+    add_choice(app, "--launcher", trial_launchers, launcher,
+               "What starts trials of several ranks; auto: srun in a Slurm job, else mpirun");
+    app.add_flag("--dry-run", dry_run, "Check the file, print trials, rungs and cost, and start nothing");
+    app.add_flag("--describe", describes, "Explain how the searcher decides, and start nothing");
+    app.footer("Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search");
+  }
+};
+
+// Epochs trained so far, over all trials.
+double trained_epochs(TrialCommands& commands, const Space& space, const std::map<std::int64_t, TrialRecord>& trials) {
+  double epochs = 0;
+  for (const auto& [number, trial] : trials) {
+    if (trial.steps == 0) continue;
+    const TrialLength length = commands.length(trial.settings, space.searcher.max_length);
+    epochs += static_cast<double>(trial.steps) / static_cast<double>(length.steps_per_epoch);
+  }
+  return epochs;
+}
+
+// The code of all trials if it is the same, else 1.
+Failure common_failure(const std::map<std::int64_t, TrialRecord>& trials) {
+  const int code = trials.begin()->second.code;
+  for (const Failure failure : {Failure::usage, Failure::bad_data, Failure::out_of_memory, Failure::bad_node,
+                                Failure::out_of_step, Failure::diverged}) {
+    const auto has_it = [&](const auto& trial) { return trial.second.code == static_cast<int>(failure); };
+    if (static_cast<int>(failure) == code && std::ranges::all_of(trials, has_it)) return failure;
+  }
+  return Failure::other;
+}
+
+void conclude(const SearchRun& search, TrialCommands& commands, const Space& space, std::vector<std::string> launch,
+              const std::filesystem::path& folder) {
+  const std::map<std::int64_t, TrialRecord>& trials = search.trials();
+  const std::optional<std::int64_t> number = best_trial(space, trials);
+  require(number.has_value(), common_failure(trials), "no trial has a result. Trial 1: {}",
+          trials.begin()->second.reason);
+  const TrialRecord& best = trials.at(*number);
+  keep_best_model(search.folder_of(*number), folder);
+  TrialLength length = commands.length(best.settings, space.searcher.max_length);
+  length.steps = best.steps;
+  std::ranges::copy(commands.words(best.settings, length, "OUTPUT", 0), std::back_inserter(launch));
+  log::info("{} trials, {:.1f} epochs in total.", trials.size(), trained_epochs(commands, space, trials));
+  log::info("best: trial {}, {} {} after {} steps. Model: '{}'", *number, metric_name(space.metric),
+            metric_text(space, *best.metric), best.steps, (folder / "best.h5").string());
+  log::info("its command: {}", shell_command(launch));
+}
+
+int run_search(const SearchOptions& options) {
+  require(this_job().launcher == Launcher::none, Failure::usage,
+          "search runs once and starts the ranks of its trials itself, but {} has started it. Call it without {}.",
+          launcher_name(this_job().launcher), launcher_name(this_job().launcher));
+  const Space space = read_space(options.space);
+  for (const std::string& warning : space.warnings) log::warning(warning);
+  TrialCommands commands(space, run_to_end);
+  const TrialPlaces places = trial_places(space, options.launcher, this_job(), run_to_end);
+  if (options.dry_run || options.describes) {
+    const TrialLength whole = commands.length(trial_settings(space, 1), space.searcher.max_length);
+    const double epochs = static_cast<double>(whole.steps) / static_cast<double>(whole.steps_per_epoch);
+    if (options.dry_run) log::plain(plan_text(space, static_cast<double>(space.searcher.max_length) / epochs));
+    if (options.describes) log::plain(description_text(space));
+    return 0;
+  }
+  const std::filesystem::path folder = options.output.empty() ? options.space.stem() : options.output;
+  SignalQueue signals;  // before the lock's thread starts
+  const FolderLock lock(folder, "--output");
+  SearchRun search(space, commands, places, signals, folder);
+  require(search.run(), Failure::stopped_early, "the search was stopped. The same command continues it.");
+  conclude(search, commands, space, places.launch, folder);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_outside_ranks<SearchOptions>(argc, argv, [](const SearchOptions& options) {
+    failure_report::set_rank(0, log::host());
+    failure_report::set_exit_report_file(this_job().exit_report_file);
+    try {
+      return run_search(options);
+    } catch (const Error& error) {
+      failure_report::write({error.exit_code(), 0, error.what()});
+      throw;
+    }
+  });
+}

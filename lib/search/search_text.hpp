@@ -1,0 +1,30 @@
+// What a search prints, in 80 columns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "search/searcher.hpp"
+#include "search/space.hpp"
+
+namespace lockstep {
+
+struct TrialRecord;
+
+// Words as one line for a shell, quoted where needed.
+std::string shell_command(const std::vector<std::string>& words);
+
+// "61.20 %" of an accuracy, "0.6931" of a loss.
+std::string metric_text(const Space& space, double metric);
+
+// Trials, rungs and cost, for --dry-run. `units_per_epoch`: how many of the space's length units an epoch has.
+std::string plan_text(const Space& space, double units_per_epoch);
+// How the searcher decides, for --describe.
+std::string description_text(const Space& space);
+
+// One line for each result.
+std::string table_header(const Space& space);
+std::string table_row(const Space& space, const Order& order, const TrialRecord& trial,
+                      const std::vector<Order>& decisions);
+
+}  // namespace lockstep

@@ -1,0 +1,332 @@
+#include "search/space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/printable.hpp"
+#include "search/space_reader.hpp"
+#include "slurm/submit/shell_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t most_trials = 100'000;
+constexpr double most_integer = 0x1p53;
+constexpr double most_number = 1e300;
+
+constexpr std::array<Choice<SearchMetric>, 4> metrics{
+    {{"test-accuracy", {Split::test, TestMetric::accuracy}},
+     {"test-loss", {Split::test, TestMetric::loss}},
+     {"validation-accuracy", {Split::validation, TestMetric::accuracy}},
+     {"validation-loss", {Split::validation, TestMetric::loss}}}};
+
+// Options that a search sets, or that would end a trial before its rung.
+constexpr std::array own_options = std::to_array<std::string_view>(
+    {"output", "checkpoints", "epochs", "max-steps", "resume", "early-stop", "time-limit", "gpus", "print-recipe"});
+
+std::string with_dashes(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+// The option that a word states, without dashes; empty if it states none.
+std::string option_of(const std::string& word) {
+  return word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
+}
+
+class SpaceFile {
+ public:
+  SpaceFile(const YamlValue& root, Space& space) : root_(root), space_(space), reader_(space.file) {}
+
+  void read() {
+    reader_.check_fields(root_, "the file",
+                         {"name", "description", "program", "arguments", "searcher", "hyperparameters",
+                          "ranks_per_trial", "max_restarts", "seed"});
+    read_program();
+    if (const YamlValue* const ranks = SpaceReader::find(root_, "ranks_per_trial")) {
+      space_.lines.ranks = ranks->line;
+      space_.ranks_per_trial = reader_.number<std::int64_t>(*ranks, "ranks_per_trial", {1, 65536});
+    }
+    space_.max_restarts = reader_.number_or<std::int64_t>(root_, "max_restarts", {0, 1000}, space_.max_restarts);
+    space_.seed = static_cast<std::uint64_t>(reader_.number_or<std::int64_t>(root_, "seed", {0, (1LL << 31) - 1}, 0));
+    read_hyperparameters(reader_.get(root_, "hyperparameters", "the file"));
+    read_searcher(reader_.get(root_, "searcher", "the file"));
+  }
+
+ private:
+  void refuse_own_option(int line, const std::string& option) const {
+    if (std::ranges::find(own_options, option) == own_options.end()) return;
+    reader_.refuse(line, fmt::format("--{} is set by the search. Leave it out", option));
+  }
+
+  template <typename Choices>
+  auto chosen(const YamlValue& value, std::string_view field, const Choices& choices) const {
+    const std::string& name = reader_.text(value, field);
+    const auto* const choice = find_choice(choices, name);
+    if (choice == nullptr) {
+      reader_.refuse(value.line,
+                     fmt::format("unknown {} '{}'. Known: {}", field, printable(name), choice_names(choices)));
+    }
+    return choice->value;
+  }
+
+  void read_program() {
+    const YamlValue& program = reader_.get(root_, "program", "the file");
+    space_.lines.program = program.line;
+    space_.program = reader_.text(program, "program");
+    if (space_.program.empty()) reader_.refuse(program.line, "'program' is empty");
+    const YamlValue& arguments = reader_.get(root_, "arguments", "the file");
+    space_.lines.arguments = arguments.line;
+    if (arguments.kind == YamlValue::Kind::list) {
+      for (const YamlValue& word : arguments.items) space_.arguments.push_back(reader_.text(word, "arguments"));
+    } else {
+      std::istringstream words(reader_.text(arguments, "arguments"));
+      for (std::string word; words >> word;) space_.arguments.push_back(word);
+    }
+    for (const std::string& word : space_.arguments) refuse_own_option(arguments.line, option_of(word));
+  }
+
+  // Maps without a `type` group hyperparameters.
+  void read_hyperparameters(const YamlValue& map) {
+    if (map.kind != YamlValue::Kind::map) reader_.refuse(map.line, "'hyperparameters' is not a map");
+    for (const YamlEntry& entry : map.entries) {
+      const bool is_group = entry.value.kind == YamlValue::Kind::map && entry.value.find("type") == nullptr;
+      is_group ? read_hyperparameters(entry.value) : add_hyperparameter(entry);
+    }
+  }
+
+  void add_hyperparameter(const YamlEntry& entry) {
+    Hyperparameter parameter{with_dashes(entry.key), entry.line};
+    const std::string shown = printable(entry.key);
+    if (!is_plain_word(parameter.option) || parameter.option.starts_with('-')) {
+      reader_.refuse(entry.line, fmt::format("'{}' is not the name of an option", shown));
+    }
+    refuse_own_option(entry.line, parameter.option);
+    if (std::ranges::find(space_.hyperparameters, parameter.option, &Hyperparameter::option) !=
+        space_.hyperparameters.end()) {
+      reader_.refuse(entry.line, fmt::format("the hyperparameter '{}' occurs twice. Keep one", shown));
+    }
+    if (std::ranges::find(space_.arguments, parameter.option, option_of) != space_.arguments.end()) {
+      reader_.refuse(entry.line, fmt::format("--{} is in 'arguments', too. Remove it there", parameter.option));
+    }
+    entry.value.kind == YamlValue::Kind::map ? read_range(entry.value, parameter)
+                                             : parameter.words.push_back(word_of(parameter, entry.value));
+    space_.hyperparameters.push_back(std::move(parameter));
+  }
+
+  OptionWord word_of(const Hyperparameter& parameter, const YamlValue& value) const {
+    if (value.kind == YamlValue::Kind::nothing) return "";
+    if (const std::optional<bool> truth = truth_of(value)) return *truth ? "--" + parameter.option : "";
+    if (value.kind != YamlValue::Kind::text) {
+      reader_.refuse(value.line, "a value is a list or a map. Write the words of the option, such as '30,60,80'");
+    }
+    return fmt::format("--{}={}", parameter.option, value.text);
+  }
+
+  void read_range(const YamlValue& map, Hyperparameter& parameter) {
+    const std::string owner = fmt::format("hyperparameter '{}'", parameter.option);
+    const YamlValue& type = reader_.get(map, "type", owner);
+    const std::string& name = reader_.text(type, "type");
+    if (name == "const") {
+      reader_.check_fields(map, owner, {"type", "val"});
+      const YamlEntry* const value = map.find("val");  // null leaves the option out
+      if (value == nullptr) reader_.refuse(map.line, fmt::format("{} has no 'val'. Add it", owner));
+      parameter.words.push_back(word_of(parameter, value->value));
+    } else if (name == "categorical") {
+      reader_.check_fields(map, owner, {"type", "vals"});
+      const YamlValue& values = reader_.get(map, "vals", owner);
+      if (values.kind != YamlValue::Kind::list || values.items.empty()) {
+        reader_.refuse(values.line, "'vals' is not a list of one or more values");
+      }
+      for (const YamlValue& value : values.items) parameter.words.push_back(word_of(parameter, value));
+    } else if (name == "int" || name == "double" || name == "log") {
+      read_numbers(map, owner, name, parameter);
+    } else {
+      reader_.refuse(type.line, fmt::format("unknown type '{}' of {}. Known: const, categorical, int, double, log",
+                                            printable(name), owner));
+    }
+  }
+
+  void read_numbers(const YamlValue& map, const std::string& owner, const std::string& name,
+                    Hyperparameter& parameter) const {
+    using Kind = Hyperparameter::Kind;
+    parameter.kind = name == "int" ? Kind::integer : name == "double" ? Kind::real : Kind::logarithmic;
+    const bool is_log = parameter.kind == Kind::logarithmic;
+    is_log ? reader_.check_fields(map, owner, {"type", "minval", "maxval", "base", "count"})
+           : reader_.check_fields(map, owner, {"type", "minval", "maxval", "count"});
+    const auto bound = [&](const char* field) {
+      const YamlValue& value = reader_.get(map, field, owner);
+      if (parameter.kind != Kind::integer) return reader_.number<double>(value, field, {-most_number, most_number});
+      const auto most = static_cast<std::int64_t>(most_integer);
+      return static_cast<double>(reader_.number<std::int64_t>(value, field, {-most, most}));
+    };
+    parameter.least = bound("minval");
+    parameter.most = bound("maxval");
+    if (!(parameter.least < parameter.most)) {
+      reader_.refuse(reader_.get(map, "maxval", owner).line,
+                     fmt::format("'maxval' of {} is not above 'minval'. Exchange them, or use const", owner));
+    }
+    if (is_log) {
+      parameter.base = reader_.number_or<double>(map, "base", {0, 1e6, LeastIs::excluded}, 10);
+      check_powers(map, owner, parameter);
+    }
+    parameter.count = reader_.number_or<std::int64_t>(map, "count", {1, most_trials}, 0);
+  }
+
+  void check_powers(const YamlValue& map, const std::string& owner, const Hyperparameter& parameter) const {
+    if (parameter.base == 1) reader_.refuse(map.line, fmt::format("'base' of {} is 1. Choose another", owner));
+    for (const double exponent : {parameter.least, parameter.most}) {
+      const double power = std::pow(parameter.base, exponent);
+      if (std::isfinite(power) && power > 0) continue;
+      reader_.refuse(map.line,
+                     fmt::format("{} is from base^minval to base^maxval, but {}^{} is too {} for a number", owner,
+                                 number_text(parameter.base), number_text(exponent), power > 0 ? "large" : "small"));
+    }
+  }
+
+  void read_searcher(const YamlValue& map) {
+    SearcherOptions& options = space_.searcher;
+    const YamlValue& kind_name = reader_.get(map, "name", "the searcher");
+    options.kind = chosen(kind_name, "searcher", searcher_kinds);
+    check_searcher_fields(map, options.kind, reader_.text(kind_name, "name"));
+    read_length(reader_.get(map, "max_length", "the searcher"));
+    read_metric(map);
+    if (options.kind == SearcherKind::random || has_rungs(options.kind)) {
+      options.max_trials =
+          reader_.number<std::int64_t>(reader_.get(map, "max_trials", "the searcher"), "max_trials", {1, most_trials});
+    }
+    if (options.kind == SearcherKind::grid) options.max_trials = count_grid(map);
+    options.max_concurrent_trials = reader_.number_or<std::int64_t>(map, "max_concurrent_trials", {1, most_trials}, 16);
+    options.divisor = reader_.number_or<double>(map, "divisor", {1.5, 1e6}, options.divisor);
+    options.max_rungs = reader_.number_or<std::int64_t>(map, "max_rungs", {1, 100}, options.max_rungs);
+    if (const YamlValue* const mode = SpaceReader::find(map, "mode")) {
+      options.mode = chosen(*mode, "mode", bracket_modes);
+    }
+    if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;
+  }
+
+  void check_searcher_fields(const YamlValue& map, SearcherKind kind, std::string_view name) const {
+    reader_.check_fields(map, "the searcher",
+                         {"name", "metric", "smaller_is_better", "max_length", "max_trials", "max_concurrent_trials",
+                          "divisor", "max_rungs", "mode", "stop_once"});
+    const auto refuse_unread = [&](std::string_view field, bool is_read) {
+      const YamlEntry* const entry = map.find(field);
+      if (entry == nullptr || is_read) return;
+      reader_.refuse(entry->line, fmt::format("the searcher '{}' does not use '{}'. Leave it out", name, field));
+    };
+    const bool is_asynchronous = kind == SearcherKind::adaptive_asha || kind == SearcherKind::asha;
+    refuse_unread("max_trials", kind == SearcherKind::random || has_rungs(kind));
+    refuse_unread("divisor", has_rungs(kind));
+    refuse_unread("max_rungs", has_rungs(kind));
+    refuse_unread("mode", kind == SearcherKind::adaptive_asha);
+    refuse_unread("stop_once", is_asynchronous);
+  }
+
+  void read_length(const YamlValue& map) {
+    const bool has_one = map.kind == YamlValue::Kind::map && map.entries.size() == 1;
+    const auto* const unit = has_one ? find_choice(length_units, map.entries.front().key) : nullptr;
+    if (unit == nullptr) {
+      reader_.refuse(map.line, "'max_length' is not a number with one unit. Write {epochs: 8}, batches or records");
+    }
+    space_.unit = unit->value;
+    const std::int64_t most = unit->value == LengthUnit::epochs ? 1'000'000 : 1'000'000'000'000;
+    space_.searcher.max_length = reader_.number<std::int64_t>(map.entries.front().value, unit->name, {1, most});
+  }
+
+  void read_metric(const YamlValue& map) {
+    const YamlValue& value = reader_.get(map, "metric", "the searcher");
+    space_.lines.metric = value.line;
+    const std::string name = with_dashes(reader_.text(value, "metric"));
+    const auto* const metric = find_choice(metrics, name);
+    if (metric == nullptr) {
+      reader_.refuse(value.line, fmt::format("no training reports the metric '{}'. Known: {}", printable(name),
+                                             choice_names(metrics)));
+    }
+    space_.metric = metric->value;
+    const bool is_loss = metric->value.value == TestMetric::loss;
+    space_.smaller_is_better = reader_.truth(map, "smaller_is_better").value_or(is_loss);
+    if (space_.smaller_is_better == is_loss) return;
+    space_.warnings.push_back(fmt::format("{}the search looks for the {} {}, as 'smaller_is_better' says.",
+                                          yaml_place(space_.file, map.find("smaller_is_better")->line),
+                                          is_loss ? "largest" : "smallest", name));
+  }
+
+  std::int64_t count_grid(const YamlValue& searcher) const {
+    std::int64_t trials = 1;
+    for (const Hyperparameter& parameter : space_.hyperparameters) {
+      const std::int64_t points = grid_points(parameter);
+      if (points == 0) {
+        reader_.refuse(parameter.line, fmt::format("a grid needs 'count' of hyperparameter '{}', the number of its "
+                                                   "values. Add it",
+                                                   parameter.option));
+      }
+      if (points > most_trials / trials) {
+        reader_.refuse(searcher.line,
+                       fmt::format("the grid has more than {} trials. Lower 'count', or use the searcher "
+                                   "'random'",
+                                   most_trials));
+      }
+      trials *= points;
+    }
+    return trials;
+  }
+
+  const YamlValue& root_;
+  Space& space_;
+  SpaceReader reader_;
+};
+
+nlohmann::json json_of(const YamlValue& value) {
+  switch (value.kind) {
+    case YamlValue::Kind::nothing:
+      return nullptr;
+    case YamlValue::Kind::text:
+      return value.text;
+    case YamlValue::Kind::list: {
+      nlohmann::json items = nlohmann::json::array();
+      for (const YamlValue& item : value.items) items.push_back(json_of(item));
+      return items;
+    }
+    default: {
+      nlohmann::json entries = nlohmann::json::object();
+      for (const YamlEntry& entry : value.entries) entries[entry.key] = json_of(entry.value);
+      return entries;
+    }
+  }
+}
+
+}  // namespace
+
+std::string metric_name(const SearchMetric& metric) { return choice_name(metrics, metric); }
+
+Space read_space(const std::filesystem::path& file) {
+  Space space;
+  space.file = file.string();
+  const YamlValue root = parse_yaml(read_start(file, yaml_limits::bytes + 1), space.file, space_files);
+  SpaceFile(root, space).read();
+  space.content = json_of(root);
+  return space;
+}
+
+std::vector<OptionWord> trial_settings(const Space& space, std::int64_t trial) {
+  std::vector<OptionWord> words(space.hyperparameters.size());
+  std::int64_t point = trial - 1;  // of the grid; the last hyperparameter varies fastest
+  for (std::size_t index = words.size(); index-- > 0;) {
+    const Hyperparameter& parameter = space.hyperparameters[index];
+    if (space.searcher.kind == SearcherKind::grid) {
+      words[index] = grid_word(parameter, point % grid_points(parameter));
+      point /= grid_points(parameter);
+    } else {
+      words[index] = draw(parameter, static_cast<std::int64_t>(index), space.seed, trial);
+    }
+  }
+  std::erase(words, "");
+  return words;
+}
+
+}  // namespace lockstep

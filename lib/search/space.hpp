@@ -1,0 +1,59 @@
+// A search as its space file describes it (apps/search.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "recipe/early_stop.hpp"
+#include "search/hyperparameter.hpp"
+#include "search/schedule.hpp"
+
+namespace lockstep {
+
+enum class LengthUnit : std::uint8_t { epochs, batches, records };
+inline constexpr std::array<Choice<LengthUnit>, 3> length_units{
+    {{"epochs", LengthUnit::epochs}, {"batches", LengthUnit::batches}, {"records", LengthUnit::records}}};
+
+struct SearchMetric {
+  Split split = Split::test;  // test or validation
+  TestMetric value = TestMetric::accuracy;
+  bool operator==(const SearchMetric&) const = default;
+};
+// "test-accuracy"
+std::string metric_name(const SearchMetric& metric);
+
+struct Space {
+  // Lines of the file, for messages.
+  struct Lines {
+    int program = 0;
+    int arguments = 0;
+    int metric = 0;
+    int ranks = 0;
+  };
+
+  std::string file;  // as the user named it
+  Lines lines;
+  std::string program;
+  std::vector<std::string> arguments;
+  std::vector<Hyperparameter> hyperparameters;  // in file order; options are unique
+  SearcherOptions searcher;
+  LengthUnit unit = LengthUnit::epochs;  // of the searcher's lengths
+  SearchMetric metric;
+  bool smaller_is_better = false;
+  std::int64_t ranks_per_trial = 1;
+  std::int64_t max_restarts = 5;
+  std::uint64_t seed = 0;
+  nlohmann::json content;             // of the file
+  std::vector<std::string> warnings;  // for the user
+};
+
+// Throws Error(usage) with file, line and reason; what read_file() throws.
+Space read_space(const std::filesystem::path& file);
+
+// The words of a trial's hyperparameters, in file order. Trials are numbered from 1.
+std::vector<OptionWord> trial_settings(const Space& space, std::int64_t trial);
+
+}  // namespace lockstep

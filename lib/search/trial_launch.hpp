@@ -1,0 +1,31 @@
+// Where trials run: how many at once, and the words that start their ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/text/choice.hpp"
+#include "job/job_environment.hpp"
+#include "search/space.hpp"
+#include "search/trial_command.hpp"
+
+namespace lockstep {
+
+// automatic: srun in a Slurm job, if it has PMIx, else mpirun.
+enum class TrialLauncher : std::uint8_t { automatic, mpirun, srun };
+inline constexpr std::array<Choice<TrialLauncher>, 3> trial_launchers{
+    {{"auto", TrialLauncher::automatic}, {"mpirun", TrialLauncher::mpirun}, {"srun", TrialLauncher::srun}}};
+
+struct TrialPlaces {
+  std::vector<std::string> launch;  // in front of the program; empty: one rank, started directly
+  std::int64_t at_once = 1;         // trials
+  int threads = 0;                  // of each rank; 0: Slurm's tasks have their own cores
+};
+
+// `run` asks srun for its MPI types. Throws Error(usage) if a trial has more ranks than there are cores or tasks, if
+// srun is asked for outside a Slurm job, or mpirun in a job of several nodes.
+TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run);
+
+}  // namespace lockstep

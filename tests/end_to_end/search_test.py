@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""search, as a user calls it: results, interruptions at any moment, failures of trials, and refusals.
+
+search_test.py PROGRAMS
+"""
+import hashlib
+import json
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from training import make_data  # noqa: E402: found only now
+
+ARGUMENTS = "--data data --model lenet --global-batch 30 --device cpu --threads 1 --checkpoint-every 3"
+ASHA = """program: train_cifar
+arguments: {arguments}
+searcher:
+  name: asha
+  metric: test-loss
+  max_length: {{batches: 24}}   # ten batches an epoch: the last rungs end within an epoch
+  max_trials: 5
+  max_concurrent_trials: {concurrent}
+  divisor: 2
+  max_rungs: 3
+hyperparameters:
+  lr: {{type: log, minval: -2.5, maxval: -0.5, base: 10}}
+  optimizer: {{momentum: {{type: categorical, vals: [0.5, 0.9]}}}}
+seed: 3
+"""
+RANDOM = """program: train_cifar
+arguments: {arguments}
+searcher: {{name: random, metric: test_accuracy, max_length: {{epochs: 1}}, max_trials: 3}}
+hyperparameters:
+  lr: {{type: double, minval: 0.01, maxval: 0.2}}
+  momentum: {{type: const, val: 0.5}}
+  nesterov: true
+"""
+GRID = """program: {program}
+arguments: {arguments}
+searcher: {{name: grid, metric: test-accuracy, max_length: {{epochs: 1}}}}
+hyperparameters: {hyperparameters}
+max_restarts: 1
+"""
+# Is killed the first time that it trains.
+KILLED_ONCE = """#!/bin/sh
+case "$*" in *--print-recipe*) exec {programs}/train_cifar "$@" ;; esac
+[ -e killed ] || {{ touch killed; kill -KILL $$; }}
+exec {programs}/train_cifar "$@"
+"""
+
+
+def hash_of(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+class Searches:
+    def __init__(self, programs, folder):
+        self.programs, self.folder, self.faults = programs, folder, []
+        make_data(programs, "train_cifar", 300, folder / "data")
+
+    def expect(self, what, is_so, shown=""):
+        if not is_so:
+            self.faults.append(f"{what}: {shown}")
+
+    def write(self, name, text, **fields):
+        (self.folder / f"{name}.yaml").write_text(text.format(**{"arguments": ARGUMENTS, **fields}))
+
+    def start(self, name, *more, output=None):
+        return subprocess.Popen([f"{self.programs}/search", f"{name}.yaml", "--output", output or name, *more],
+                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, name, *more, output=None):
+        process = self.start(name, *more, output=output)
+        words = process.communicate(timeout=400)[0]
+        return process.returncode, words
+
+    def journal(self, name):
+        file = self.folder / name / "search.jsonl"
+        text = file.read_text() if file.exists() else ""
+        return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+
+    def decisions(self, name):
+        return [line for line in self.journal(name) if "restart" not in line]
+
+    def result(self, name, trial):
+        lines = [line for line in self.journal(name)[1:] if line["trial"] == trial and "metric" in line]
+        return lines[-1]
+
+    def command(self, words):
+        line = next(line for line in words.splitlines() if "its command: " in line)
+        return shlex.split(line.split("its command: ")[1])
+
+    def expect_best(self, what, name, words, smaller):
+        """best.h5 is the best trial's model, and that of a training by the printed command, straight through."""
+        last = {line["trial"]: line for line in self.journal(name)[1:] if "metric" in line}
+        order = sorted(last, key=lambda one: (last[one]["metric"] * (1 if smaller else -1), -last[one]["steps"], one))
+        best = self.folder / name / "best.h5"
+        self.expect(f"{what}: best trial", f"best: trial {order[0]}," in words, words)
+        self.expect(f"{what}: best.h5", hash_of(best) == hash_of(self.folder / name / f"trial-{order[0]}" / "model.h5"))
+        command = [word.replace("OUTPUT", f"{name}-again") for word in self.command(words)]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        self.expect(f"{what}: its command", done.returncode == 0, done.stdout + done.stderr)
+        self.expect(f"{what}: trained straight through",
+                    hash_of(self.folder / f"{name}-again" / "model.h5") == hash_of(best), command)
+
+    def random(self):
+        self.write("random", RANDOM)
+        code, words = self.run("random")
+        self.expect("random: code", code == 0, words)
+        self.expect("random: results", len(self.journal("random")) == 4, self.journal("random"))
+        for line in self.journal("random")[1:]:
+            self.expect("random: full length", line["steps"] == 10 and line["orders"] == [], line)
+        first = (self.folder / "random" / "trial-1.log").read_text().splitlines()[0]
+        self.expect("random: options", "--momentum=0.5 --nesterov --epochs=1 --max-steps=10 " in first, first)
+        self.expect_best("random", "random", words, smaller=False)
+        code, words = self.run("random")
+        self.expect("random again: code", code == 0, words)
+        self.expect("random again: nothing is trained", len(self.journal("random")) == 4)
+        (self.folder / "other.yaml").write_text((self.folder / "random.yaml").read_text() + "seed: 9\n")
+        code, words = self.run("other", output="random")
+        self.expect("another space: refused", code == 2 and "'seed' differs" in words, words)
+
+    def asha(self):
+        self.write("asha", ASHA, concurrent=1)
+        code, words = self.run("asha")
+        self.expect("asha: code", code == 0, words)
+        rungs = [order["length"] for line in self.journal("asha") for order in line["orders"]]
+        self.expect("asha: rungs", set(rungs) == {6, 12, 24} and rungs.count(6) == 5, rungs)
+        for line in self.journal("asha")[1:]:
+            reports = [json.loads(text) for text in
+                       (self.folder / "asha" / f"trial-{line['trial']}" / "metrics.jsonl").read_text().splitlines()]
+            told = [one["loss"] for one in reports if one["kind"] == "test" and one["step"] == line["steps"]]
+            self.expect("asha: the metric is that of the training", told == [line["metric"]], (told, line))
+        self.expect("asha: columns", all(len(line) <= 80 for line in words.splitlines() if not line.startswith("[")))
+        self.expect_best("asha", "asha", words, smaller=True)
+
+    def wait_for_journal(self, process, name, lines, more=0.0):
+        deadline = time.monotonic() + 100
+        while len(self.journal(name)) < lines and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(more)
+
+    def interrupted(self):
+        """The same search, killed and stopped in the middle of trials."""
+        self.write("kills", ASHA, concurrent=1)
+        for lines, more, number in ((1, 0.0, signal.SIGKILL), (2, 0.3, signal.SIGKILL), (4, 0.2, signal.SIGTERM),
+                                    (6, 0.1, signal.SIGKILL)):
+            process = self.start("kills")
+            self.wait_for_journal(process, "kills", lines, more)
+            process.send_signal(number)
+            words = process.communicate(timeout=200)[0]
+            expected = 75 if number == signal.SIGTERM else -number
+            self.expect(f"interrupted after {lines} lines: code", process.returncode == expected, words)
+            if number == signal.SIGKILL:
+                with open(self.folder / "kills" / "search.jsonl", "a") as journal:
+                    journal.write('{"trial": 3, "me')
+        second = self.start("kills")
+        self.wait_for_journal(second, "kills", 7)
+        code, words = self.run("kills")
+        self.expect("a second search is refused", code == 2 and "--output" in words, words)
+        words = second.communicate(timeout=400)[0]
+        self.expect("after interruptions: code", second.returncode == 0, words)
+        self.expect("after interruptions: warning", "is damaged" in words, words)
+        self.expect("after interruptions: decisions", self.decisions("kills") == self.decisions("asha"),
+                    (self.decisions("kills"), self.decisions("asha")))
+        self.expect("after interruptions: best.h5", hash_of(self.folder / "kills" / "best.h5") ==
+                    hash_of(self.folder / "asha" / "best.h5"))
+
+    def failures(self):
+        self.write("fails", GRID, program="train_cifar", hyperparameters="{lr: {type: categorical, vals: [0.05, 1e9]}}")
+        code, words = self.run("fails")
+        self.expect("a trial diverges: code", code == 0, words)
+        self.expect("a trial diverges: named", "trial 2 has failed with code 79" in words, words)
+        self.expect("a trial diverges: recorded", [line.get("code") for line in self.journal("fails")[1:]] == [None, 79]
+                    or [line.get("code") for line in self.journal("fails")[1:]] == [79, None], self.journal("fails"))
+        program = self.folder / "killed_once"
+        program.write_text(KILLED_ONCE.format(programs=self.programs))
+        program.chmod(0o755)
+        self.write("restarts", GRID, program="./killed_once", hyperparameters="{lr: {type: const, val: 0.05}}")
+        code, words = self.run("restarts")
+        self.expect("a killed trial: code", code == 0, words)
+        self.expect("a killed trial: restarted", "is restarted (1 of 1)" in words, words)
+        self.expect("a killed trial: result", hash_of(self.folder / "restarts/best.h5") ==
+                    hash_of(self.folder / "fails/trial-1/model.h5"))
+
+    def ranks(self):
+        self.write("ranks", GRID + "ranks_per_trial: 2\n", program="train_cifar", hyperparameters="{lr: 0.05}")
+        code, words = self.run("ranks", "--launcher", "mpirun")
+        self.expect("two ranks: code", code == 0, words)
+        summary = json.loads((self.folder / "ranks/trial-1/summary.json").read_text())
+        self.expect("two ranks: summary", summary["ranks"] == 2, summary["ranks"])
+        self.expect("two ranks: command", self.command(words)[0] == "mpirun", words)
+        process = self.start("ranks", output="stopped")
+        while not (self.folder / "stopped/trial-1/lock").exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        words = process.communicate(timeout=200)[0]
+        self.expect("two ranks, stopped: code", process.returncode in (0, 75), words)
+        code, words = self.run("ranks", output="stopped")
+        self.expect("two ranks, continued", code == 0 and hash_of(self.folder / "stopped/best.h5") ==
+                    hash_of(self.folder / "ranks/best.h5"), words)
+
+    def refusals(self):
+        grid = dict(program="train_cifar", hyperparameters="{lr: 0.1}")
+        cases = [
+            ("an unknown option", GRID, dict(grid, hyperparameters="{lrr: 0.1}"), ("line 4", "--lrr", "--lr?")),
+            ("a value out of range", GRID, dict(grid, hyperparameters="{momentum: {type: double, minval: 0.1, maxval: 7, "
+                                                "count: 2}}"), ("line 4", "--momentum", "7")),
+            ("no such program", GRID, dict(grid, program="train_nothing"), ("line 1", "train_nothing")),
+            ("no such data", GRID, dict(grid, arguments="--data nowhere"), ("nowhere",)),
+            ("no data", GRID, dict(grid, arguments="--model lenet"), ("line 2", "--data")),
+            ("no validation split", GRID.replace("test-accuracy", "validation-loss"), grid, ("line 3", "validation")),
+            ("more ranks than cores", GRID + "ranks_per_trial: 60000\n", grid, ("line 6", "60000")),
+        ]
+        for what, text, fields, subjects in cases:
+            self.write("bad", text, **fields)
+            for more in ((), ("--dry-run",)):
+                code, words = self.run("bad", *more)
+                self.expect(f"{what}: code", code == 2, (code, words))
+                self.expect(f"{what}: named", all(subject in words for subject in subjects), words)
+                self.expect(f"{what}: one sentence", len(words.splitlines()) == 1, words)
+        self.expect("refusals start nothing", not (self.folder / "bad").exists())
+
+    def dry_run(self):
+        self.write("dry", ASHA.replace("batches: 24", "epochs: 100").replace("asha", "adaptive_asha"), concurrent=4)
+        code, words = self.run("dry", "--dry-run", "--describe")
+        self.expect("dry run: code", code == 0, words)
+        self.expect("dry run: columns", max(map(len, words.splitlines())) <= 80, words)
+        for text in ("     1     1            25       3\n", "     1     3           100       1\n", "cost: about ",
+                     "    5  --lr=0.", "3 trials: judged after 25, 50, 100 epochs."):
+            self.expect(f"dry run: '{text}'", text in words, words)
+        self.expect("dry run: nothing started", not (self.folder / "dry").exists())
+
+
+def main(programs):
+    with tempfile.TemporaryDirectory() as name:
+        searches = Searches(programs.resolve(), pathlib.Path(name))
+        for part in (searches.dry_run, searches.refusals, searches.random, searches.asha, searches.interrupted,
+                     searches.failures, searches.ranks):
+            try:
+                part()
+            except (FileNotFoundError, IndexError, StopIteration) as error:
+                searches.faults.append(f"{part.__name__}: {error!r}")
+        print("\n".join(searches.faults) or "searches end as they should")
+        return 1 if searches.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))

@@ -1,0 +1,58 @@
+#include "search/journal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/io/file.hpp"
+#include "support/messages.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+class JournalTest : public testing::Test {
+ protected:
+  std::filesystem::path file() const { return folder_.path() / "search.jsonl"; }
+  void write(std::string_view text) const { write_file_atomically(file(), text); }
+  std::string text() const { return read_file(file(), 1 << 20); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(JournalTest, keeps_lines_in_order) {
+  {
+    Journal journal(file());
+    EXPECT_TRUE(journal.lines().empty());
+    journal.append({{"trial", 1}});
+    journal.append({{"trial", 2}});
+  }
+  Journal again(file());
+  ASSERT_EQ(again.lines().size(), 2U);
+  EXPECT_EQ(again.lines()[1]["trial"], 2);
+  again.append({{"trial", 3}});
+  EXPECT_EQ(text(), "{\"trial\":1}\n{\"trial\":2}\n{\"trial\":3}\n");
+}
+
+TEST_F(JournalTest, drops_a_damaged_last_line) {
+  for (const std::string_view damage : {"{\"trial\":2", "{\"trial\":2}", "{\"tri\n", "\n", "3\n"}) {
+    write("{\"trial\":1}\n" + std::string(damage));
+    Journal journal(file());
+    EXPECT_EQ(journal.lines().size(), 1U) << damage;
+    journal.append({{"trial", 9}});
+    EXPECT_EQ(text(), "{\"trial\":1}\n{\"trial\":9}\n") << damage;
+  }
+}
+
+TEST_F(JournalTest, refuses_damage_before_the_last_line) {
+  write("{\"trial\":1}\nx\n{\"trial\":3}\n");
+  expect_error(Failure::bad_data, {"line 2", "search.jsonl"}, [&] { const Journal journal(file()); });
+  EXPECT_EQ(text(), "{\"trial\":1}\nx\n{\"trial\":3}\n");
+}
+
+TEST_F(JournalTest, follows_no_link) {
+  write_file_atomically(folder_.path() / "other", "{}\n");
+  std::filesystem::create_symlink("other", file());
+  EXPECT_THROW(const Journal journal(file()), std::exception);
+}
+
+}  // namespace
+}  // namespace lockstep

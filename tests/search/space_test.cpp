@@ -1,0 +1,229 @@
+#include "search/space.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/io/file.hpp"
+#include "base/text/number.hpp"
+#include "support/messages.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::string_view head =
+    "program: train_cifar\n"
+    "arguments: --data data/cifar10 --schedule cosine\n";
+constexpr std::string_view random_searcher =
+    "searcher: {name: random, metric: test-accuracy, max_length: {epochs: 8}, max_trials: 5}\n";
+constexpr std::string_view grid_searcher = "searcher: {name: grid, metric: test-accuracy, max_length: {epochs: 8}}\n";
+
+class SpaceTest : public testing::Test {
+ protected:
+  Space read(std::string_view text) const {
+    write_file_atomically(folder_.path() / "space.yaml", text);
+    return read_space(folder_.path() / "space.yaml");
+  }
+  Space read_parameters(std::string_view parameters, std::string_view searcher = random_searcher) const {
+    return read(fmt::format("{}{}hyperparameters:\n{}", head, searcher, parameters));
+  }
+  void expect_refused(Subjects subjects, std::string_view text,
+                      const std::source_location& where = std::source_location::current()) const {
+    expect_error(
+        Failure::usage, subjects, [&] { read(text); }, where);
+  }
+  void expect_parameters_refused(Subjects subjects, std::string_view parameters,
+                                 std::string_view searcher = random_searcher,
+                                 const std::source_location& where = std::source_location::current()) const {
+    expect_error(
+        Failure::usage, subjects, [&] { read_parameters(parameters, searcher); }, where);
+  }
+
+  TemporaryFolder folder_;
+};
+
+// The number behind "=" in the settings of a trial with one hyperparameter.
+double number_of(const Space& space, std::int64_t trial) {
+  const OptionWord word = trial_settings(space, trial).at(0);
+  return parse_number<double>(word.substr(word.find('=') + 1), {-1e300, 1e300}).value();
+}
+
+TEST_F(SpaceTest, reads_all_fields) {
+  const Space space = read(
+      "name: all fields\n"
+      "program: ./mine\n"
+      "arguments: [--data, \"a folder\"]\n"
+      "ranks_per_trial: 2\n"
+      "max_restarts: 0\n"
+      "seed: 7\n"
+      "searcher:\n"
+      "  name: adaptive_asha\n"
+      "  metric: validation_loss\n"
+      "  max_length: {records: 1e6}\n"
+      "  max_trials: 16\n"
+      "  max_concurrent_trials: 4\n"
+      "  divisor: 2\n"
+      "  max_rungs: 3\n"
+      "  mode: conservative\n"
+      "  stop_once: true\n"
+      "hyperparameters:\n"
+      "  schedule: {lr: {type: log, minval: -3, maxval: 0}}\n");
+  EXPECT_EQ(space.program, "./mine");
+  EXPECT_THAT(space.arguments, ElementsAre("--data", "a folder"));
+  EXPECT_EQ(space.ranks_per_trial, 2);
+  EXPECT_EQ(space.max_restarts, 0);
+  EXPECT_EQ(space.seed, 7U);
+  EXPECT_EQ(space.searcher.kind, SearcherKind::adaptive_asha);
+  EXPECT_EQ(space.metric, (SearchMetric{Split::validation, TestMetric::loss}));
+  EXPECT_TRUE(space.smaller_is_better);
+  EXPECT_EQ(space.unit, LengthUnit::records);
+  EXPECT_EQ(space.searcher.max_length, 1'000'000);
+  EXPECT_EQ(space.searcher.max_trials, 16);
+  EXPECT_EQ(space.searcher.max_concurrent_trials, 4);
+  EXPECT_EQ(space.searcher.divisor, 2);
+  EXPECT_EQ(space.searcher.max_rungs, 3);
+  EXPECT_EQ(space.searcher.mode, BracketMode::conservative);
+  EXPECT_EQ(space.searcher.promotion, Promotion::stop_once);
+  EXPECT_EQ(space.hyperparameters.at(0).option, "lr");
+  EXPECT_TRUE(space.warnings.empty());
+}
+
+TEST_F(SpaceTest, the_metric_says_what_is_better_unless_the_file_does) {
+  EXPECT_FALSE(read_parameters("  lr: 0.1\n").smaller_is_better);
+  const Space space = read_parameters("  lr: 0.1\n",
+                                      "searcher: {name: single, metric: test-loss, smaller_is_better: false, "
+                                      "max_length: {epochs: 1}}\n");
+  EXPECT_FALSE(space.smaller_is_better);
+  ASSERT_EQ(space.warnings.size(), 1U);
+  EXPECT_THAT(space.warnings[0], HasSubstr("line 3"));
+}
+
+TEST_F(SpaceTest, constants_become_words) {
+  const Space space = read_parameters(
+      "  lr: 0.1\n"
+      "  weight_decay: {type: const, val: 5e-4}\n"
+      "  nesterov: true\n"
+      "  no-decay-norm: false\n"
+      "  ema: null\n"
+      "  model: 'true'\n");
+  EXPECT_THAT(trial_settings(space, 1), ElementsAre("--lr=0.1", "--weight-decay=5e-4", "--nesterov", "--model=true"));
+}
+
+TEST_F(SpaceTest, draws_are_in_range_and_repeat) {
+  const Space integers = read_parameters("  warmup: {type: int, minval: -1, maxval: 2}\n");
+  const Space powers = read_parameters("  lr: {type: log, minval: -3, maxval: -1, base: 10}\n");
+  std::set<double> drawn;
+  double logarithms = 0;
+  for (std::int64_t trial = 1; trial <= 400; ++trial) {
+    drawn.insert(number_of(integers, trial));
+    EXPECT_EQ(number_of(powers, trial), number_of(powers, trial));
+    logarithms += std::log10(number_of(powers, trial));
+    EXPECT_GE(number_of(powers, trial), 1e-3);
+    EXPECT_LE(number_of(powers, trial), 1e-1);
+  }
+  EXPECT_EQ(drawn, (std::set<double>{-1, 0, 1, 2}));
+  EXPECT_NEAR(logarithms / 400, -2, 0.15);  // the deviation of the mean is 0.03
+}
+
+TEST_F(SpaceTest, a_seed_gives_other_draws) {
+  const std::string parameters = "  lr: {type: double, minval: 0, maxval: 1}\n";
+  const Space first = read_parameters(parameters);
+  const Space second = read_parameters(parameters + "seed: 1\n");
+  EXPECT_NE(trial_settings(first, 1), trial_settings(second, 1));
+  EXPECT_NE(trial_settings(first, 1), trial_settings(first, 2));
+}
+
+TEST_F(SpaceTest, a_grid_has_all_combinations) {
+  const Space space = read_parameters(
+      "  model: {type: categorical, vals: [lenet, convnet]}\n"
+      "  lr: {type: log, minval: -2, maxval: 0, base: 10, count: 3}\n"
+      "  warmup: {type: int, minval: 1, maxval: 2, count: 9}\n",
+      grid_searcher);
+  EXPECT_EQ(space.searcher.max_trials, 12);
+  EXPECT_THAT(trial_settings(space, 1), ElementsAre("--model=lenet", "--lr=0.01", "--warmup=1"));
+  EXPECT_THAT(trial_settings(space, 2), ElementsAre("--model=lenet", "--lr=0.01", "--warmup=2"));
+  EXPECT_THAT(trial_settings(space, 3), ElementsAre("--model=lenet", "--lr=0.1", "--warmup=1"));
+  EXPECT_THAT(trial_settings(space, 12), ElementsAre("--model=convnet", "--lr=1", "--warmup=2"));
+}
+
+TEST_F(SpaceTest, a_grid_of_integers_needs_no_count_and_one_point_is_the_middle) {
+  EXPECT_EQ(read_parameters("  seed: {type: int, minval: 1, maxval: 8}\n", grid_searcher).searcher.max_trials, 8);
+  const Space space = read_parameters("  lr: {type: double, minval: 0.1, maxval: 0.3, count: 1}\n", grid_searcher);
+  EXPECT_DOUBLE_EQ(number_of(space, 1), 0.2);
+}
+
+TEST_F(SpaceTest, refuses_wrong_fields) {
+  expect_refused({"line 3", "'trials'"}, std::string(head) + "trials: 3\n");
+  expect_refused({"'searcher'"}, std::string(head) + "hyperparameters: {lr: 0.1}\n");
+  expect_refused({"'arguments'"}, "program: train_cifar\n");
+  expect_refused({"line 1", "map"}, "just text\n");
+  expect_parameters_refused({"line 3", "'max_trial'", "max_trials"}, "  lr: 0.1\n",
+                            "searcher: {name: random, metric: test-loss, max_length: {epochs: 1}, max_trial: 5}\n");
+  expect_parameters_refused({"line 3", "'divisor'", "'random'"}, "  lr: 0.1\n",
+                            "searcher: {name: random, metric: test-loss, max_length: {epochs: 1}, divisor: 4}\n");
+  expect_parameters_refused({"line 3", "'hyperband'"}, "  lr: 0.1\n", "searcher: {name: hyperband}\n");
+  expect_parameters_refused({"line 3", "'perplexity'"}, "  lr: 0.1\n",
+                            "searcher: {name: single, metric: perplexity, max_length: {epochs: 1}}\n");
+  expect_parameters_refused({"line 3", "unit"}, "  lr: 0.1\n",
+                            "searcher: {name: single, metric: test-loss, max_length: 100}\n");
+  expect_parameters_refused({"line 3", "'epochs'", "'0'"}, "  lr: 0.1\n",
+                            "searcher: {name: single, metric: test-loss, max_length: {epochs: 0}}\n");
+  expect_parameters_refused({"line 3", "'smaller_is_better'"}, "  lr: 0.1\n",
+                            "searcher: {name: single, metric: test-loss, max_length: {epochs: 1}, "
+                            "smaller_is_better: perhaps}\n");
+}
+
+TEST_F(SpaceTest, refuses_options_of_its_own) {
+  expect_refused({"line 2", "--output"}, "program: train_cifar\narguments: --data d --output=r\n");
+  expect_parameters_refused({"line 5", "--epochs"}, "  epochs: {type: int, minval: 1, maxval: 9}\n");
+  expect_parameters_refused({"line 5", "--schedule", "'arguments'"}, "  schedule: step\n");
+  expect_parameters_refused({"line 6", "'batch_per_rank'"}, "  batch-per-rank: 8\n  a: {batch_per_rank: 16}\n");
+  expect_parameters_refused({"line 5", "'lr rm'"}, "  lr rm: 1\n");
+}
+
+TEST_F(SpaceTest, refuses_ranges_that_are_empty_or_have_no_logarithm) {
+  expect_parameters_refused({"line 5", "'maxval'"}, "  lr: {type: double, minval: 1, maxval: 1}\n");
+  expect_parameters_refused({"line 5", "'maxval'"}, "  lr: {type: int, minval: 5, maxval: 1}\n");
+  expect_parameters_refused({"line 5", "'base'"}, "  lr: {type: log, minval: -3, maxval: 0, base: 0}\n");
+  expect_parameters_refused({"line 5", "10^-400"}, "  lr: {type: log, minval: -400, maxval: 0}\n");
+  expect_parameters_refused({"line 5", "'base'"}, "  lr: {type: log, minval: -3, maxval: 0, base: 1}\n");
+  expect_parameters_refused({"line 5", "'minval'"}, "  lr: {type: double, maxval: 1}\n");
+  expect_parameters_refused({"line 5", "'minval'", "nan"}, "  lr: {type: double, minval: nan, maxval: 1}\n");
+  expect_parameters_refused({"line 5", "'uniform'"}, "  lr: {type: uniform, minval: 0, maxval: 1}\n");
+  expect_parameters_refused({"line 5", "'vals'"}, "  lr: {type: categorical, vals: []}\n");
+  expect_parameters_refused({"line 5", "list"}, "  milestones: {type: categorical, vals: [[1, 2]]}\n");
+  expect_parameters_refused({"line 5", "'val'"}, "  lr: {type: const}\n");
+}
+
+TEST_F(SpaceTest, refuses_grids_that_nobody_finishes) {
+  expect_parameters_refused({"line 3", "100000"},
+                            "  lr: {type: double, minval: 0, maxval: 1, count: 1000}\n"
+                            "  momentum: {type: double, minval: 0, maxval: 1, count: 1000}\n"
+                            "  weight-decay: {type: double, minval: 0, maxval: 1, count: 1000}\n",
+                            grid_searcher);
+  expect_parameters_refused({"line 5", "'count'", "'lr'"}, "  lr: {type: double, minval: 0, maxval: 1}\n",
+                            grid_searcher);
+  expect_parameters_refused({"line 3"}, "  seed: {type: int, minval: -9007199254740992, maxval: 9007199254740992}\n",
+                            grid_searcher);
+}
+
+TEST_F(SpaceTest, refuses_yaml_bombs) {
+  std::string text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
+  for (char name = 'b'; name < 'j'; ++name) {
+    text +=
+        fmt::format("{}: &{} [*{}, *{}, *{}, *{}, *{}, *{}, *{}, *{}]\n", name, name, char(name - 1), char(name - 1),
+                    char(name - 1), char(name - 1), char(name - 1), char(name - 1), char(name - 1), char(name - 1));
+  }
+  expect_refused({"values"}, text);
+  expect_refused({"nested"}, std::string(100, '['));
+  expect_refused({"262144"}, std::string(1 << 20, ' '));
+  expect_refused({"line 2", "YAML"}, "program: train_cifar\n  arguments: [\n");
+}
+
+}  // namespace
+}  // namespace lockstep

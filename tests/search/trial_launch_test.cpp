@@ -1,0 +1,87 @@
+#include "search/trial_launch.hpp"
+
+#include <gmock/gmock.h>
+
+#include "support/messages.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+RunProgram srun_with(const std::string& types) {
+  return [types](const std::vector<std::string>&) { return ProgramOutput{0, {types}}; };
+}
+
+JobEnvironment job_of(const std::string& nodes, const std::string& tasks, std::int64_t count) {
+  JobEnvironment job;
+  job.slurm.emplace();
+  job.slurm->components = {{nodes, tasks}};
+  job.slurm->nodes = count;
+  return job;
+}
+
+Space space_of(std::int64_t ranks, std::int64_t trials) {
+  Space space;
+  space.file = "space.yaml";
+  space.lines.ranks = 4;
+  space.ranks_per_trial = ranks;
+  space.searcher.max_trials = trials;
+  return space;
+}
+
+TEST(TrialLaunchTest, one_rank_needs_no_launcher_and_a_single_trial_gets_all_cores) {
+  const TrialPlaces single = trial_places(space_of(1, 1), TrialLauncher::automatic, {}, srun_with(""));
+  EXPECT_TRUE(single.launch.empty());
+  EXPECT_EQ(single.at_once, 1);
+  const TrialPlaces many = trial_places(space_of(1, 1000), TrialLauncher::automatic, {}, srun_with(""));
+  EXPECT_EQ(many.at_once, std::min(single.threads, 16));
+  EXPECT_EQ(many.threads, std::max(1, single.threads / 16));
+}
+
+// The message has the number of this machine's cores.
+TEST(TrialLaunchTest, refuses_more_ranks_than_cores) {
+  try {
+    trial_places(space_of(100000, 1), TrialLauncher::automatic, {}, srun_with(""));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    EXPECT_THAT(error.what(), HasSubstr("line 4: a trial has 100000 ranks"));
+  }
+}
+
+TEST(TrialLaunchTest, a_slurm_job_shares_its_tasks) {
+  const JobEnvironment job = job_of("n[1-3]", "4(x2),1", 3);
+  const TrialPlaces places = trial_places(space_of(2, 100), TrialLauncher::automatic, job, srun_with("  pmix_v4"));
+  EXPECT_EQ(places.at_once, 4);
+  EXPECT_EQ(places.threads, 0);
+  EXPECT_THAT(places.launch, ElementsAre("srun", "--mpi=pmix", "--exact", "--mem=0", "--kill-on-bad-exit=1",
+                                         "--nodes=1", "--ntasks=2"));
+  EXPECT_EQ(trial_places(space_of(3, 100), TrialLauncher::automatic, job, srun_with("  pmix_v4")).at_once, 2);
+  const TrialPlaces large = trial_places(space_of(5, 100), TrialLauncher::automatic, job, srun_with("  pmix_v4"));
+  EXPECT_EQ(large.at_once, 1);
+  EXPECT_THAT(large.launch, Contains("--nodes=2"));
+  expect_error(Failure::usage, {"line 4", "10 ranks", "9 tasks"},
+               [&] { trial_places(space_of(10, 100), TrialLauncher::automatic, job, srun_with("  pmix_v4")); });
+}
+
+TEST(TrialLaunchTest, without_pmix_mpirun_starts_several_ranks_on_one_node) {
+  const TrialPlaces alone =
+      trial_places(space_of(1, 100), TrialLauncher::automatic, job_of("n[1-2]", "4(x2)", 2), srun_with("none"));
+  EXPECT_THAT(alone.launch, Not(Contains("--mpi=pmix")));
+  EXPECT_EQ(alone.at_once, 8);
+  expect_error(Failure::usage, {"2 nodes", "mpirun"}, [] {
+    trial_places(space_of(2, 100), TrialLauncher::automatic, job_of("n[1-2]", "4(x2)", 2), srun_with("none"));
+  });
+}
+
+TEST(TrialLaunchTest, srun_needs_a_job) {
+  expect_error(Failure::usage, {"--launcher srun"},
+               [] { trial_places(space_of(1, 1), TrialLauncher::srun, {}, srun_with("")); });
+}
+
+}  // namespace
+}  // namespace lockstep
