@@ -9,7 +9,11 @@ namespace {
 // floor(log(number) / log(divisor)) + 1, without the rounding of logarithms.
 std::int64_t levels(std::int64_t number, double divisor) {
   std::int64_t count = 1;
-  for (double power = divisor; power <= static_cast<double>(number); power *= divisor) ++count;
+  double power = divisor;
+  while (power <= static_cast<double>(number)) {
+    power *= divisor;
+    ++count;
+  }
   return count;
 }
 

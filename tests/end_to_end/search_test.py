@@ -49,9 +49,9 @@ max_restarts: 1
 """
 # Is killed the first time that it trains.
 KILLED_ONCE = """#!/bin/sh
-case "$*" in *--print-recipe*) exec {programs}/train_cifar "$@" ;; esac
+case "$*" in *--print-recipe*) exec {train_cifar} "$@" ;; esac
 [ -e killed ] || {{ touch killed; kill -KILL $$; }}
-exec {programs}/train_cifar "$@"
+exec {train_cifar} "$@"
 """
 
 
@@ -180,7 +180,7 @@ class Searches:
         self.expect("a trial diverges: recorded", [line.get("code") for line in self.journal("fails")[1:]] == [None, 79]
                     or [line.get("code") for line in self.journal("fails")[1:]] == [79, None], self.journal("fails"))
         program = self.folder / "killed_once"
-        program.write_text(KILLED_ONCE.format(programs=self.programs))
+        program.write_text(KILLED_ONCE.format(train_cifar=shlex.quote(str(self.programs / "train_cifar"))))
         program.chmod(0o755)
         self.write("restarts", GRID, program="./killed_once", hyperparameters="{lr: {type: const, val: 0.05}}")
         code, words = self.run("restarts")

@@ -22,7 +22,8 @@ PRINT = "import json, os; print(json.dumps(dict(os.environ)))"
 def cluster(name, checkpoint):
     ports = {"ssh": [20001], "http": [20002], "master": [20003], "SynPort": [20004, 20005]}
     role = {"name": "worker", "command": ["program"], "ports": {"SynPort": 2}}
-    return {"format": 1, "job": {"id": 17, "name": name, "user": "ada", "partition": "all"}, "attempt": 1,
+    return {"format": 1, "job": {"id": 17, "name": name, "user": "ada", "partition": "all",
+                                   "folder": "/home/ada"}, "attempt": 1,
             "checkpoint": checkpoint, "roles": [role],
             "instances": [{"role": "worker", "instance": 0, "host": "n1", "address": "10.0.0.1", "ports": ports}]}
 
