@@ -72,7 +72,10 @@ void add_resources(const Role& role, std::int64_t cpus, std::int64_t max_tasks_o
 // The component of each role.
 std::vector<std::size_t> components_of(const std::vector<Role>& roles, std::size_t components) {
   std::vector<std::size_t> groups = resource_groups(roles);
-  if (components == 1) return std::vector<std::size_t>(roles.size(), 0);
+  if (components == 1) {
+    std::ranges::fill(groups, 0);
+    return groups;
+  }
   if (components == roles.size()) std::iota(groups.begin(), groups.end(), 0);
   require(components == std::ranges::max(groups) + 1, Failure::usage,
           "the job has {} components, but {} roles. Each role runs on the component with its number. Submit the job "

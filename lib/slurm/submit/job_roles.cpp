@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "base/text/printable.hpp"
 #include "slurm/retry/decision.hpp"
@@ -148,8 +149,8 @@ class RoleReader {
     script_ += commands.script();
     const bool has_after = std::ranges::any_of(plugins, [](const PluginCommands& one) { return !one.after.empty(); });
     if (has_after) script_ += only_if_succeeded;
-    for (auto plugin = plugins.rbegin(); plugin != plugins.rend(); ++plugin) {
-      add_plugin(references, *plugin, plugin->after);
+    for (const PluginCommands& plugin : std::ranges::reverse_view(plugins)) {
+      add_plugin(references, plugin, plugin.after);
     }
     if (script_.size() > max_bytes_of_commands) {
       reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Move them to a script",

@@ -59,17 +59,17 @@ TEST(JobCommandsTest, a_plain_value_is_text) {
   const std::string nccl = "-x NCCL_DEBUG=INFO \t-x A=1,2:3%@+~";
   EXPECT_EQ(describe("printf '[%s]' <>", nccl), "[-x][NCCL_DEBUG=INFO][-x][A=1,2:3%@+~]");
   EXPECT_EQ(describe("printf '[%s]' --x=<>y", nccl), "[--x=-x][NCCL_DEBUG=INFO][-x][A=1,2:3%@+~y]");
-  EXPECT_EQ(describe("printf '[%s]' \"<>\" '<>'", nccl), "[" + nccl + "][" + nccl + "]");
+  EXPECT_EQ(describe(R"(printf '[%s]' "<>" '<>')", nccl), "[" + nccl + "][" + nccl + "]");
   EXPECT_EQ(describe("<> env | grep -e '^AB' # <>", "AB=1"), "AB=1\n");
   EXPECT_EQ(describe("<> a b", "echo -n"), "a b");
   EXPECT_EQ(describe("for x in {1..<>}; do printf '[%s]' $x; done", "3"), "[1][2][3]");
-  EXPECT_EQ(describe("[[ <> -gt 3 ]] && printf '[%s]' $((<> + 1)); let 'm=<>'; eval \"echo <> $m\"", "4"), "[5]4 4\n");
+  EXPECT_EQ(describe(R"([[ <> -gt 3 ]] && printf '[%s]' $((<> + 1)); let 'm=<>'; eval "echo <> $m")", "4"), "[5]4 4\n");
   EXPECT_EQ(describe("printf '[%s]' $(echo <>) `echo <>` ${A:-<>}; cat <<E\n<>\nE", "a b"), "[a][b][a][b][a][b]a b\n");
   EXPECT_EQ(describe("cat <<E\n<>\necho c\nE", "E"), "c\n") << "the value ended the here document";
   for (const char* blank : {"", " ", "\t "}) {
     EXPECT_EQ(describe("printf '[%s]' a <> b # <>", blank), "[a][b]");
-    EXPECT_EQ(describe("printf '[%s]' \"<>\" '<>'", blank), "[" + std::string(blank) + "][" + blank + "]");
-    EXPECT_EQ(describe("A=<>; <> printf '[%s]' \"$A\"", blank), "[]");
+    EXPECT_EQ(describe(R"(printf '[%s]' "<>" '<>')", blank), "[" + std::string(blank) + "][" + blank + "]");
+    EXPECT_EQ(describe(R"(A=<>; <> printf '[%s]' "$A")", blank), "[]");
   }
 }
 
@@ -77,17 +77,17 @@ TEST(JobCommandsTest, other_values_are_variables_in_double_quotes) {
   const std::string value = "a b'c\"; touch PWNED $(touch PWNED) `touch PWNED` \\ * ~ # x[$(touch PWNED)] \n";
   const TemporaryFolder folder;
   for (const char* command :
-       {"printf %s \"<>\"", "v=\"<>\"; printf %s \"$v\"", "[[ a ]] && printf %s \"<>\"",
-        "printf %s \"$(printf %s \"<>\")\"\n", "x=$(hostname); export v=\"<>\"; printf %s \"$LOCKSTEP_PARAMETER_v\"",
-        "printf %s \"${A}<>\" 2>&1", "for i in a; do cat <<<\"<>\"; done", "if true; then printf '%s' \"<>\"; fi",
-        "f() { printf %s \"<>\"; }; f"}) {
+       {R"(printf %s "<>")", R"(v="<>"; printf %s "$v")", R"([[ a ]] && printf %s "<>")",
+        "printf %s \"$(printf %s \"<>\")\"\n", R"(x=$(hostname); export v="<>"; printf %s "$LOCKSTEP_PARAMETER_v")",
+        R"(printf %s "${A}<>" 2>&1)", R"(for i in a; do cat <<<"<>"; done)", R"(if true; then printf '%s' "<>"; fi)",
+        R"(f() { printf %s "<>"; }; f)"}) {
     const std::optional<JobFile> job = job_unless_refused(command, value);
     ASSERT_TRUE(job) << command;
     EXPECT_EQ(output_of(*job, folder.path()).substr(0, value.size() - 2), value.substr(0, value.size() - 2)) << command;
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "PWNED")) << command;
   }
-  for (const char* command : {"echo <>", "echo '<>'", "echo a<>", "# <>\n echo", "cat <<E\n<>\nE", "echo \"${A:-<>}\"",
-                              "echo `echo \"<>\"`", "echo \"$<>\"", "echo \"\\<>\"", "echo $'<>'", "ls a[\"<>\"]"}) {
+  for (const char* command : {"echo <>", "echo '<>'", "echo a<>", "# <>\n echo", "cat <<E\n<>\nE", R"(echo "${A:-<>}")",
+                              R"(echo `echo "<>"`)", R"(echo "$<>")", R"(echo "\<>"), "echo $'<>'", R"(ls a["<>"])"}) {
     EXPECT_FALSE(job_unless_refused(command, "a;b")) << command;
   }
 }
@@ -95,7 +95,7 @@ TEST(JobCommandsTest, other_values_are_variables_in_double_quotes) {
 TEST(JobCommandsTest, parameters_have_names_with_hyphens_and_hold_others) {
   const JobFile job = job_with(
       "printf '[%s]' <% $parameters.batch-size %> <% $parameters.train.lr %> <% $parameters.sizes[1] %> "
-      "\"<% $parameters.sizes.0 %>\" \"$LOCKSTEP_PARAMETER_train_lr\"",
+      R"("<% $parameters.sizes.0 %>" "$LOCKSTEP_PARAMETER_train_lr")",
       "  batch-size: 32\n  train: {lr: 1e-1, momentum: 0.9}\n  sizes: [a b, c]\n");
   EXPECT_EQ(output_of(job), "[32][1e-1][c][a b][1e-1]");
 }
@@ -108,7 +108,7 @@ TEST(JobCommandsTest, bash_runs_nothing_that_a_value_holds) {
                                            "1 && touch PWNED",      "1\ntouch PWNED",
                                            "x[y[$(touch PWNED)]]",  "x[${z:=$(touch PWNED)}]",
                                            "1 ]] && touch PWNED #", "'; touch PWNED; '",
-                                           "\"; touch PWNED",       "x[$((y[$(touch PWNED)]))]",
+                                           R"("; touch PWNED)",     "x[$((y[$(touch PWNED)]))]",
                                            "-v x[$(touch PWNED)]"};
   struct Command {
     const char* text;
@@ -117,68 +117,68 @@ TEST(JobCommandsTest, bash_runs_nothing_that_a_value_holds) {
   const std::vector<Command> commands = {
       {"[[ <> -gt 3 ]]", true},
       {"[[ 3 -lt '<>' ]]", true},
-      {"if [[ \"<>\" -eq 1 && a ]]; then echo; fi", true},
-      {"[[ -v \"<>\" ]]", true},
-      {"[[ \"<>\" == x ]]", true},
-      {"[ \"<>\" -gt 3 ]", true},
-      {"[ -v \"<>\" ]", true},
-      {"test -v \"<>\"", true},
-      {"((\"<>\" > 3))", true},
-      {"echo $((\"<>\"))", true},
-      {"echo $((1 + $(echo \"<>\")))", true},
-      {"echo $[\"<>\"]", true},
-      {"a[\"<>\"]=1", true},
-      {"a=([\"<>\"]=1)", true},
-      {"a=(1); echo ${a[\"<>\"]}", true},
-      {"x=abc; echo ${x:\"<>\"}", true},
-      {"for ((i = 0; i < \"<>\"; ++i)); do break; done", true},
-      {"for ((i = 0; i < 1; ++i)) do eval \"<>\"; done", true},
-      {"let \"<>\"", true},
-      {"declare -i n=\"<>\"", true},
-      {"f() { local -i n=\"<>\"; }; f", true},
-      {"declare \"<>\"=1", true},
-      {"export \"<>\"; readonly \"<>\"", false},
-      {"export n=\"<>\"", false},
-      {"printf -v \"<>\" x", true},
-      {"printf \"-v<>\" x", true},
-      {"printf %s \"<>\" \"<>\"; printf %d \"<>\"", false},
-      {"read \"<>\" <<<1", true},
-      {"getopts ab \"<>\" -a", false},
-      {"unset \"<>\"", true},
-      {"eval \"echo <>\"", true},
-      {"eval \"echo $(echo \"<>\")\"", true},
-      {"X=1 command eval >log \"<>\"", true},
-      {">log eval &>log \"<>\"", true},
-      {"trap \"<>\" EXIT", true},
-      {"bash -c \"<>\"", true},
-      {"env X=1 bash -ec \"<>\"", true},
-      {"timeout 5 bash -o errexit -c \"<>\"", true},
-      {"bash <<<\"<>\"", true},
-      {"source /dev/stdin <<<\"<>\"", true},
-      {"bash nothing.sh \"<>\"", false},
-      {"bash -c 'echo \"$LOCKSTEP_PARAMETER_v\"'", false},
-      {"PS4=\"<>\"; set -x; true", true},
-      {"export RANDOM=\"<>\"", true},
-      {"export BASH_ENV=\"<>\"; bash -c true", true},
-      {"echo >&\"<>\"", true},
-      {"echo >& \"a<>\"", true},
-      {"echo 1>&1\"<>\"", true},
-      {"n=\"<>\"; echo >& \"$n\"", false},
-      {"n=\"<>\"; echo >&1\"$n\"", false},
-      {"n=\"<>\"; PS4=\"$n\"; set -x; true", false},
-      {"echo <&\"<>\" &>\"<>\" &>>\"<>\" >|\"<>\" <>\"<>\"", false},
-      {"n=\"<>\"; ((n > 3))", false},
-      {"n=\"<>\"; [[ $n -gt 3 ]]", false},
-      {"[[ \"$LOCKSTEP_PARAMETER_v\" -gt 3 ]]", false},
+      {R"(if [[ "<>" -eq 1 && a ]]; then echo; fi)", true},
+      {R"([[ -v "<>" ]])", true},
+      {R"([[ "<>" == x ]])", true},
+      {R"([ "<>" -gt 3 ])", true},
+      {R"([ -v "<>" ])", true},
+      {R"(test -v "<>")", true},
+      {R"((("<>" > 3)))", true},
+      {R"(echo $(("<>")))", true},
+      {R"(echo $((1 + $(echo "<>"))))", true},
+      {R"(echo $["<>"])", true},
+      {R"(a["<>"]=1)", true},
+      {R"(a=(["<>"]=1))", true},
+      {R"(a=(1); echo ${a["<>"]})", true},
+      {R"(x=abc; echo ${x:"<>"})", true},
+      {R"(for ((i = 0; i < "<>"; ++i)); do break; done)", true},
+      {R"(for ((i = 0; i < 1; ++i)) do eval "<>"; done)", true},
+      {R"(let "<>")", true},
+      {R"(declare -i n="<>")", true},
+      {R"(f() { local -i n="<>"; }; f)", true},
+      {R"(declare "<>"=1)", true},
+      {R"(export "<>"; readonly "<>")", false},
+      {R"(export n="<>")", false},
+      {R"(printf -v "<>" x)", true},
+      {R"(printf "-v<>" x)", true},
+      {R"(printf %s "<>" "<>"; printf %d "<>")", false},
+      {R"(read "<>" <<<1)", true},
+      {R"(getopts ab "<>" -a)", false},
+      {R"(unset "<>")", true},
+      {R"(eval "echo <>")", true},
+      {R"sh(eval "echo $(echo "<>")")sh", true},
+      {R"(X=1 command eval >log "<>")", true},
+      {R"(>log eval &>log "<>")", true},
+      {R"(trap "<>" EXIT)", true},
+      {R"(bash -c "<>")", true},
+      {R"(env X=1 bash -ec "<>")", true},
+      {R"(timeout 5 bash -o errexit -c "<>")", true},
+      {R"(bash <<<"<>")", true},
+      {R"(source /dev/stdin <<<"<>")", true},
+      {R"(bash nothing.sh "<>")", false},
+      {R"(bash -c 'echo "$LOCKSTEP_PARAMETER_v"')", false},
+      {R"(PS4="<>"; set -x; true)", true},
+      {R"(export RANDOM="<>")", true},
+      {R"(export BASH_ENV="<>"; bash -c true)", true},
+      {R"(echo >&"<>")", true},
+      {R"(echo >& "a<>")", true},
+      {R"(echo 1>&1"<>")", true},
+      {R"(n="<>"; echo >& "$n")", false},
+      {R"(n="<>"; echo >&1"$n")", false},
+      {R"(n="<>"; PS4="$n"; set -x; true)", false},
+      {R"(echo <&"<>" &>"<>" &>>"<>" >|"<>" <>"<>")", false},
+      {R"(n="<>"; ((n > 3)))", false},
+      {R"(n="<>"; [[ $n -gt 3 ]])", false},
+      {R"([[ "$LOCKSTEP_PARAMETER_v" -gt 3 ]])", false},
       {"(( LOCKSTEP_PARAMETER_v > 3 ))", false},
-      {"set -- \"<>\"; (( $1 ))", false},
-      {"n=\"<>\"; echo ${a[n]}", false},
-      {"n=\"<>\"; echo ${!n} ${x:n}", false},
-      {"n=\"<>\"; echo \"${n@P}\"", false},
-      {"declare -i n; n=\"<>\"", false},
-      {"echo \"<>\" >&2; printf '%s' \"<>\" x\"<>\"; ls [\"<>\"]*", false},
-      {"case \"<>\" in \"<>\") echo \"<>\" ;; esac", false},
-      {"echo a >\"<>\"", false},
+      {R"(set -- "<>"; (( $1 )))", false},
+      {R"(n="<>"; echo ${a[n]})", false},
+      {R"(n="<>"; echo ${!n} ${x:n})", false},
+      {R"(n="<>"; echo "${n@P}")", false},
+      {R"(declare -i n; n="<>")", false},
+      {R"(echo "<>" >&2; printf '%s' "<>" x"<>"; ls ["<>"]*)", false},
+      {R"(case "<>" in "<>") echo "<>" ;; esac)", false},
+      {R"(echo a >"<>")", false},
       {"# \"<>\"\necho", false},
   };
   const TemporaryFolder folder;
@@ -200,19 +200,20 @@ TEST(JobCommandsTest, bash_runs_nothing_that_a_value_holds) {
 TEST(JobCommandsTest, a_plain_value_leads_to_no_other_one_that_would_run) {
   const TemporaryFolder folder;
   const std::string parameters = "  hostile: 'x[$(touch PWNED)]'\n  next: 'x[LOCKSTEP_PARAMETER_hostile]'\n  v: ";
-  for (const auto& [command, value] : std::vector<std::pair<std::string, std::string>>{
-           {"echo $((<>))", "LOCKSTEP_PARAMETER_hostile"},
-           {"echo $((<>))", "LOCKSTEP_PARAMETER_next"},
-           {"[[ <> ]]", "-v LOCKSTEP_PARAMETER_hostile"},
-           {"[[ <> ]]", "1 -lt LOCKSTEP_PARAMETER_next"},
-           {"echo ${<>}", "LOCKSTEP_PARAMETER_hostile@P"},
-           {"echo \"${!<>}\"", "LOCKSTEP_PARAMETER_hostile"},
-           {"<>", "let LOCKSTEP_PARAMETER_hostile"},
-           {"echo ${PATH:<>}", "LOCKSTEP_PARAMETER_next"},
-           {"<> \"<% $parameters.hostile %>\"", "declare -i n=3"},
-       }) {
-    const auto take = [&] { job_with(with_reference(command), parameters + value + "\n"); };
-    EXPECT_THAT(message_of(Failure::usage, take), testing::HasSubstr("'$parameters.hostile'")) << command;
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"echo $((<>))", "LOCKSTEP_PARAMETER_hostile"},
+      {"echo $((<>))", "LOCKSTEP_PARAMETER_next"},
+      {"[[ <> ]]", "-v LOCKSTEP_PARAMETER_hostile"},
+      {"[[ <> ]]", "1 -lt LOCKSTEP_PARAMETER_next"},
+      {"echo ${<>}", "LOCKSTEP_PARAMETER_hostile@P"},
+      {R"(echo "${!<>}")", "LOCKSTEP_PARAMETER_hostile"},
+      {"<>", "let LOCKSTEP_PARAMETER_hostile"},
+      {"echo ${PATH:<>}", "LOCKSTEP_PARAMETER_next"},
+      {R"(<> "<% $parameters.hostile %>")", "declare -i n=3"},
+  };
+  for (const auto& one : cases) {
+    const auto take = [&] { job_with(with_reference(one.first), parameters + one.second + "\n"); };
+    EXPECT_THAT(message_of(Failure::usage, take), testing::HasSubstr("'$parameters.hostile'")) << one.first;
   }
 }
 
