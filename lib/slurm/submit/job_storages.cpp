@@ -109,8 +109,8 @@ bool names_path(std::string_view script, std::string_view path) {
   for (std::size_t at = script.find(path); at != script.npos; at = script.find(path, at + 1)) {
     const std::size_t end = at + path.size();
     const std::size_t before = script.find_last_not_of('/', at == 0 ? script.npos : at - 1);
-    const bool is_absolute = at == 0 || before == script.npos || !(is_letter(script[before]) || script[before] == '}');
-    if (is_absolute && (end == script.size() || !is_letter(script[end]))) return true;
+    const bool is_relative = at > 0 && before != script.npos && (is_letter(script[before]) || script[before] == '}');
+    if (!is_relative && (end == script.size() || !is_letter(script[end]))) return true;
   }
   return false;
 }
