@@ -59,6 +59,13 @@ std::string sentence_in(const std::vector<std::string>& lines) {
   return sentence;
 }
 
+// The command that prints the recipe and does not train. The option comes first, because an option without a value
+// would take it as one.
+std::vector<std::string> recipe_question(std::vector<std::string> words) {
+  words.insert(words.begin() + 1, "--print-recipe");
+  return words;
+}
+
 }  // namespace
 
 TrialCommands::TrialCommands(const Space& space, RunProgram run)
@@ -99,9 +106,7 @@ void TrialCommands::check_options() {
       const OptionWord& word = words[std::min(question, words.size() - 1)];
       if (!word.empty()) settings.push_back(word);
     }
-    std::vector<std::string> words = with(settings);
-    words.emplace_back("--print-recipe");
-    const ProgramOutput output = run_(words);
+    const ProgramOutput output = run_(recipe_question(with(settings)));
     if (output.code == 0) continue;
     const std::string sentence = sentence_in(output.lines);
     if (output.code == not_started || output.code == not_executable) {
@@ -121,9 +126,8 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
     return std::ranges::any_of(batch_options, [&](std::string_view option) { return states(word, option); });
   });
   if (const auto known = batches_.find(relevant); known != batches_.end()) return known->second;
-  std::vector<std::string> words = with(settings);
-  words.emplace_back("--print-recipe");
-  const ProgramOutput output = run_(words);
+  const std::vector<std::string> words = with(settings);
+  const ProgramOutput output = run_(recipe_question(words));
   require(output.code == 0, Failure::usage, "{} refuses its options: {}.", printable(space_.program),
           sentence_in(output.lines));
   std::string text;

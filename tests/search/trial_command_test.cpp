@@ -83,9 +83,9 @@ TEST_F(TrialCommandTest, asks_about_the_ends_of_all_ranges) {
   space_.hyperparameters = {rate, model};
   const TrialCommands commands(space_, prints(R"("global-batch": 40)"));
   const std::string folder = data().string();
-  EXPECT_THAT(asked_, ElementsAre(Lines{"./mine", "--data", folder, "--lr=0.01", "--model=a", "--print-recipe"},
-                                  Lines{"./mine", "--data", folder, "--lr=1", "--print-recipe"},
-                                  Lines{"./mine", "--data", folder, "--lr=1", "--model=c", "--print-recipe"}));
+  EXPECT_THAT(asked_, ElementsAre(Lines{"./mine", "--print-recipe", "--data", folder, "--lr=0.01", "--model=a"},
+                                  Lines{"./mine", "--print-recipe", "--data", folder, "--lr=1"},
+                                  Lines{"./mine", "--print-recipe", "--data", folder, "--lr=1", "--model=c"}));
 }
 
 TEST_F(TrialCommandTest, refuses_what_the_program_refuses) {
