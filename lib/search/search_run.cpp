@@ -35,9 +35,8 @@ constexpr int journal_version = 1;
 // earlier process of the trial still has it: one of a killed search, which is stopping. Throws as system_failure().
 std::optional<Descriptor> open_log(const fs::path& file) {
   Descriptor log(create_new_file(file.c_str()));
-  // careful-open: for a file of an earlier attempt, in a folder that this process has locked. Waits for no pipe's
-  // reader.
-  constexpr int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  constexpr int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // waits for no pipe's reader
+  // careful-open: for a file of an earlier attempt, in a folder that this process has locked
   if (log < 0 && errno == EEXIST) log = Descriptor(::open(file.c_str(), flags));
   if (log >= 0 && ::flock(log, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
   if (log >= 0) return log;
