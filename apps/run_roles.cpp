@@ -125,13 +125,6 @@ int run_all(const RoleOptions& options) {
 int main(int argc, char** argv) {
   return run_outside_ranks<RoleOptions>(argc, argv, [](const RoleOptions& options) {
     if (options.prints_folders) return print_folders(options);
-    failure_report::set_rank(0, log::host());
-    failure_report::set_exit_report_file(this_job().exit_report_file);
-    try {
-      return run_all(options);
-    } catch (const Error& error) {
-      failure_report::write({error.exit_code(), 0, error.what()});
-      throw;
-    }
+    return with_exit_report([&] { return run_all(options); });
   });
 }

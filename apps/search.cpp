@@ -14,7 +14,6 @@
 #include "job/job_environment.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/run_outside_ranks.hpp"
-#include "runtime/failure/failure_report.hpp"
 #include "search/search_run.hpp"
 #include "search/search_text.hpp"
 #include "search/space.hpp"
@@ -113,14 +112,6 @@ int run_search(const SearchOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_outside_ranks<SearchOptions>(argc, argv, [](const SearchOptions& options) {
-    failure_report::set_rank(0, log::host());
-    failure_report::set_exit_report_file(this_job().exit_report_file);
-    try {
-      return run_search(options);
-    } catch (const Error& error) {
-      failure_report::write({error.exit_code(), 0, error.what()});
-      throw;
-    }
-  });
+  return run_outside_ranks<SearchOptions>(
+      argc, argv, [](const SearchOptions& options) { return with_exit_report([&] { return run_search(options); }); });
 }

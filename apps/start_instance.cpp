@@ -11,7 +11,6 @@
 #include "base/text/printable.hpp"
 #include "job/job_environment.hpp"
 #include "launch/run_outside_ranks.hpp"
-#include "runtime/failure/failure_report.hpp"
 #include "slurm/roles/container.hpp"
 #include "slurm/roles/environment.hpp"
 #include "slurm/roles/network_interfaces.hpp"
@@ -78,13 +77,6 @@ int main(int argc, char** argv) {
   // run_roles states the whole path. /proc/self/exe is the loader with pyxis.
   const std::filesystem::path programs = std::filesystem::path(*argv).parent_path();
   return run_outside_ranks<InstanceOptions>(argc, argv, [&programs](const InstanceOptions&) {
-    failure_report::set_rank(0, log::host());
-    failure_report::set_exit_report_file(this_job().exit_report_file);
-    try {
-      return become_instance(programs);
-    } catch (const Error& error) {
-      failure_report::write({error.exit_code(), 0, error.what()});
-      throw;
-    }
+    return with_exit_report([&] { return become_instance(programs); });
   });
 }

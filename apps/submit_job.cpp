@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
             "a job with secrets cannot be a job array, because the first task that ends removes the secrets. Submit "
             "the job several times, or write 'gangAllocation: false' if its instances are independent.");
     if (!states_time(options.choices)) log::warning(no_time_limit_message);
-    require_gpus(job, choices, library);
+    require_gpus(job, choices, site);
     if (options.dry_run) return show(job, library, choices);
     require_pyxis(site);
     return submit(job, library, choices);

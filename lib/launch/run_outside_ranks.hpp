@@ -22,4 +22,8 @@ int run_outside_ranks(int argc, char** argv, Body body) {
       argc, argv, [&](CLI::App& app) { options.declare(app); }, [&] { return body(std::as_const(options)); });
 }
 
+// Returns the code of `body`. If it throws an Error, leaves an exit report (runtime/failure/failure_report) in the file
+// that LOCKSTEP_VERDICT names, as rank 0, and throws it again.
+int with_exit_report(const std::function<int()>& body);
+
 }  // namespace lockstep

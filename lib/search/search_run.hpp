@@ -19,6 +19,7 @@
 #include "search/space.hpp"
 #include "search/trial_command.hpp"
 #include "search/trial_launch.hpp"
+#include "search/trial_record.hpp"
 #include "search/trial_result.hpp"
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/signal_queue.hpp"
@@ -27,21 +28,6 @@ namespace lockstep {
 
 // Runs a command to its end, and returns its output.
 ProgramOutput run_to_end(const std::vector<std::string>& words);
-
-// What is known about a trial.
-struct TrialRecord {
-  std::vector<OptionWord> settings;
-  std::size_t rung = 0;          // of the last result, from 0
-  std::int64_t steps = 0;        // of the last result; 0: none
-  std::optional<double> metric;  // the last result
-  std::int64_t restarts = 0;
-  int code = 0;        // if it has failed
-  std::string reason;  // if it has failed
-};
-
-// The last results decide. Of equal metrics, the trial with more steps is better, then the one with the lower number.
-// Nothing if no trial has a result that stands.
-std::optional<std::int64_t> best_trial(const Space& space, const std::map<std::int64_t, TrialRecord>& trials);
 
 class SearchRun {
  public:

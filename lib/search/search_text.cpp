@@ -9,7 +9,6 @@
 #include "base/text/counted.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
-#include "search/search_run.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {

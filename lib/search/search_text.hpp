@@ -6,10 +6,9 @@
 
 #include "search/searcher.hpp"
 #include "search/space.hpp"
+#include "search/trial_record.hpp"
 
 namespace lockstep {
-
-struct TrialRecord;
 
 // Words as one line for a shell, quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);

@@ -48,7 +48,7 @@ class SpaceFile {
                          {"name", "description", "program", "arguments", "searcher", "hyperparameters",
                           "ranks_per_trial", "max_restarts", "seed"});
     read_program();
-    if (const YamlValue* const ranks = SpaceReader::find(root_, "ranks_per_trial")) {
+    if (const YamlValue* const ranks = find_value(root_, "ranks_per_trial")) {
       space_.lines.ranks = ranks->line;
       space_.ranks_per_trial = reader_.number<std::int64_t>(*ranks, "ranks_per_trial", {1, 65536});
     }
@@ -204,7 +204,7 @@ class SpaceFile {
     options.max_concurrent_trials = reader_.number_or<std::int64_t>(map, "max_concurrent_trials", {1, most_trials}, 16);
     options.divisor = reader_.number_or<double>(map, "divisor", {1.5, 1e6}, options.divisor);
     options.max_rungs = reader_.number_or<std::int64_t>(map, "max_rungs", {1, 100}, options.max_rungs);
-    if (const YamlValue* const mode = SpaceReader::find(map, "mode")) {
+    if (const YamlValue* const mode = find_value(map, "mode")) {
       options.mode = chosen(*mode, "mode", bracket_modes);
     }
     if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;

@@ -26,13 +26,8 @@ void SpaceReader::check_fields(const YamlValue& value, std::string_view owner,
   }
 }
 
-const YamlValue* SpaceReader::find(const YamlValue& map, std::string_view field) {
-  const YamlEntry* const entry = map.find(field);
-  return entry == nullptr || entry->value.kind == YamlValue::Kind::nothing ? nullptr : &entry->value;
-}
-
 const YamlValue& SpaceReader::get(const YamlValue& map, std::string_view field, std::string_view owner) const {
-  const YamlValue* const value = find(map, field);
+  const YamlValue* const value = find_value(map, field);
   if (value == nullptr) refuse(map.line, fmt::format("{} has no '{}'. Add it", owner, field));
   return *value;
 }
@@ -55,7 +50,7 @@ template double SpaceReader::number(const YamlValue&, std::string_view, const Nu
 template <typename Number>
 Number SpaceReader::number_or(const YamlValue& map, std::string_view field, const NumberRange<Number>& range,
                               Number otherwise) const {
-  const YamlValue* const value = find(map, field);
+  const YamlValue* const value = find_value(map, field);
   return value == nullptr ? otherwise : number(*value, field, range);
 }
 template std::int64_t SpaceReader::number_or(const YamlValue&, std::string_view, const NumberRange<std::int64_t>&,
@@ -69,7 +64,7 @@ std::optional<bool> truth_of(const YamlValue& value) {
 }
 
 std::optional<bool> SpaceReader::truth(const YamlValue& map, std::string_view field) const {
-  const YamlValue* const value = find(map, field);
+  const YamlValue* const value = find_value(map, field);
   if (value == nullptr) return std::nullopt;
   if (!truth_of(*value)) refuse(value->line, fmt::format("'{}' is neither true nor false", field));
   return truth_of(*value);

@@ -25,8 +25,6 @@ class SpaceReader {
   // Refuses a value that is not a map, and fields that are not known. `owner` completes "the field 'x' of ".
   void check_fields(const YamlValue& value, std::string_view owner,
                     std::initializer_list<std::string_view> known) const;
-  // Null if the field is missing or null.
-  static const YamlValue* find(const YamlValue& map, std::string_view field);
   // Refuses a missing field.
   const YamlValue& get(const YamlValue& map, std::string_view field, std::string_view owner) const;
 

@@ -49,7 +49,7 @@ secrets_of() { find "$work" -name ".$1.*.secrets"; }
 # node_of COMPONENT: the node on which it runs.
 node_of() { squeue -h -t R -j "$id" -o '%i %N' | sed -n "s/^$id+$1 //p"; }
 
-# The worker has a rank for each GPU. Its first attempt blames the node: the whole job goes on without that node.
+# The worker has a rank for each GPU. Its first attempt reports a bad node, so the whole job is retried without it.
 own_resources() {
   submit_beside_server own_resources \
     'echo "rank $SLURM_PROCID of $SLURM_NTASKS, instance $PAI_TASK_INDEX of $PAI_TASK_ROLE_TASK_COUNT_worker, GPU $CUDA_VISIBLE_DEVICES, <% $secrets.token %>"' \

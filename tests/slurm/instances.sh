@@ -83,7 +83,7 @@ YAML
 }
 tasks_ended() { [ -z "$(squeue -h -j "$id" -o %i 2>/dev/null)" ]; }
 wait_for_tasks() { wait_for 240 tasks_ended || fail "tasks of job $id did not end: $(squeue -r -j "$id")"; }
-# expect_tasks COUNT STATE: so many tasks of the array ended so.
+# expect_tasks COUNT STATE: COUNT tasks of the array are in STATE.
 expect_tasks() {
   local number
   number=$(scontrol show job "$id" | grep -c "JobState=$2 ")

@@ -184,7 +184,7 @@ names_the_node_whose_disk_is_full() {
   mount -t tmpfs -o size=64k tmpfs "$work/node"
   refused "not enough space for '$data' on n1: "
   umount "$work/node"
-  # There is space, but not for so many files.
+  # The file system has enough space, but too few inodes.
   mount -t tmpfs -o nr_inodes=12 tmpfs "$work/node"
   refused "the copy of '$data' to n1 is incomplete (tar: "
   says "No space left on device"

@@ -11,7 +11,7 @@ namespace lockstep {
 // of files.
 void refuse_unsupported_formats(const std::filesystem::path& source);
 
-// Throws Error(usage) if a file of CIFAR, whose bytes these are, is of the Python version.
+// Throws Error(usage) if `bytes`, the content of `file`, are pickled: the Python version of CIFAR.
 void refuse_pickled(const std::filesystem::path& file, std::string_view bytes);
 
 }  // namespace lockstep

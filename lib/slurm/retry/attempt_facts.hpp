@@ -46,7 +46,7 @@ struct Finding {
 
 // Checks in this order: what Slurm did to the job, the user's rules, the exit report, signs of exhausted memory, the
 // error that a program without an exit report printed, messages in the log, the launcher's code. Slurm comes first
-// because a rank that was told to end does not know why.
+// because only Slurm knows why it ended a rank.
 Finding find_cause(const AttemptFacts& facts, const RetryRules& rules);
 
 }  // namespace lockstep

@@ -83,7 +83,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Attem
   const bool is_transient = finding.kind == RetryKind::transient || finding.kind == RetryKind::transient_conflict;
   const bool fruitless = is_transient && is_fruitless(conditions);
   decision.counted = !is_transient || fruitless;
-  const bool has_limit = policy.retry_count >= 0;
+  const bool has_limit = policy.retry_count > retry_every_failure;
   if (decision.counted && has_limit && history.counted_retries >= policy.retry_count) {
     decision.sentence = fmt::format(
         "no retry: {} of {} counted retries are used (JOB_RETRY_COUNT){}", history.counted_retries, policy.retry_count,

@@ -16,10 +16,9 @@ namespace lockstep {
 namespace {
 
 // Of several options of a kind, sinfo uses the last, as sbatch does.
-constexpr const char* ask_sinfo = R"shell(source "$1/site.sh" && read_site_profile || exit
+constexpr const char* ask_sinfo = R"shell(partition=${1:-${SBATCH_PARTITION:-}}
 shift
 options=()
-partition=${site[partition]:-${SBATCH_PARTITION:-}}
 [ -z "$partition" ] || options+=("--partition=$partition")
 [ -z "${SBATCH_CLUSTERS:-}" ] || options+=("--clusters=$SBATCH_CLUSTERS")
 exec timeout --kill-after=5 20 sinfo --noheader --format='%P %G' "${options[@]}" "$@" 2>/dev/null
@@ -37,8 +36,7 @@ bool has_gpus(std::string_view resources) {
   return false;
 }
 
-void require_gpus(const JobFile& job, const std::vector<std::string>& sbatch_arguments,
-                  const std::filesystem::path& library) {
+void require_gpus(const JobFile& job, const std::vector<std::string>& sbatch_arguments, const SiteProfile& site) {
   std::int64_t most = 0;
   std::string advice;
   for (const Role& role : job.roles) {
@@ -46,7 +44,7 @@ void require_gpus(const JobFile& job, const std::vector<std::string>& sbatch_arg
     most = std::max(most, role.gpus);
   }
   if (most == 0) return;
-  std::vector<std::string> words = {"bash", "-c", ask_sinfo, "submit_job", library.string()};
+  std::vector<std::string> words = {"bash", "-c", ask_sinfo, "submit_job", site.partition};
   std::ranges::copy_if(sbatch_arguments, std::back_inserter(words),
                        [](const std::string& word) { return names_partition(word) || names_cluster(word); });
   std::set<std::string> partitions;

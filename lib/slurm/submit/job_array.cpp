@@ -11,11 +11,11 @@ namespace lockstep {
 namespace {
 
 const YamlValue* find_in(const YamlValue* map, std::string_view field) {
-  return map == nullptr ? nullptr : JobReader::find(*map, field);
+  return map == nullptr ? nullptr : find_value(*map, field);
 }
 
 const YamlValue* gang_allocation(const YamlValue& root) {
-  return find_in(JobReader::find(root, "extras"), "gangAllocation");
+  return find_in(find_value(root, "extras"), "gangAllocation");
 }
 
 // What in the commands stands for the place of other instances; empty: nothing.
@@ -40,7 +40,7 @@ bool starts_independently(const JobReader& reader, const YamlValue& root) {
 }
 
 std::optional<JobArray> read_job_array(JobReader& reader, const YamlValue& root, const JobFile& job) {
-  const YamlValue* const throttle = find_in(find_in(JobReader::find(root, "extras"), "lockstep"), "throttle");
+  const YamlValue* const throttle = find_in(find_in(find_value(root, "extras"), "lockstep"), "throttle");
   JobArray array;
   if (throttle != nullptr) array.throttle = reader.number(*throttle, "throttle", 1, max_instances);
   if (!starts_independently(reader, root)) {
@@ -91,7 +91,7 @@ std::optional<JobArray> read_job_array(JobReader& reader, const YamlValue& root,
                 "'ssh' of the runtime plugins is ignored, because with 'gangAllocation: false' each instance is a "
                 "job of its own");
   }
-  const YamlValue* const fields = find_in(JobReader::find(root, "taskRoles"), role.name);
+  const YamlValue* const fields = find_in(find_value(root, "taskRoles"), role.name);
   if (const YamlValue* const count = find_in(fields, "taskRetryCount")) {
     array.task_retry_count = reader.number(*count, "taskRetryCount", retry_every_end, max_retries);
   }

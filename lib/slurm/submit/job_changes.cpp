@@ -36,19 +36,6 @@ std::span<const JobField> known_fields(const std::vector<std::string>& path) {
   return {};
 }
 
-// commands[0] and commands.0 are the same.
-std::string with_dots(std::string_view path) {
-  std::string text;
-  for (const char letter : path) {
-    if (letter == '[') {
-      text += '.';
-    } else if (letter != ']') {
-      text += letter;
-    }
-  }
-  return text;
-}
-
 // Follows a path through the tree, one name after the other. Keys may contain dots: the longest match counts.
 class Walk {
  public:

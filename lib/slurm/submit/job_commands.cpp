@@ -36,19 +36,6 @@ bool expands_contents(std::string_view script) {
   return has("@P") || has("PS4=") || has("BASH_ENV=");
 }
 
-// Normalizes "$data.uri[0]" to "$data.uri.0", as on OpenPAI.
-std::string with_dots(std::string_view reference) {
-  std::string text;
-  for (const char letter : reference) {
-    if (letter == '[') {
-      text += '.';
-    } else if (letter != ']') {
-      text += letter;
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 const References::Value& JobCommands::find(const std::string& reference, int line) const {

@@ -134,6 +134,18 @@ std::span<const JobField> plugins() { return plugins_table; }
 
 }  // namespace job_fields
 
+std::string with_dots(std::string_view path) {
+  std::string text;
+  for (const char letter : path) {
+    if (letter == '[') {
+      text += '.';
+    } else if (letter != ']') {
+      text += letter;
+    }
+  }
+  return text;
+}
+
 namespace {
 
 std::string known_names(std::span<const JobField> fields) {
@@ -175,11 +187,6 @@ void JobReader::check_fields(const YamlValue& value, std::span<const JobField> f
     }
     if (entry.value.kind != YamlValue::Kind::nothing) enforce(*known, entry.line, owner);
   }
-}
-
-const YamlValue* JobReader::find(const YamlValue& map, std::string_view field) {
-  const YamlEntry* const entry = map.find(field);
-  return entry == nullptr || entry->value.kind == YamlValue::Kind::nothing ? nullptr : &entry->value;
 }
 
 const std::string& JobReader::text(const YamlValue& value, std::string_view field) const {

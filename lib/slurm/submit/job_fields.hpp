@@ -46,6 +46,9 @@ std::span<const JobField> storage_plugin();  // parameters of teamwise_storage
 std::span<const JobField> plugins();
 }  // namespace job_fields
 
+// "data.uri.0" for the path "data.uri[0]", which means the same on OpenPAI.
+std::string with_dots(std::string_view path);
+
 // Checks a job file. Holds its name, for messages, and the warnings so far.
 class JobReader {
  public:
@@ -63,8 +66,6 @@ class JobReader {
   // Warns about a field or refuses it, as the table says.
   void enforce(const JobField& field, int line, std::string_view owner);
 
-  // Returns null if the field is missing or null.
-  static const YamlValue* find(const YamlValue& map, std::string_view field);
   // The value of a text field.
   const std::string& text(const YamlValue& value, std::string_view field) const;
   // An integer in a range. 2.0, 1e3 and quoted integers are accepted.

@@ -43,7 +43,7 @@ class JobFileReader {
   JobFile read() {
     reader_.check_fields(root_, job_fields::job(), "a job");
     read_header();
-    if (const YamlValue* const all = JobReader::find(root_, "prerequisites")) {
+    if (const YamlValue* const all = find_value(root_, "prerequisites")) {
       context_.prerequisites = read_prerequisites(reader_, *all);
       warn_of_images();
     }
@@ -68,7 +68,7 @@ class JobFileReader {
 
  private:
   const YamlValue& needed(std::string_view field) const {
-    const YamlValue* const value = JobReader::find(root_, field);
+    const YamlValue* const value = find_value(root_, field);
     if (value == nullptr)
       reader_.refuse(root_.line, fmt::format("the job has no field '{}', which is required", field));
     return *value;
@@ -85,7 +85,7 @@ class JobFileReader {
       reader_.refuse(name.line,
                      fmt::format("the job name is not valid. Use 1 to {} letters, digits, '_' and '-'", longest_name));
     }
-    if (const YamlValue* const count = JobReader::find(root_, "jobRetryCount")) {
+    if (const YamlValue* const count = find_value(root_, "jobRetryCount")) {
       job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, max_retries);
     }
   }
@@ -126,7 +126,7 @@ class JobFileReader {
   };
 
   void read_values(const Section& section) {
-    const YamlValue* const all = JobReader::find(root_, section.name);
+    const YamlValue* const all = find_value(root_, section.name);
     if (all == nullptr) return;
     reader_.map(*all, section.name);
     read_value(section, "", *all);
@@ -160,10 +160,10 @@ class JobFileReader {
   }
 
   void read_defaults() {
-    const YamlValue* const defaults = JobReader::find(root_, "defaults");
+    const YamlValue* const defaults = find_value(root_, "defaults");
     if (defaults == nullptr) return;
     reader_.check_fields(*defaults, job_fields::defaults(), "defaults");
-    if (const YamlValue* const cluster = JobReader::find(*defaults, "virtualCluster")) {
+    if (const YamlValue* const cluster = find_value(*defaults, "virtualCluster")) {
       job_.virtual_cluster = reader_.text(*cluster, "virtualCluster");
       if (!is_job_name(job_.virtual_cluster)) {
         reader_.refuse(cluster->line,
@@ -171,15 +171,15 @@ class JobFileReader {
       }
       if (job_.virtual_cluster == "default") job_.virtual_cluster.clear();
     }
-    if (const YamlValue* const deployment = JobReader::find(*defaults, "deployment")) find_deployment(*deployment);
+    if (const YamlValue* const deployment = find_value(*defaults, "deployment")) find_deployment(*deployment);
   }
 
   void find_deployment(const YamlValue& wanted) {
     const std::string& name = reader_.text(wanted, "deployment");
-    const YamlValue* const all = JobReader::find(root_, "deployments");
+    const YamlValue* const all = find_value(root_, "deployments");
     if (all != nullptr) {
       for (const YamlValue& one : reader_.list(*all, "deployments")) {
-        const YamlValue* const own = JobReader::find(one, "name");
+        const YamlValue* const own = find_value(one, "name");
         if (own != nullptr && own->text == name) context_.deployment = &one;
       }
     }
@@ -225,12 +225,12 @@ class JobFileReader {
 
   // Checks all deployments; one is used.
   void check_deployments(const YamlValue& roles) {
-    const YamlValue* const all = JobReader::find(root_, "deployments");
+    const YamlValue* const all = find_value(root_, "deployments");
     if (all == nullptr) return;
     for (const YamlValue& one : reader_.list(*all, "deployments")) {
       reader_.check_fields(one, job_fields::deployment(), "a deployment");
-      if (JobReader::find(one, "name") == nullptr) reader_.refuse(one.line, "a deployment has no 'name'");
-      const YamlValue* const deployed = JobReader::find(one, "taskRoles");
+      if (find_value(one, "name") == nullptr) reader_.refuse(one.line, "a deployment has no 'name'");
+      const YamlValue* const deployed = find_value(one, "taskRoles");
       if (deployed == nullptr) continue;
       for (const YamlEntry& role : reader_.map(*deployed, "taskRoles of a deployment")) {
         if (roles.find(role.key) == nullptr) {
@@ -244,20 +244,20 @@ class JobFileReader {
   }
 
   void read_extras() {
-    const YamlValue* const extras = JobReader::find(root_, "extras");
+    const YamlValue* const extras = find_value(root_, "extras");
     if (extras == nullptr) return;
     reader_.check_fields(*extras, job_fields::extras(), "extras");
     context_.retries_tasks = starts_independently(reader_, root_);
-    if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_own(*own);
-    if (const YamlValue* const list = JobReader::find(*extras, "storages")) {
+    if (const YamlValue* const own = find_value(*extras, "lockstep")) read_own(*own);
+    if (const YamlValue* const list = find_value(*extras, "storages")) {
       read_storage_list(reader_, context_.site, *list, context_.storages);
     }
-    const YamlValue* const plugins = JobReader::find(*extras, "com.microsoft.pai.runtimeplugin");
+    const YamlValue* const plugins = find_value(*extras, "com.microsoft.pai.runtimeplugin");
     if (plugins == nullptr) return;
     context_.plugins = read_plugins(reader_, *plugins, needed("taskRoles"));
     job_.has_ssh = std::ranges::any_of(context_.plugins, &PluginCommands::has_ssh);
     for (const YamlValue& plugin : plugins->items) {
-      if (JobReader::find(plugin, "plugin")->text == "teamwise_storage") {
+      if (find_value(plugin, "plugin")->text == "teamwise_storage") {
         read_storage_plugin(reader_, context_.site, plugin, context_.storages);
       }
     }
@@ -265,7 +265,7 @@ class JobFileReader {
 
   void read_own(const YamlValue& own) {
     reader_.check_fields(own, job_fields::lockstep(), "extras.lockstep");
-    if (const YamlValue* const output = JobReader::find(own, "output")) {
+    if (const YamlValue* const output = find_value(own, "output")) {
       job_.output = reader_.text(*output, "output");
       if (job_.output.find("<%") != std::string::npos) {
         reader_.refuse(
@@ -273,9 +273,9 @@ class JobFileReader {
             "'output' has a reference (<% %>), but only commands may have references. Write the path of the folder");
       }
     }
-    nodes_ = JobReader::find(own, "nodes");
+    nodes_ = find_value(own, "nodes");
     if (nodes_ != nullptr) job_.nodes = reader_.number(*nodes_, "nodes", 1, max_instances);
-    const YamlValue* const world = JobReader::find(own, "world");
+    const YamlValue* const world = find_value(own, "world");
     if (world == nullptr) return;
     const YamlValue& roles = needed("taskRoles");
     for (const YamlValue& role : reader_.list(*world, "world")) {

@@ -28,7 +28,7 @@ struct JobFile {
   std::int64_t job_retry_count = 0;
   std::string virtual_cluster;  // a partition; empty (also for OpenPAI's `default`): Slurm chooses
   std::string output;       // output folder of the job's training, if the file states it; empty: see training_folders()
-  std::int64_t nodes = 0;   // equal numbers of instances run on so many nodes; 0: Slurm chooses
+  std::int64_t nodes = 0;   // over which the instances are divided equally; 0: Slurm chooses
   std::vector<Role> roles;  // checked; each command is bash with a script: pre-commands, commands, post-commands
   std::optional<JobArray> array;  // set: the one role's instances start independently; see job_array.hpp
   bool has_ssh = false;           // the instances reach each other with `ssh ROLE-INDEX`

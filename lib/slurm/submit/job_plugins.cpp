@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view full_cmd_name = "com.microsoft.pai.runtimeplugin.cmd";
 
 FailurePolicy read_failure_policy(const JobReader& reader, const YamlValue& fields) {
-  const YamlValue* const policy = JobReader::find(fields, "failurePolicy");
+  const YamlValue* const policy = find_value(fields, "failurePolicy");
   if (policy == nullptr) return FailurePolicy::fail;
   const std::string& name = reader.text(*policy, "failurePolicy");
   if (name == "fail") return FailurePolicy::fail;
@@ -25,8 +25,8 @@ FailurePolicy read_failure_policy(const JobReader& reader, const YamlValue& fiel
 
 void read_callback(JobReader& reader, const YamlValue& callback, PluginCommands& plugin) {
   reader.check_fields(callback, job_fields::callback(), "a callback");
-  const YamlValue* const event = JobReader::find(callback, "event");
-  const YamlValue* const commands = JobReader::find(callback, "commands");
+  const YamlValue* const event = find_value(callback, "event");
+  const YamlValue* const commands = find_value(callback, "commands");
   if (event == nullptr || commands == nullptr) {
     reader.refuse(callback.line, "a callback has no 'event' or no 'commands'");
   }
@@ -42,16 +42,16 @@ void read_callback(JobReader& reader, const YamlValue& callback, PluginCommands&
 
 // `fields` are the parameters of the plugin cmd, or a prerequisite.
 void read_cmd(JobReader& reader, const YamlValue& fields, PluginCommands& plugin) {
-  if (const YamlValue* const callbacks = JobReader::find(fields, "callbacks")) {
+  if (const YamlValue* const callbacks = find_value(fields, "callbacks")) {
     for (const YamlValue& callback : reader.list(*callbacks, "callbacks")) read_callback(reader, callback, plugin);
   }
-  if (const YamlValue* const commands = JobReader::find(fields, "preCommands")) plugin.before.push_back(commands);
-  if (const YamlValue* const commands = JobReader::find(fields, "postCommands")) plugin.after.push_back(commands);
+  if (const YamlValue* const commands = find_value(fields, "preCommands")) plugin.before.push_back(commands);
+  if (const YamlValue* const commands = find_value(fields, "postCommands")) plugin.after.push_back(commands);
 }
 
 std::set<std::string> read_plugin_roles(const JobReader& reader, const YamlValue& plugin, const YamlValue& roles) {
   std::set<std::string> names;
-  const YamlValue* const chosen = JobReader::find(plugin, "taskroles");
+  const YamlValue* const chosen = find_value(plugin, "taskroles");
   if (chosen == nullptr) {
     for (const YamlEntry& role : reader.map(roles, "taskRoles")) names.insert(role.key);
     return names;
@@ -69,7 +69,7 @@ std::set<std::string> read_plugin_roles(const JobReader& reader, const YamlValue
 
 PluginCommands read_plugin(JobReader& reader, const YamlValue& plugin, const YamlValue& roles) {
   reader.check_fields(plugin, job_fields::plugin(), "a plugin");
-  const YamlValue* const named = JobReader::find(plugin, "plugin");
+  const YamlValue* const named = find_value(plugin, "plugin");
   if (named == nullptr) reader.refuse(plugin.line, "a plugin has no field 'plugin' with its name");
   const std::string& name = reader.text(*named, "plugin");
   const auto known = std::ranges::find(job_fields::plugins(), name, &JobField::name);
@@ -81,7 +81,7 @@ PluginCommands read_plugin(JobReader& reader, const YamlValue& plugin, const Yam
   PluginCommands commands;
   commands.failure_policy = read_failure_policy(reader, plugin);
   commands.roles = read_plugin_roles(reader, plugin, roles);
-  const YamlValue* const parameters = JobReader::find(plugin, "parameters");
+  const YamlValue* const parameters = find_value(plugin, "parameters");
   if (name == "ssh" && parameters != nullptr) commands.has_ssh = read_ssh_plugin(reader, *parameters);
   if (name != "cmd" || parameters == nullptr) return commands;
   reader.check_fields(*parameters, job_fields::cmd_parameters(), "the plugin cmd");
@@ -90,7 +90,7 @@ PluginCommands read_plugin(JobReader& reader, const YamlValue& plugin, const Yam
 }
 
 void read_prerequisite_plugin(JobReader& reader, const YamlValue& one) {
-  const YamlValue* const named = JobReader::find(one, "plugin");
+  const YamlValue* const named = find_value(one, "plugin");
   PluginCommands commands;
   read_cmd(reader, one, commands);
   read_failure_policy(reader, one);
@@ -107,8 +107,8 @@ void read_prerequisite_plugin(JobReader& reader, const YamlValue& one) {
 
 void read_prerequisite(JobReader& reader, const YamlValue& one, Prerequisites& all) {
   reader.check_fields(one, job_fields::prerequisite(), "a prerequisite");
-  const YamlValue* const name = JobReader::find(one, "name");
-  const YamlValue* const type = JobReader::find(one, "type");
+  const YamlValue* const name = find_value(one, "name");
+  const YamlValue* const type = find_value(one, "type");
   if (name == nullptr || type == nullptr) reader.refuse(one.line, "a prerequisite has no 'name' or no 'type'");
   const std::string& kind = reader.text(*type, "type");
   const bool is_known = kind == "dockerimage" || kind == "script" || kind == "data" || kind == "output";
@@ -137,7 +137,7 @@ class PrerequisiteOrder {
     const bool is_open = place < std::ssize(open_);
     open_.push_back(&one);
     if (is_open) refuse_circle(place, named.line);
-    if (const YamlValue* const required = JobReader::find(one, "require")) {
+    if (const YamlValue* const required = find_value(one, "require")) {
       for (const YamlValue& other : reader_.list(*required, "require")) add(other);
     }
     open_.pop_back();
@@ -164,7 +164,7 @@ class PrerequisiteOrder {
   [[noreturn]] void refuse_circle(std::ptrdiff_t begin, int line) const {
     std::vector<std::string> names;
     for (auto one = open_.begin() + begin; one != open_.end(); ++one) {
-      names.push_back(fmt::format("'{}'", printable(JobReader::find(**one, "name")->text)));
+      names.push_back(fmt::format("'{}'", printable(find_value(**one, "name")->text)));
     }
     reader_.refuse(
         line, fmt::format("these prerequisites require each other: {}. Remove one 'require'", fmt::join(names, ", ")));
@@ -197,7 +197,7 @@ std::vector<PluginCommands> prerequisite_commands(JobReader& reader, const Prere
   for (const YamlValue& name : reader.list(names, "prerequisites of a role")) order.add(name);
   std::vector<PluginCommands> commands;
   for (const YamlValue* const one : order.order()) {
-    if (JobReader::find(*one, "plugin") == nullptr) continue;
+    if (find_value(*one, "plugin") == nullptr) continue;
     PluginCommands& own = commands.emplace_back();
     own.failure_policy = read_failure_policy(reader, *one);
     read_cmd(reader, *one, own);

@@ -53,14 +53,14 @@ class RoleReader {
                                  printable(role_.name)));
     }
     reader_.check_fields(fields_, job_fields::task_role(), message());
-    if (const YamlValue* const count = JobReader::find(fields_, "instances")) {
+    if (const YamlValue* const count = find_value(fields_, "instances")) {
       role_.instances = reader_.number(*count, "instances", 1, max_instances);
     }
     read_completion();
-    if (const YamlValue* const options = JobReader::find(fields_, "extraContainerOptions")) {
+    if (const YamlValue* const options = find_value(fields_, "extraContainerOptions")) {
       reader_.check_fields(*options, job_fields::container_options(), "extraContainerOptions");
     }
-    if (const YamlValue* const count = JobReader::find(fields_, "taskRetryCount")) check_retries(*count);
+    if (const YamlValue* const count = find_value(fields_, "taskRetryCount")) check_retries(*count);
     read_resources();
     if (context_.world.contains(role_.name)) join_world();
     read_commands();
@@ -80,7 +80,7 @@ class RoleReader {
 
   void read_completion() {
     role_.min_succeeded_instances = role_.instances;
-    const YamlValue* const completion = JobReader::find(fields_, "completion");
+    const YamlValue* const completion = find_value(fields_, "completion");
     if (completion == nullptr) return;
     reader_.check_fields(*completion, job_fields::completion(), "completion");
     read_threshold(*completion, "minFailedInstances", role_.min_failed_instances);
@@ -88,7 +88,7 @@ class RoleReader {
   }
 
   void read_threshold(const YamlValue& completion, std::string_view field, std::int64_t& threshold) const {
-    const YamlValue* const value = JobReader::find(completion, field);
+    const YamlValue* const value = find_value(completion, field);
     if (value == nullptr) return;
     const std::int64_t number = reader_.number(*value, field, -1, max_instances);
     if (number > role_.instances) {
@@ -99,18 +99,18 @@ class RoleReader {
   }
 
   void read_resources() {
-    const YamlValue* const resources = JobReader::find(fields_, "resourcePerInstance");
+    const YamlValue* const resources = find_value(fields_, "resourcePerInstance");
     if (resources == nullptr)
       reader_.refuse(entry_.line, message() + " has no 'resourcePerInstance', which is required");
     reader_.check_fields(*resources, job_fields::resources(), "resourcePerInstance");
     const auto read = [&](std::string_view field, std::int64_t least, std::int64_t most, std::int64_t& target) {
-      const YamlValue* const value = JobReader::find(*resources, field);
+      const YamlValue* const value = find_value(*resources, field);
       if (value != nullptr) target = reader_.number(*value, field, least, most);
     };
     read("cpu", 1, max_cpus, role_.cpus);
     read("memoryMB", 1, max_memory_mb, role_.memory_mb);
     read("gpu", 0, max_gpus, role_.gpus);
-    const YamlValue* const ports = JobReader::find(*resources, "ports");
+    const YamlValue* const ports = find_value(*resources, "ports");
     if (ports == nullptr) return;
     for (const YamlEntry& port : reader_.map(*ports, "ports")) {
       if (!is_role_name(port.key)) {
@@ -133,7 +133,7 @@ class RoleReader {
   }
 
   void read_commands() {
-    const YamlValue* const own = JobReader::find(fields_, "commands");
+    const YamlValue* const own = find_value(fields_, "commands");
     if (own == nullptr || reader_.list(*own, "commands").empty()) {
       reader_.refuse(entry_.line, message() + " has no 'commands'");
     }
@@ -179,7 +179,7 @@ class RoleReader {
   // In the order in which they start. They end in reverse order.
   std::vector<PluginCommands> plugins_of_role() const {
     std::vector<PluginCommands> plugins;
-    if (const YamlValue* const names = JobReader::find(fields_, "prerequisites")) {
+    if (const YamlValue* const names = find_value(fields_, "prerequisites")) {
       plugins = prerequisite_commands(reader_, context_.prerequisites, *names);
     }
     std::ranges::copy_if(context_.plugins, std::back_inserter(plugins),
@@ -202,15 +202,15 @@ class RoleReader {
   // The commands of this kind that the deployment in use has for the role; null: none.
   const YamlValue* deployed(std::string_view kind) const {
     if (context_.deployment == nullptr) return nullptr;
-    const YamlValue* const roles = JobReader::find(*context_.deployment, "taskRoles");
+    const YamlValue* const roles = find_value(*context_.deployment, "taskRoles");
     const YamlEntry* const role = roles == nullptr ? nullptr : roles->find(role_.name);
-    return role == nullptr ? nullptr : JobReader::find(role->value, kind);
+    return role == nullptr ? nullptr : find_value(role->value, kind);
   }
 
   // $script, $data and $output refer to the prerequisites that the role names.
   void refer_to_prerequisites(References& references) {
     for (const std::string kind : {"dockerImage", "script", "data", "output"}) {
-      const YamlValue* const named = JobReader::find(fields_, kind);
+      const YamlValue* const named = find_value(fields_, kind);
       if (named == nullptr) continue;
       const std::string& name = reader_.text(*named, kind);
       const auto found = context_.prerequisites.find({kind == "dockerImage" ? "dockerimage" : kind, name});
@@ -229,8 +229,8 @@ class RoleReader {
   void choose_container(const YamlValue& image, int line) {
     const SiteProfile& site = context_.site;
     if (site.container.empty()) return;
-    const YamlValue* const name = JobReader::find(image, "name");
-    const YamlValue* const uri = JobReader::find(image, "uri");
+    const YamlValue* const name = find_value(image, "name");
+    const YamlValue* const uri = find_value(image, "uri");
     for (const YamlValue* const key : {uri, name}) {
       const auto mapped = site.images.find(key == nullptr ? "" : key->text);
       if (mapped == site.images.end()) continue;

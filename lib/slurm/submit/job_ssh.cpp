@@ -52,7 +52,7 @@ std::string instance_in_containers(const std::vector<Role>& roles) {
 bool read_ssh_plugin(JobReader& reader, const YamlValue& parameters) {
   reader.check_fields(parameters, parameters_table, "the plugin ssh");
   const auto is_true = [&](std::string_view field) {
-    const YamlValue* const value = JobReader::find(parameters, field);
+    const YamlValue* const value = find_value(parameters, field);
     if (value == nullptr) return false;
     const std::string& text = reader.text(*value, field);
     if (text != "true" && text != "false") {

@@ -13,7 +13,7 @@ namespace lockstep {
 // Whether its parameters request connections between the instances (`jobssh`). Refuses unknown parameters.
 bool read_ssh_plugin(JobReader& reader, const YamlValue& parameters);
 
-// "worker-0" for the beginning "worker-", if a word of the text begins so and goes on with digits; else empty.
+// The first word of the text that consists of `beginning` and digits: "worker-0" for "worker-". Empty if there is none.
 std::string instance_in(std::string_view text, std::string_view beginning);
 
 // The first instance that the commands of a role in a container name, such as "worker-0"; empty: none.

@@ -44,9 +44,9 @@ bool is_same_folder(const Storage& storage) {
 void read_storage_plugin(JobReader& reader, const SiteProfile& site, const YamlValue& plugin,
                          std::vector<Storage>& storages) {
   std::vector<YamlValue> names;
-  if (const YamlValue* const parameters = JobReader::find(plugin, "parameters")) {
+  if (const YamlValue* const parameters = find_value(plugin, "parameters")) {
     reader.check_fields(*parameters, job_fields::storage_plugin(), "the plugin teamwise_storage");
-    const YamlValue* const list = JobReader::find(*parameters, "storageConfigNames");
+    const YamlValue* const list = find_value(*parameters, "storageConfigNames");
     if (list != nullptr) names = reader.list(*list, "storageConfigNames");
   }
   for (const YamlValue& one : names) {
@@ -62,10 +62,10 @@ void read_storage_list(JobReader& reader, const SiteProfile& site, const YamlVal
                        std::vector<Storage>& storages) {
   for (const YamlValue& one : reader.list(list, "storages")) {
     reader.check_fields(one, job_fields::storage(), "a storage");
-    const YamlValue* const name = JobReader::find(one, "name");
+    const YamlValue* const name = find_value(one, "name");
     if (name == nullptr) reader.refuse(one.line, "a storage has no 'name'");
     Storage storage{.name = reader.text(*name, "a storage's name")};
-    const YamlValue* const mount = JobReader::find(one, "mountPath");
+    const YamlValue* const mount = find_value(one, "mountPath");
     storage.mount = mount == nullptr ? default_mount(storage.name) : reader.text(*mount, "mountPath");
     if (!is_mountable(storage.mount)) {
       reader.refuse(one.line, "'mountPath' is not an absolute path without ',', ':', quotes and backslashes");

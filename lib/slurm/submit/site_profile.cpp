@@ -25,6 +25,7 @@ SiteProfile read_site_profile(const std::filesystem::path& library) {
         const std::size_t end = line.find('=');
         const std::string key = line.substr(0, end);
         const std::string value = line.substr(end + 1);
+        if (key == "partition") site.partition = value;
         if (key == "container") site.container = value;
         add("image", key, value, site.images);
         add("storage", key, value, site.storages);

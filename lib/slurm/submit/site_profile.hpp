@@ -11,9 +11,10 @@ namespace lockstep {
 struct SiteProfile {
   using Paths = std::map<std::string, std::string, std::less<>>;
 
-  std::string container;  // one of container_programs; empty: roles run on the nodes themselves
-  Paths images;           // by Docker URI or prerequisite's name
-  Paths storages;         // by name
+  std::string container;       // one of container_programs; empty: roles run on the nodes themselves
+  Paths images;                // by Docker URI or prerequisite's name
+  Paths storages;              // by name
+  std::string partition = {};  // empty: Slurm chooses
 };
 
 // Reads the profile with the job scripts' own parser, site.sh in the folder `library`. Throws Error(usage) if the

@@ -150,6 +150,11 @@ const YamlEntry* YamlValue::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
+const YamlValue* find_value(const YamlValue& map, std::string_view key) {
+  const YamlEntry* const entry = map.find(key);
+  return entry == nullptr || entry->value.kind == YamlValue::Kind::nothing ? nullptr : &entry->value;
+}
+
 std::string yaml_place(const std::string& name, int line) {
   return fmt::format("'{}', line {}: ", printable(name), line);
 }

@@ -36,6 +36,9 @@ struct YamlEntry {
   YamlValue value;
 };
 
+// The value of a key of a map. Null if the key is missing, or its value is null.
+const YamlValue* find_value(const YamlValue& map, std::string_view key);
+
 // How messages about a kind of file call it, and what they say at their end.
 struct YamlKind {
   std::string_view files = "job files";

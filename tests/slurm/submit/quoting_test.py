@@ -21,7 +21,7 @@ from hostile_values import PIECES, PRETENDED, job_environment, planted, pretend,
 
 CASES, CASES_OF_A_JOB, REFUSED_OF_A_JOB = 1000, 100, 8
 PRINT = "printf '%s\\0' {} >>\"$FOUND\""
-# A command's text around a value, and in double quotes what the word is of a value that is not plain.
+# Text of a command with <> for the value: the word that a value becomes if it is not plain. None: it is refused.
 PLACES = {"<>": None, "pre<>post": None, "'<>'": None, "'a b'<>\"c\"": None, "'it'\\''s <>'": None,
           "\"x <> y\"": "x {} y", "\"$EMPTY<>\"": "{}", "\"\\\"<>\"": "\"{}", "\"$(printf %s. \"<>\")\"": "{}."}
 PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+~ \t-]*")
