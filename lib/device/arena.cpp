@@ -17,7 +17,7 @@ double mib(std::int64_t bytes) { return static_cast<double>(bytes) / bytes_per_m
 Arena::Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment)
     : base_(base), block_alignment_(block_alignment), capacity_(capacity / block_alignment * block_alignment) {
   assert(reinterpret_cast<std::uintptr_t>(base) % static_cast<std::uintptr_t>(block_alignment) == 0);
-  blocks_.push_back(new ArenaBlock{base_, capacity_, 0, this});
+  blocks_.push_back(new ArenaBlock{base_, capacity_, 0, 0, this});
 }
 
 Arena::~Arena() {
@@ -44,9 +44,10 @@ ArenaBlock* Arena::allocate(std::int64_t bytes) {
     ArenaBlock* rest = spare_.back();
     blocks_.insert(place + 1, rest);
     spare_.pop_back();
-    *rest = {block->data + rounded, block->bytes - rounded, 0, this};
+    *rest = {block->data + rounded, block->bytes - rounded, 0, 0, this};
     block->bytes = rounded;
   }
+  block->requested = bytes;
   block->owners = 1;
   used_bytes_ += rounded;
   peak_bytes_ = std::max<std::int64_t>(peak_bytes_, block->data + rounded - base_);

@@ -14,8 +14,9 @@ namespace lockstep {
 // A contiguous range of the arena, shared by the tensors that view it. Owned by the arena, see Tensor.
 struct ArenaBlock {
   std::byte* data;
-  std::int64_t bytes;
-  int owners;  // 0: free
+  std::int64_t bytes;      // a multiple of the arena's alignment
+  std::int64_t requested;  // by allocate()
+  int owners;              // 0: free
   class Arena* arena;
 };
 

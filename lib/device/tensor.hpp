@@ -67,7 +67,7 @@ class Tensor {
   Tensor() = default;
   // Takes over the ownership that Arena::allocate gave `block`.
   Tensor(ArenaBlock* block, Shape shape, DType dtype, Layout layout)
-      : block_(block), data_(block->data), bytes_(block->bytes), shape_(shape), dtype_(dtype), layout_(layout) {}
+      : block_(block), data_(block->data), bytes_(block->requested), shape_(shape), dtype_(dtype), layout_(layout) {}
   // A view of `bytes` bytes at `data`.
   Tensor(std::byte* data, std::int64_t bytes, Shape shape, DType dtype, Layout layout)
       : data_(data), bytes_(bytes), shape_(shape), dtype_(dtype), layout_(layout) {}
@@ -102,7 +102,7 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   Layout layout() const { return layout_; }
-  std::int64_t bytes() const { return bytes_; }  // of storage, padding included
+  std::int64_t bytes() const { return bytes_; }  // of storage, padding elements included
   std::byte* data() const { return data_; }
   template <typename T>
   T* as() const {

@@ -48,6 +48,16 @@ TEST_F(ArenaTest, blocks_are_aligned_as_a_device_requires) {
   EXPECT_EQ(arena.used_bytes(), 256 + 256 + 512 + 256);
 }
 
+// Copies of a whole tensor went past the end of memory that was as large as its elements.
+TEST_F(ArenaTest, a_tensor_has_the_bytes_it_was_made_for_and_not_those_of_its_block) {
+  for (int again = 0; again < 2; ++again) {
+    const Tensor tensor(arena_.allocate(25 * size_of(DType::f32)), Shape{25}, DType::f32, Layout::plain);
+    EXPECT_EQ(tensor.bytes(), 100);
+    EXPECT_EQ(arena_.used_bytes(), 128);
+  }
+  EXPECT_EQ(arena_.used_bytes(), 0);
+}
+
 TEST_F(ArenaTest, an_empty_block_has_an_address_of_its_own) {
   const ArenaBlock* empty = arena_.allocate(0);
   EXPECT_NE(place(arena_.allocate(8)), place(empty));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@ class CudaCallsTest : public testing::Test {
 
   Stream stream_ = make_stream();
   const std::string name_ = name_of(stream_.get());
-  std::vector<std::byte> memory_ = std::vector<std::byte>(1 << 12);
+  alignas(Arena::alignment) std::array<std::byte, 1 << 12> memory_{};
   Arena arena_{memory_.data(), static_cast<std::int64_t>(memory_.size())};
 };
 
@@ -78,7 +79,7 @@ TEST_F(CudaCallsTest, asking_whether_results_have_arrived_leaves_no_error_behind
 
 TEST_F(CudaCallsTest, results_are_behind_the_event_that_tells_of_them) {
   PinnedReadback readback(stream_.get(), 4);
-  const Tensor values(memory_.data(), 16, Shape{4}, DType::f32, Layout::plain);
+  const Tensor values(arena_.allocate(16), Shape{4}, DType::f32, Layout::plain);  // of a block of 64 bytes
   calls();
   readback.start(values);
   const std::vector<std::string> started = calls();
