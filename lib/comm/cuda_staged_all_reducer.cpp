@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -109,12 +110,15 @@ class CudaStagedAllReducer final : public AllReducer {
     in_flight_.push_back(slice);
   }
 
+  // `values` may have another type than the area: the scratch array of a sharded optimizer lies in sums of integers.
   Tensor host_copy_of(const Tensor& values) const {
     const auto area = std::ranges::find_if(areas_, [&](const Area& one) {
       return values.data() >= one.device.data() &&
              values.data() + values.bytes() <= one.device.data() + one.device.bytes();
     });
-    return area->host.slice((values.data() - area->device.data()) / size_of(values.dtype()), values.shape().count());
+    assert(area != areas_.end());
+    return {area->host.data() + (values.data() - area->device.data()), values.bytes(), values.shape(), values.dtype(),
+            Layout::plain};
   }
 
   void copy(const Tensor& from, const Tensor& to, const SlicePart& part, cudaMemcpyKind direction) const {

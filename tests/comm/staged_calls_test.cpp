@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,9 +25,9 @@ using testing::StartsWith;
 // The second of three ranks, each of which owns 16 elements of a slice. Notes what it is asked for.
 class SharesOfThree final : public AllReducer {
  public:
-  Tensor allocate(std::int64_t count, DType) override {
-    std::vector<float>& made = memory_.emplace_back(static_cast<std::size_t>(count));
-    return {reinterpret_cast<std::byte*>(made.data()), count * 4, Shape{count}, DType::f32, Layout::plain};
+  Tensor allocate(std::int64_t count, DType dtype) override {
+    memory_.emplace_back(static_cast<std::size_t>(count * size_of(dtype)));
+    return {memory_.back().data(), count * size_of(dtype), Shape{count}, dtype, Layout::plain};
   }
   void start_sum(const Tensor& values) override { note("sum", values); }
   SlicePart part_of(const Tensor& values, int rank) const override {
@@ -38,10 +39,13 @@ class SharesOfThree final : public AllReducer {
   std::string description() const override { return "shares of three"; }
 
  private:
-  static void note(const std::string& what, const Tensor& values) {
-    noted_cuda().calls.push_back("host " + what + " of " + std::to_string(values.shape()[0]));
+  // "host sum of 40 f32 at byte 32": of what was allocated last.
+  void note(const std::string& what, const Tensor& values) {
+    noted_cuda().calls.push_back("host " + what + " of " + std::to_string(values.shape()[0]) + " " +
+                                 name_of(values.dtype()) + " at byte " +
+                                 std::to_string(values.data() - memory_.back().data()));
   }
-  std::vector<std::vector<float>> memory_;
+  std::list<std::vector<std::byte>> memory_;
 };
 
 class StagedCallsTest : public testing::Test {
@@ -92,9 +96,24 @@ TEST_F(StagedCallsTest, a_slice_of_another_rank_is_copied_in_one_direction_only)
     return !call.starts_with("cudaMemcpyAsync") && !call.starts_with("host");
   });
   EXPECT_THAT(copies, ElementsAre(StartsWith("cudaMemcpyAsync(160"), StartsWith("cudaMemcpyAsync(64"),
-                                  "host reduce-scatter of 40", "host all-gather of 40", "host waits",
-                                  StartsWith("cudaMemcpyAsync(64"), StartsWith("cudaMemcpyAsync(64"),
+                                  "host reduce-scatter of 40 f32 at byte 0", "host all-gather of 40 f32 at byte 32",
+                                  "host waits", StartsWith("cudaMemcpyAsync(64"), StartsWith("cudaMemcpyAsync(64"),
                                   StartsWith("cudaMemcpyAsync(32")));
+}
+
+// A sharded optimizer's scratch array lies in sums of integers. A training ended with gradients that overflowed.
+TEST_F(StagedCallsTest, a_slice_of_another_type_than_its_memory_has_the_same_bytes_on_both_sides) {
+  const Tensor sums = reducer_->allocate(64, DType::i64);
+  const Tensor scratch(sums.data(), 100 * size_of(DType::f32), Shape{100}, DType::f32, Layout::plain);
+  calls();
+  reducer_->start_all_gather(scratch.slice(60, 40));
+  reducer_->wait();
+  std::vector<std::string> copies = calls();
+  std::erase_if(copies, [](const std::string& call) {
+    return !call.starts_with("cudaMemcpyAsync") && !call.starts_with("host");
+  });
+  EXPECT_THAT(copies, ElementsAre(StartsWith("cudaMemcpyAsync(64"), "host all-gather of 40 f32 at byte 240",
+                                  "host waits", StartsWith("cudaMemcpyAsync(64"), StartsWith("cudaMemcpyAsync(32")));
 }
 
 }  // namespace
