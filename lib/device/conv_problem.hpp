@@ -18,22 +18,23 @@ enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
 struct ConvProblem {
   Direction direction;
   Conv2d conv;
-  std::int64_t n;   // images
-  std::int64_t h;   // height of the input
-  std::int64_t w;   // width of the input
-  Layout input;     // of x or dx: images or features
-  DType precision;  // of features
+  std::int64_t n;                                 // images
+  std::int64_t h;                                 // height of the input
+  std::int64_t w;                                 // width of the input
+  Layout input;                                   // of x or dx: images or features
+  DType precision;                                // of features
+  Accumulate accumulate = Accumulate::overwrite;  // into the output; add: on GPUs, backward-data alone
 
   double flops() const {
     return 2.0 * static_cast<double>(n * conv.out_size(h) * conv.out_size(w) * conv.out_channels) *
            static_cast<double>(conv.in_channels * conv.kernel * conv.kernel);
   }
-  // "forward 16->32 kernel 3 stride 2 padding 1 on 128x32x32 features f32"
+  // "forward 16->32 kernel 3 stride 2 padding 1 on 128x32x32 features f32", and ", added" for Accumulate::add.
   std::string text() const;
 
   auto key() const {
     return std::tuple(direction, conv.in_channels, conv.out_channels, conv.kernel, conv.stride, conv.padding, n, h, w,
-                      input, precision);
+                      input, precision, accumulate);
   }
   bool operator<(const ConvProblem& other) const { return key() < other.key(); }
 };

@@ -25,8 +25,5 @@ class NarrowCopies {
 inline Tensor scratch(const CudaContext& context, std::int64_t count) {
   return {context.arena.allocate(count * size_of(DType::f32)), Shape{count}, DType::f32, Layout::plain};
 }
-inline Tensor scratch_like(const CudaContext& context, const Tensor& tensor) {
-  return {context.arena.allocate(tensor.bytes()), tensor.shape(), tensor.dtype(), tensor.layout()};
-}
 
 }  // namespace lockstep::cuda

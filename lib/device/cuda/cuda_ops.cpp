@@ -39,10 +39,9 @@ void CudaOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor&
 
 void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                                  Accumulate accumulate) {
-  const Tensor part = accumulate == Accumulate::add ? scratch_like(context(), dx) : dx;
-  convolutions_.run(problem_of(Direction::backward_data, conv, dx, dy),
-                    std::array{dy.data(), operand_of(weight), part.data()});
-  if (accumulate == Accumulate::add) add(part, dx);
+  ConvProblem problem = problem_of(Direction::backward_data, conv, dx, dy);
+  problem.accumulate = accumulate;
+  convolutions_.run(problem, std::array{dy.data(), operand_of(weight), dx.data()});
 }
 
 void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x, const NormedGradient& normed_dy,

@@ -49,9 +49,12 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
   }
   void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                           Accumulate accumulate) override {
-    const Tensor part = accumulate == Accumulate::add ? cuda::scratch_like(context(), dx) : dx;
-    put(naive::conv_backward_data(sizes(conv, dx), contents(dy), weights(conv, weight)), part);
-    if (accumulate == Accumulate::add) add(part, dx);
+    std::vector<double> values = naive::conv_backward_data(sizes(conv, dx), contents(dy), weights(conv, weight));
+    if (accumulate == Accumulate::add) {
+      const std::vector<float> before = contents(dx);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] += static_cast<double>(before[i]);
+    }
+    put(values, dx);
   }
   // As on a GPU: in the device's precision into scratch memory, and from there into the fp32 gradient.
   void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,

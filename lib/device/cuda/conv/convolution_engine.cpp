@@ -2,6 +2,7 @@
 #include "device/cuda/conv/convolution_engine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@
 
 #include "base/log.hpp"
 #include "device/cuda/check_cuda.hpp"
+#include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "device/plan_line.hpp"
 
@@ -19,12 +21,21 @@ namespace {
 
 constexpr int max_measured = 8;  // the heuristics' order is good; later candidates are rarely the fastest
 constexpr int timed_runs = 3;
-constexpr std::int64_t max_workspace_bytes = std::int64_t{1} << 30;
+// In fp32, fast engines for large images need gigabytes, for operands in another layout.
+constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
+constexpr std::int64_t workspace_share = 4;  // a quarter of the free memory at most
+// Of reproducible runs: the engine must not depend on how many ranks share the GPU's memory.
+constexpr std::int64_t deterministic_workspace_bytes = std::int64_t{1} << 30;
 
 [[maybe_unused]] bool is_capturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream, &status), "tell whether a graph is being captured");
   return status != cudaStreamCaptureStatusNone;
+}
+
+std::int64_t bytes_of_dx(const ConvProblem& problem) {
+  assert(problem.direction == Direction::backward_data);
+  return problem.n * problem.h * problem.w * padded(problem.conv.in_channels) * size_of(problem.precision);
 }
 
 struct PlanEntry {
@@ -60,8 +71,12 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::choose(const ConvProblem& pr
                                                            std::span<std::byte* const, 3> operands) {
   const auto planned = plan_.find(problem.text());
   if (planned != plan_.end()) return compile_planned(problem, planned->second);
-  std::unique_ptr<ConvolutionPlan> best = compile_suggested(problem, operands);
-  if (best == nullptr) best = measure(problem, operands);
+  // Runs that only measure do not add to the output.
+  const bool adds = problem.accumulate == Accumulate::add;
+  const Tensor output = adds ? scratch_bytes(context_.arena, bytes_of_dx(problem)) : Tensor();
+  const std::array trial{operands[0], operands[1], adds ? output.data() : operands[2]};
+  std::unique_ptr<ConvolutionPlan> best = compile_suggested(problem, trial);
+  if (best == nullptr) best = measure(problem, trial);
   plan_.emplace(problem.text(), best->choice());
   return best;
 }
@@ -95,7 +110,8 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_suggested(const Conv
 
 // A problem always occurs with the same memory in use, so a workspace that fits now fits later.
 std::int64_t ConvolutionEngine::room() const {
-  return std::min(max_workspace_bytes, context_.arena.largest_free_bytes());
+  if (context_.determinism == Determinism::deterministic) return deterministic_workspace_bytes;
+  return std::min(max_workspace_bytes, context_.arena.largest_free_bytes() / workspace_share);
 }
 
 bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const {
@@ -115,7 +131,12 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
   int measured = 0;
   // Timings differ between runs; the order of cuDNN's candidates does not.
   const int most = context_.determinism == Determinism::deterministic ? 1 : max_measured;
-  for (const ConvolutionGraph::Candidate& candidate : graph.candidates()) {
+  std::vector<ConvolutionGraph::Candidate> candidates = graph.candidates();
+  // For some layers, the first deterministic candidate is one without tensor cores.
+  if (context_.determinism == Determinism::deterministic && problem.precision != DType::f32) {
+    std::ranges::stable_partition(candidates, [](const auto& one) { return one.notes.tensor_cores; });
+  }
+  for (const ConvolutionGraph::Candidate& candidate : candidates) {
     if (measured == most) break;
     if (!allows(problem.precision, candidate.notes)) continue;
     std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);

@@ -109,7 +109,7 @@ Descriptor operation(const ConvProblem& problem) {
   const DType type = problem.precision;
   const OperationNames names = names_of(problem.direction);
   constexpr float alpha = 1;
-  constexpr float beta = 0;
+  const float beta = problem.accumulate == Accumulate::add ? 1 : 0;
   Descriptor made(names.operation);
   made.set(names.x, tensor(ids.x, type, problem.n, in, problem.h, problem.w))
       .set(names.weight, tensor(ids.weight, type, out, in, conv.kernel, conv.kernel))

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/host_device.hpp"
@@ -40,26 +41,43 @@ LOCKSTEP_HOST_DEVICE std::uint32_t narrow(float value) {
   return to_bf16(value);
 }
 
-// Elements [8 * vector, 8 * vector + 8) of an array of `dtype`: f32, f16 or bf16.
+// Eight elements of `dtype` (f32, f16 or bf16) as they are in memory. They take fewer registers than a ChannelVector.
+struct FloatVector {
+  FloatWords low;
+  FloatWords high;
+};
 template <DType dtype>
-LOCKSTEP_HOST_DEVICE ChannelVector load(const std::byte* array, std::int64_t vector) {
-  ChannelVector values;
+using StoredVector = std::conditional_t<dtype == DType::f32, FloatVector, HalfWords>;
+
+// Elements [8 * vector, 8 * vector + 8) of an array of `dtype`.
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE StoredVector<dtype> load_stored(const std::byte* array, std::int64_t vector) {
   if constexpr (dtype == DType::f32) {
     const auto* words = reinterpret_cast<const FloatWords*>(array) + 2 * vector;
-    const FloatWords low = words[0];
-    const FloatWords high = words[1];
-    for (int i = 0; i < 4; ++i) {
-      values.at[i] = low.at[i];
-      values.at[i + 4] = high.at[i];
-    }
+    return {words[0], words[1]};
   } else {
-    const HalfWords words = reinterpret_cast<const HalfWords*>(array)[vector];
-    for (int i = 0; i < 4; ++i) {
-      values.at[2 * i] = widen<dtype>(words.at[i] & 0xFFFFU);
-      values.at[2 * i + 1] = widen<dtype>(words.at[i] >> 16);
+    return reinterpret_cast<const HalfWords*>(array)[vector];
+  }
+}
+
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE ChannelVector widen_stored(const StoredVector<dtype>& stored) {
+  ChannelVector values;
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (dtype == DType::f32) {
+      values.at[i] = stored.low.at[i];
+      values.at[i + 4] = stored.high.at[i];
+    } else {
+      values.at[2 * i] = widen<dtype>(stored.at[i] & 0xFFFFU);
+      values.at[2 * i + 1] = widen<dtype>(stored.at[i] >> 16);
     }
   }
   return values;
+}
+
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE ChannelVector load(const std::byte* array, std::int64_t vector) {
+  return widen_stored<dtype>(load_stored<dtype>(array, vector));
 }
 
 template <DType dtype>
@@ -86,6 +104,11 @@ LOCKSTEP_HOST_DEVICE void store(const ChannelVector& values, std::byte* array, s
 // Channels [8 * group, 8 * group + 8) of an array of `channels` values; zero past its end.
 LOCKSTEP_HOST_DEVICE inline ChannelVector load_channels(const float* values, std::int64_t group,
                                                         std::int64_t channels) {
+  const float* const first = values + group * vector_width;
+  const bool is_whole = (group + 1) * vector_width <= channels;
+  if (is_whole && reinterpret_cast<std::uintptr_t>(first) % sizeof(FloatWords) == 0) {
+    return load<DType::f32>(reinterpret_cast<const std::byte*>(first), 0);
+  }
   ChannelVector result;
   for (int i = 0; i < vector_width; ++i) {
     const std::int64_t channel = group * vector_width + i;

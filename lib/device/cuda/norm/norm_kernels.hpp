@@ -76,14 +76,17 @@ struct SumMoments {
     const ChannelVector origin = load<dtype>(x, origin_row(slices.rows) * slices.groups + group);
     ChannelVector sum{};
     ChannelVector squares{};
-    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
-      const ChannelVector values = load<dtype>(x, row * slices.groups + group);
+    const auto load_row = [&, group = group](std::int64_t row) {
+      return load_stored<dtype>(x, row * slices.groups + group);
+    };
+    for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&](std::int64_t /*row*/, const auto& stored) {
+      const ChannelVector values = widen_stored<dtype>(stored);
       for (int i = 0; i < vector_width; ++i) {
         const float moved = values.at[i] - origin.at[i];
         sum.at[i] += moved;
         squares.at[i] = fmaf(moved, moved, squares.at[i]);
       }
-    }
+    });
     auto* bytes = reinterpret_cast<std::byte*>(sums);
     store<DType::f32>(sum, bytes, 2 * slice * slices.groups + group);
     store<DType::f32>(squares, bytes, (2 * slice + 1) * slices.groups + group);
@@ -143,12 +146,21 @@ struct Normalize {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
     const NormLine line = vectors.line(group);
-    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+    struct Row {
+      StoredVector<dtype> x;
+      StoredVector<dtype> residual;
+    };
+    const auto load_row = [&, group = group](std::int64_t row) {
       const std::int64_t vector = row * slices.groups + group;
-      ChannelVector values = load<dtype>(x, vector);
+      return Row{load_stored<dtype>(x, vector),
+                 residual == nullptr ? StoredVector<dtype>{} : load_stored<dtype>(residual, vector)};
+    };
+    for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&, group = group](std::int64_t row, const Row& stored) {
+      const std::int64_t vector = row * slices.groups + group;
+      ChannelVector values = widen_stored<dtype>(stored.x);
       for (int i = 0; i < vector_width; ++i) values.at[i] = line(i, values.at[i]);
       if (residual != nullptr) {
-        const ChannelVector other = load<dtype>(residual, vector);
+        const ChannelVector other = widen_stored<dtype>(stored.residual);
         for (int i = 0; i < vector_width; ++i) values.at[i] += other.at[i];
       }
       if (activation == Activation::relu) {
@@ -156,7 +168,7 @@ struct Normalize {
       }
       if (relu_mask_bits != nullptr) relu_mask_bits[vector] = relu_mask_byte(values);
       store<dtype>(values, y, vector);
-    }
+    });
   }
 };
 
@@ -185,22 +197,30 @@ struct SumNormGradients {
     const ChannelVector mean = load_channels(vectors.mean, group, vectors.channels);
     ChannelVector sum{};
     ChannelVector products{};
-    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+    struct Row {
+      StoredVector<dtype> x;
+      StoredVector<dtype> dy;
+      unsigned bits;
+    };
+    const auto load_row = [&, group = group](std::int64_t row) {
       const std::int64_t vector = row * slices.groups + group;
-      const ChannelVector values = load<dtype>(x, vector);
-      ChannelVector gradients = load<dtype>(dy, vector);
+      return Row{load_stored<dtype>(x, vector), load_stored<dtype>(dy, vector),
+                 relu_mask == ReluMask::from_bits ? relu_mask_bits[vector] : 0U};
+    };
+    for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&, group = group](std::int64_t row, const Row& stored) {
+      const ChannelVector values = widen_stored<dtype>(stored.x);
+      ChannelVector gradients = widen_stored<dtype>(stored.dy);
       if (relu_mask == ReluMask::from_bits) {
-        const unsigned bits = relu_mask_bits[vector];
-        for (int i = 0; i < vector_width; ++i) gradients.at[i] = (bits >> i & 1U) != 0 ? gradients.at[i] : 0;
+        for (int i = 0; i < vector_width; ++i) gradients.at[i] = (stored.bits >> i & 1U) != 0 ? gradients.at[i] : 0;
       } else if (relu_mask == ReluMask::from_x) {
         for (int i = 0; i < vector_width; ++i) gradients.at[i] = line(i, values.at[i]) <= 0 ? 0 : gradients.at[i];
       }
-      if (dz != nullptr) store<dtype>(gradients, dz, vector);
+      if (dz != nullptr) store<dtype>(gradients, dz, row * slices.groups + group);
       for (int i = 0; i < vector_width; ++i) {
         sum.at[i] += gradients.at[i];
         products.at[i] = fmaf(gradients.at[i], values.at[i] - mean.at[i], products.at[i]);
       }
-    }
+    });
     auto* bytes = reinterpret_cast<std::byte*>(sums);
     store<DType::f32>(sum, bytes, 2 * slice * slices.groups + group);
     store<DType::f32>(products, bytes, (2 * slice + 1) * slices.groups + group);
@@ -255,17 +275,24 @@ struct ComputeNormGradient {
     const ChannelVector mean = load_channels(vectors.mean, group, vectors.channels);
     const ChannelVector mean_gradient = load_channels(mean_dz, group, vectors.channels);
     const ChannelVector slope = load_channels(x_factor, group, vectors.channels);
-    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+    struct Row {
+      StoredVector<dtype> x;
+      StoredVector<dtype> dz;
+    };
+    const auto load_row = [&, group = group](std::int64_t row) {
       const std::int64_t vector = row * slices.groups + group;
-      const ChannelVector values = load<dtype>(x, vector);
-      ChannelVector gradients = load<dtype>(dz, vector);
+      return Row{load_stored<dtype>(x, vector), load_stored<dtype>(dz, vector)};
+    };
+    for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&, group = group](std::int64_t row, const Row& stored) {
+      const ChannelVector values = widen_stored<dtype>(stored.x);
+      ChannelVector gradients = widen_stored<dtype>(stored.dz);
       for (int i = 0; i < vector_width; ++i) {
         const bool is_shut = relu_mask == ReluMask::from_x && line(i, values.at[i]) <= 0;
         const float gradient = (is_shut ? 0 : gradients.at[i]) - mean_gradient.at[i];
         gradients.at[i] = line.factor.at[i] * fmaf(slope.at[i], values.at[i] - mean.at[i], gradient);
       }
-      store<dtype>(gradients, dx, vector);
-    }
+      store<dtype>(gradients, dx, row * slices.groups + group);
+    });
   }
 };
 

@@ -227,7 +227,7 @@ class KernelFlatPasses final : public FlatPasses {
   // `threads` threads count; each further launch reduces the number of sums.
   void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
     constexpr std::int64_t threads = 4096;
-    constexpr std::int64_t fewer = threads / reduction_factor;
+    constexpr std::int64_t fewer = max_partial_sums;
     const Tensor sums = scratch(context_, threads + fewer);
     auto* const first = sums.template as<float>();
     float* const second = first + threads;

@@ -79,8 +79,10 @@ struct MaxPoolGradient {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = dx.place_of(index);
     ChannelVector sum{};
-    for (std::int64_t row = first_window(at.row); row <= last_window(at.row, dy.height); ++row) {
-      for (std::int64_t column = first_window(at.column); column <= last_window(at.column, dy.width); ++column) {
+    const Windows rows = windows_over(at.row, dy.height);
+    const Windows columns = windows_over(at.column, dy.width);
+    for (std::int64_t row = rows.first; row <= rows.last; ++row) {
+      for (std::int64_t column = columns.first; column <= columns.last; ++column) {
         const std::int64_t i = at.row + pool.padding - row * pool.stride;
         const std::int64_t j = at.column + pool.padding - column * pool.stride;
         const std::int64_t vector = dy.vector_at({at.image, row, column, at.group});
@@ -93,15 +95,18 @@ struct MaxPoolGradient {
     store<dtype>(sum, dx.data, index);
   }
 
+  struct Windows {
+    std::int64_t first;
+    std::int64_t last;
+  };
+
   // Window w covers [w * stride - padding, w * stride - padding + kernel).
-  LOCKSTEP_HOST_DEVICE std::int64_t first_window(std::int64_t position) const {
-    const std::int64_t beyond =
-        position + pool.padding - pool.kernel;  // beyond / stride: the last window that ends before
-    return beyond < 0 ? 0 : beyond / pool.stride + 1;
-  }
-  LOCKSTEP_HOST_DEVICE std::int64_t last_window(std::int64_t position, std::int64_t windows) const {
-    const std::int64_t last = (position + pool.padding) / pool.stride;
-    return last < windows ? last : windows - 1;
+  LOCKSTEP_HOST_DEVICE Windows windows_over(std::int64_t position, std::int64_t windows) const {
+    const std::int64_t beyond = position + pool.padding - pool.kernel;
+    const std::int64_t first =
+        beyond < 0 ? 0 : divide(beyond, pool.stride).quotient + 1;  // after those that end before
+    const std::int64_t last = divide(position + pool.padding, pool.stride).quotient;
+    return {first, last < windows ? last : windows - 1};
   }
 };
 
