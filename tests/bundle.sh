@@ -52,7 +52,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cuda=
 add() { [ ! -d "$1" ] || cuda+=":$1"; }
 for path in /usr/local/cuda/lib64 /usr/local/cuda/lib /usr/local/cuda/targets/x86_64-linux/lib /usr/local/nvidia/lib64 \
-            /usr/lib/x86_64-linux-gnu; do add "$path"; done
+            /usr/local/nvidia/lib; do add "$path"; done
 for python in python3 /opt/*/.venv/bin/python3; do
   command -v "$python" >/dev/null || continue
   while read -r path; do add "$path"; done < <("$python" -c '

@@ -228,7 +228,8 @@ run() { # OPTIONS...
   trap 'rm -rf "$scratch"' EXIT
   trap stopped TERM INT HUP
   export XDG_CACHE_HOME=$scratch/cache               # kernel choices of this run alone
-  export LOCKSTEP_GOLDEN_DIR=$root/tests/golden      # where the programs were built is another machine
+  # Where the programs were built is another machine.
+  export LOCKSTEP_GOLDEN_DIR=$root/tests/golden LOCKSTEP_TESTS_FOLDER=$root/tests
   local part
   for part in "${parts[@]}"; do
     run_part "$part"

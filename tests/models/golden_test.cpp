@@ -177,8 +177,8 @@ ModelOptions pictures(const std::string& name, std::int64_t pixels, std::int64_t
 std::vector<FullCase> full_cases() {
   const ModelOptions lenet = pictures("lenet", 32);
   const ModelOptions resnet20 = pictures("resnet20", 32);
-  // ReLU relu_masks that flip in fp32 make single gradients of a deep net uncertain; the CPU's Winograd flips more of
-  // them.
+  // ReLU masks that flip in fp32 make single gradients of a deep net uncertain; Winograd, which the CPU and cuDNN use,
+  // flips more of them.
   const ModelOptions resnet50 = pictures("resnet50", 72, 8);
   std::vector<FullCase> cases{{"cpu", "lenet", lenet, 1e-4, 1e-5},
                               {"cpu", "resnet20", resnet20, 3e-2, 1e-4},
@@ -187,7 +187,7 @@ std::vector<FullCase> full_cases() {
                               {"cuda_on_host", "resnet20", resnet20, 1e-3, 1e-4}};
   if (visible_gpus().empty()) return cases;
   cases.push_back({"cuda", "lenet", lenet, 1e-4, 1e-5});
-  cases.push_back({"cuda", "resnet20", resnet20, 1e-3, 1e-4});
+  cases.push_back({"cuda", "resnet20", resnet20, 3e-2, 1e-4});
   cases.push_back({"cuda", "resnet50_narrow", resnet50, 0.1, 1e-2});
   return cases;
 }

@@ -193,7 +193,7 @@ TEST_P(GraphTest, marks_every_sum_of_the_steps_that_are_repeated_too) {
   EXPECT_EQ(marked_->marks.begun, steps * buckets_);
   EXPECT_EQ(marked_->marks.ended, steps * buckets_);
   EXPECT_EQ(marked_->marks.bucket, buckets_ - 1);
-  EXPECT_GT(marked_->marks.ended_ns, marked_->marks.begun_ns);
+  EXPECT_GE(marked_->marks.ended_ns, marked_->marks.begun_ns);  // a coarse clock
 }
 
 std::vector<GraphCase> graph_cases() {
