@@ -37,7 +37,7 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
   for (auto _ : state) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(micro_batch); ++i) {
       const std::int64_t sample = order == Order::shuffled ? shuffled.sample_at(position) : position;
-      const AugmentationParams view = draw_augmentation(rules, 1, 0, position, rules.size);
+      const AugmentationParams view = draw_augmentation(rules, 1, {0, position}, rules.size);
       normalizer.write(reader.read(sample, view), std::span(images).subspan(i * 3072, 3072));
       std::int32_t label = dataset.label(sample);
       benchmark::DoNotOptimize(label);

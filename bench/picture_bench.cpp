@@ -70,7 +70,7 @@ double mean_difference(const Dataset& dataset, ImageRules rules, std::int64_t sa
   double sum = 0;
   double pixels = 0;
   for (std::int64_t sample = 0; sample < std::min(samples, dataset.samples()); ++sample) {
-    const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
+    const AugmentationParams view = draw_augmentation(rules, 1, {0, sample}, dataset.picture_size(sample));
     const auto one = scaled.read(sample, view);
     const auto other = exact.read(sample, view);
     for (std::size_t i = 0; i < one.size(); ++i) sum += std::abs(one[i] - other[i]);

@@ -27,7 +27,8 @@ enum class Stream : std::uint32_t {
   pictures = 6,
   blocks = 7,
   windows = 8,
-  search = 9
+  search = 9,
+  mirroring = 10
 };
 
 // The upper half of the counter: a stream, and an epoch or other number within it.

@@ -10,33 +10,34 @@ namespace lockstep {
 namespace {
 
 constexpr PictureSize size{6, 5};
+constexpr int usual_padding = 4;
 
 TEST(DrawAugmentation, finds_windows_in_the_whole_of_a_larger_picture) {
   constexpr int draws = 20'000;
   std::map<int, int> tops;
   std::map<int, int> lefts;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const AugmentationParams augmentation = draw_augmentation({{8, 14}, Augmentation::crop}, 5, 1, position, {10, 3});
+    const AugmentationParams augmentation = draw_augmentation({{8, 14}, Augmentation::crop}, 5, {1, position}, {10, 3});
     ++tops[augmentation.top];
     ++lefts[augmentation.left];
   }
   // 11 places from 4 rows above the picture to 4 below; no window of 14 columns fits into 3 + 2 * 4.
   ASSERT_EQ(tops.size(), 11U);
-  EXPECT_EQ(tops.begin()->first, -crop_padding);
-  EXPECT_EQ(tops.rbegin()->first, 10 + crop_padding - 8);
+  EXPECT_EQ(tops.begin()->first, -usual_padding);
+  EXPECT_EQ(tops.rbegin()->first, 10 + usual_padding - 8);
   for (const auto& [top, count] : tops) EXPECT_NEAR(count, draws / 11, 200) << top;
   EXPECT_EQ(lefts, (std::map<int, int>{{-5, draws}}));
 }
 
 TEST(DrawAugmentation, without_a_crop_is_the_middle) {
-  EXPECT_EQ(draw_augmentation({{8, 14}}, 5, 1, 7, {10, 3}), (AugmentationParams{1, -5, false}));
+  EXPECT_EQ(draw_augmentation({{8, 14}}, 5, {1, 7}, {10, 3}), (AugmentationParams{1, -5, false}));
   EXPECT_EQ(center_crop({{224, 224}}, {256, 341}), (AugmentationParams{16, 58, false}));
   EXPECT_EQ(center_crop({size}, size), AugmentationParams{});
 }
 
 TEST(DrawAugmentation, is_a_function_of_seed_epoch_and_position) {
   const auto augmentation = [](std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
-    return draw_augmentation({size, Augmentation::crop_and_flip}, seed, epoch, position, size);
+    return draw_augmentation({size, Augmentation::crop_and_flip}, seed, {epoch, position}, size);
   };
   int same_epoch = 0;
   int same_seed = 0;
@@ -55,7 +56,7 @@ TEST(DrawAugmentation, is_the_same_in_every_version) {
   std::string augmentations;
   for (std::int64_t position = 0; position < 6; ++position) {
     const AugmentationParams augmentation =
-        draw_augmentation({{32, 32}, Augmentation::crop_and_flip}, 1, 2, position, {32, 32});
+        draw_augmentation({{32, 32}, Augmentation::crop_and_flip}, 1, {2, position}, {32, 32});
     augmentations += std::to_string(augmentation.top) + "," + std::to_string(augmentation.left) +
                      (augmentation.mirrored ? "m " : " ");
   }
@@ -68,11 +69,11 @@ TEST(DrawAugmentation, takes_every_window_equally_often_and_mirrors_half) {
   int mirrored = 0;
   for (std::int64_t position = 0; position < draws; ++position) {
     const AugmentationParams augmentation =
-        draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size);
+        draw_augmentation({size, Augmentation::crop_and_flip}, 5, {1, position}, size);
     ++windows[augmentation.top * 100 + augmentation.left];
     mirrored += augmentation.mirrored ? 1 : 0;
-    ASSERT_LE(std::abs(augmentation.top), crop_padding);
-    ASSERT_LE(std::abs(augmentation.left), crop_padding);
+    ASSERT_LE(std::abs(augmentation.top), usual_padding);
+    ASSERT_LE(std::abs(augmentation.left), usual_padding);
   }
   EXPECT_EQ(windows.size(), 81U);
   for (const auto& [window, count] : windows) EXPECT_NEAR(count, 1000, 150) << "window " << window;
@@ -81,12 +82,52 @@ TEST(DrawAugmentation, takes_every_window_equally_often_and_mirrors_half) {
 
 TEST(DrawAugmentation, moves_and_mirrors_only_what_was_asked_for) {
   for (std::int64_t position = 0; position < 200; ++position) {
-    EXPECT_EQ(draw_augmentation({size, Augmentation::none}, 5, 1, position, size), AugmentationParams{});
-    const AugmentationParams cropped = draw_augmentation({size, Augmentation::crop}, 5, 1, position, size);
-    const AugmentationParams both = draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size);
+    EXPECT_EQ(draw_augmentation({size, Augmentation::none}, 5, {1, position}, size), AugmentationParams{});
+    const AugmentationParams cropped = draw_augmentation({size, Augmentation::crop}, 5, {1, position}, size);
+    const AugmentationParams both = draw_augmentation({size, Augmentation::crop_and_flip}, 5, {1, position}, size);
     EXPECT_FALSE(cropped.mirrored);
     EXPECT_EQ(cropped.top, both.top);
     EXPECT_EQ(cropped.left, both.left);
+  }
+}
+
+TEST(DrawAugmentation, pads_a_crop_by_what_was_asked_for) {
+  constexpr PictureSize picture{32, 32};
+  for (const std::int64_t padding : {0, 2}) {
+    const ImageRules rules{picture, Augmentation::crop, {}, Decoding::scaled, {.crop_padding = padding}};
+    std::map<std::int64_t, int> tops;
+    for (std::int64_t position = 0; position < 500; ++position) {
+      ++tops[draw_augmentation(rules, 5, {1, position}, picture).top];
+    }
+    EXPECT_EQ(std::ssize(tops), 2 * padding + 1);
+    EXPECT_EQ(tops.begin()->first, -padding);
+    EXPECT_EQ(tops.rbegin()->first, padding);
+  }
+}
+
+// Whatever places the samples have in an epoch's order.
+TEST(DrawAugmentation, mirrors_each_sample_in_every_second_epoch) {
+  for (const Augmentation augmentation : {Augmentation::crop_and_flip, Augmentation::resized_crop_and_flip}) {
+    const ImageRules rules{size, augmentation, {}, Decoding::scaled, {.flip = Flip::alternating}};
+    const auto is_mirrored = [&](std::uint64_t seed, std::int64_t epoch, std::int64_t position, std::int64_t sample) {
+      return draw_augmentation(rules, seed, {epoch, position, sample}, {60, 50}).mirrored;
+    };
+    constexpr int samples = 2000;
+    int mirrored = 0;
+    int same_seed = 0;
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+      const bool at_first = is_mirrored(1, 0, sample, sample);
+      EXPECT_NE(is_mirrored(1, 1, 7, sample), at_first);
+      EXPECT_EQ(is_mirrored(1, 2, samples - sample, sample), at_first);
+      mirrored += at_first ? 1 : 0;
+      same_seed += is_mirrored(2, 0, sample, sample) == at_first ? 1 : 0;
+    }
+    EXPECT_NEAR(mirrored, samples / 2, 100);
+    EXPECT_NEAR(same_seed, samples / 2, 100);
+  }
+  const ImageRules digits{size, Augmentation::crop, {}, Decoding::scaled, {.flip = Flip::alternating}};
+  for (std::int64_t sample = 0; sample < 20; ++sample) {
+    EXPECT_FALSE(draw_augmentation(digits, 1, {0, sample, sample}, size).mirrored);
   }
 }
 
@@ -99,7 +140,7 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
   int mirrored = 0;
   constexpr int positions = 4000;
   for (int position = 0; position < positions; ++position) {
-    const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, {300, 400});
+    const AugmentationParams augmentation = draw_augmentation(rules, 5, {1, position}, {300, 400});
     ASSERT_TRUE(augmentation.resampling);
     EXPECT_EQ(augmentation.resampling->size, rules.size);
     EXPECT_EQ(std::pair(augmentation.top, augmentation.left), std::pair(0, 0));
@@ -112,7 +153,7 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
     narrowest = std::min(narrowest, aspect);
     widest = std::max(widest, aspect);
     mirrored += augmentation.mirrored ? 1 : 0;
-    EXPECT_EQ(draw_augmentation(rules, 5, 1, position, {300, 400}), augmentation);
+    EXPECT_EQ(draw_augmentation(rules, 5, {1, position}, {300, 400}), augmentation);
   }
   EXPECT_NEAR(least, 0.25, 0.01);
   EXPECT_NEAR(most, 1, 0.02);
@@ -124,17 +165,17 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
 // torchvision: a picture that no drawn aspect fits gives its middle, no wider than 4 : 3.
 TEST(ResizedCrop, of_a_panorama_is_its_middle) {
   const ImageRules rules{{224, 224}, Augmentation::resized_crop, {}, Decoding::scaled, {1.0F}};
-  const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, 3, {30, 900});
+  const AugmentationParams augmentation = draw_augmentation(rules, 5, {1, 3}, {30, 900});
   EXPECT_EQ(augmentation.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
   EXPECT_FALSE(augmentation.mirrored);
-  EXPECT_EQ(draw_augmentation(rules, 5, 1, 3, {900, 30}).resampling, (Resampling{{430, 0, {40, 30}}, {224, 224}}));
+  EXPECT_EQ(draw_augmentation(rules, 5, {1, 3}, {900, 30}).resampling, (Resampling{{430, 0, {40, 30}}, {224, 224}}));
 }
 
 // Resuming is_paused on it: of these draws none may ever come out otherwise.
 TEST(ResizedCrop, is_what_it_always_was) {
   const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip};
   const auto box = [&](std::int64_t position) {
-    return draw_augmentation(rules, 1, 2, position, {375, 500}).resampling.value().box;
+    return draw_augmentation(rules, 1, {2, position}, {375, 500}).resampling.value().box;
   };
   EXPECT_EQ(box(0), (PictureBox{56, 237, {275, 226}}));
   EXPECT_EQ(box(1), (PictureBox{99, 210, {249, 218}}));
@@ -147,7 +188,7 @@ TEST(CenterCrop, is_that_of_resize_and_center_crop) {
   AugmentationParams expected{16, 58};
   expected.resampling = {{0, 0, {300, 400}}, {256, 341}};
   EXPECT_EQ(center_crop(rules, {300, 400}), expected);
-  EXPECT_EQ(draw_augmentation(rules, 1, 1, 1, {300, 400}), expected);
+  EXPECT_EQ(draw_augmentation(rules, 1, {1, 1}, {300, 400}), expected);
   // torchvision rounds halves to the even side: 57.5 to 58, 58.5 too.
   EXPECT_EQ(center_crop({{224, 224}}, {339, 341}), (AugmentationParams{58, 58}));
 }
@@ -156,10 +197,10 @@ TEST(CropOfResized, is_taken_of_the_picture_as_it_was_resized) {
   ImageRules rules{{28, 28}, Augmentation::crop};
   rules.shorter_side = 32;
   for (int position = 0; position < 200; ++position) {
-    const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, {300, 400});
+    const AugmentationParams augmentation = draw_augmentation(rules, 5, {1, position}, {300, 400});
     EXPECT_EQ(augmentation.resampling, (Resampling{{0, 0, {300, 400}}, {32, 42}}));
     EXPECT_EQ(AugmentationParams({augmentation.top, augmentation.left}),
-              draw_augmentation({{28, 28}, Augmentation::crop}, 5, 1, position, {32, 42}));
+              draw_augmentation({{28, 28}, Augmentation::crop}, 5, {1, position}, {32, 42}));
   }
 }
 
@@ -170,7 +211,7 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
   std::map<ColorProperty, std::pair<float, float>> reach;
   std::map<int, int> orders;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, size);
+    const AugmentationParams augmentation = draw_augmentation(rules, 5, {1, position}, size);
     ASSERT_TRUE(augmentation.colors);
     int order = 0;
     for (const ColorStep& step : *augmentation.colors) {
@@ -182,7 +223,7 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
     ++orders[order];
     AugmentationParams without = augmentation;
     without.colors.reset();
-    ASSERT_EQ(without, draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size));
+    ASSERT_EQ(without, draw_augmentation({size, Augmentation::crop_and_flip}, 5, {1, position}, size));
   }
   EXPECT_NEAR(reach[ColorProperty::brightness].first, 0.6F, 0.001);
   EXPECT_NEAR(reach[ColorProperty::brightness].second, 1.4F, 0.001);
@@ -199,7 +240,7 @@ TEST(Cutout, a_square_lies_around_every_pixel_equally_often_and_ends_at_the_edge
   constexpr int draws = 63000;
   std::map<std::pair<std::int64_t, std::int64_t>, int> corners;  // the last pixel tells where the centre was
   for (std::int64_t position = 0; position < draws; ++position) {
-    const PictureBox box = draw_augmentation(rules, 5, 1, position, {7, 9}).erased;
+    const PictureBox box = draw_augmentation(rules, 5, {1, position}, {7, 9}).erased;
     ASSERT_TRUE(box.top >= 0 && box.left >= 0 && box.top + box.size.height <= 7 && box.left + box.size.width <= 9);
     ++corners[{box.top * 100 + box.size.height, box.left * 100 + box.size.width}];
   }
@@ -215,7 +256,7 @@ TEST(DrawnColours, and_squares_are_what_they_always_were) {
   rules.transforms.cutout = 9;
   std::string message;
   for (const std::int64_t position : {3, 5}) {
-    const AugmentationParams augmentation = draw_augmentation(rules, 1, 2, position, {32, 32});
+    const AugmentationParams augmentation = draw_augmentation(rules, 1, {2, position}, {32, 32});
     for (const ColorStep& step : augmentation.colors.value()) {
       message += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
     }
@@ -228,10 +269,10 @@ TEST(Mixup, both_of_a_pair_have_the_share_of_the_first) {
   ImageRules rules{size, Augmentation::crop_and_flip};
   rules.transforms.mixup = 0.2F;
   for (std::int64_t position = 0; position < 50; ++position) {
-    AugmentationParams augmentation = draw_augmentation(rules, 5, 1, position, size);
+    AugmentationParams augmentation = draw_augmentation(rules, 5, {1, position}, size);
     EXPECT_EQ(augmentation.share, mixup_weight(0.2F, 5, 1, position / 2 * 2));
     augmentation.share = 1;
-    EXPECT_EQ(augmentation, draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size));
+    EXPECT_EQ(augmentation, draw_augmentation({size, Augmentation::crop_and_flip}, 5, {1, position}, size));
   }
 }
 
@@ -248,7 +289,7 @@ TEST(WithoutAugmentation, nothing_is_drawn) {
   rules.transforms = {0.25F, ColorJitter{0.4F, 0.4F, 0.4F}, 9, 0.2F};
   const ImageRules shown = without_augmentation(rules);
   EXPECT_EQ(shown.decoding, Decoding::exact);
-  EXPECT_EQ(draw_augmentation(shown, 5, 1, 7, {300, 400}), center_crop(rules, {300, 400}));
+  EXPECT_EQ(draw_augmentation(shown, 5, {1, 7}, {300, 400}), center_crop(rules, {300, 400}));
 }
 
 TEST(MixedShare, is_of_a_beta_distribution) {

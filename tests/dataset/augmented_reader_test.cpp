@@ -65,7 +65,7 @@ TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) 
         AugmentedReader reader(dataset, rules);
         for (std::int64_t sample = 0; sample < samples; ++sample) {
           const OwnedPicture picture = whole(dataset, sample);
-          const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
+          const AugmentationParams augmentation = draw_augmentation(rules, 3, {1, sample}, picture.size);
           ASSERT_EQ(as_read(reader, sample, augmentation), by_definition(picture, augmentation, rules.size))
               << "sample " << sample << ", side " << side << ", augmentation " << static_cast<int>(kind);
         }
@@ -83,7 +83,7 @@ TEST_P(AugmentedReaderTest, colours_are_changed_in_the_window) {
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     const OwnedPicture picture = whole(dataset, sample);
     rules.shorter_side = sample % 2 == 0 ? std::optional<std::int64_t>() : 50;
-    const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
+    const AugmentationParams augmentation = draw_augmentation(rules, 3, {1, sample}, picture.size);
     ASSERT_TRUE(augmentation.colors);
     ASSERT_EQ(as_read(reader, sample, augmentation), by_definition(picture, augmentation, rules.size)) << sample;
   }
@@ -99,7 +99,7 @@ TEST_P(AugmentedReaderTest, scaled_decoding_shows_nearly_the_same) {
     double sum = 0;
     for (std::int64_t sample = 0; sample < samples; ++sample) {
       const OwnedPicture picture = whole(dataset, sample);
-      const AugmentationParams augmentation = draw_augmentation(rules, 3, 1, sample, picture.size);
+      const AugmentationParams augmentation = draw_augmentation(rules, 3, {1, sample}, picture.size);
       const std::vector<std::uint8_t> exact = by_definition(picture, augmentation, rules.size);
       const std::vector<std::uint8_t> scaled = as_read(reader, sample, augmentation);
       differences += exact != scaled ? 1 : 0;
@@ -156,7 +156,7 @@ TEST(AugmentedReader, a_sample_that_is_no_jpeg_is_named) {
   const ImageRules rules{{16, 16}, Augmentation::resized_crop};
   AugmentedReader reader(dataset, rules);
   for (const AugmentationParams& augmentation :
-       {AugmentationParams(), draw_augmentation(rules, 1, 1, 1, dataset.picture_size(2))}) {
+       {AugmentationParams(), draw_augmentation(rules, 1, {1, 1}, dataset.picture_size(2))}) {
     const std::string message = message_of(Failure::bad_data, [&] { reader.read(2, augmentation); });
     EXPECT_THAT(message, HasSubstr("sample 2 "));
     EXPECT_THAT(message, HasSubstr("'small'"));

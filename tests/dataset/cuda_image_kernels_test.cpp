@@ -62,8 +62,9 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
   std::vector<SampleAugmentation> views;
   std::vector<float> planes;
   const Normalizer normalizer(mean, deviation);
-  for (int dy = -crop_padding; dy <= crop_padding; ++dy) {
-    for (int dx = -crop_padding; dx <= crop_padding; ++dx) {
+  constexpr int padding = 4;
+  for (int dy = -padding; dy <= padding; ++dy) {
+    for (int dx = -padding; dx <= padding; ++dx) {
       for (const bool mirrored : {false, true}) {
         const auto source = static_cast<std::int32_t>(views.size() % samples);
         views.push_back({source, dy, dx, mirrored ? 1 : 0, 1, 3, 2, 5});

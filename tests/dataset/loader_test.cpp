@@ -114,7 +114,7 @@ TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
     const std::int64_t position = global_batch + static_cast<std::int64_t>(i);
     const Picture picture = dataset_.picture(order.sample_at(position));
     std::vector<std::uint8_t> window(image_count);
-    cut_window({picture}, draw_augmentation(rules, 11, 2, position, picture.size), image, window);
+    cut_window({picture}, draw_augmentation(rules, 11, {2, position}, picture.size), image, window);
     std::vector<float> expected(image_count);
     normalizer.write(window, expected);
     const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
@@ -316,7 +316,7 @@ TEST(LoaderOfPictures, what_is_erased_is_zero_and_nothing_else) {
     for (std::size_t i = 0; i < whole.images.size(); ++i) {
       const auto pixel = static_cast<std::int64_t>(i) % (size.height * size.width);
       const auto position = static_cast<std::int64_t>(i) / (size.height * size.width * 3);
-      const PictureBox box = draw_augmentation(erasing, 11, 1, position, {120, 100}).erased;
+      const PictureBox box = draw_augmentation(erasing, 11, {1, position}, {120, 100}).erased;
       const std::int64_t y = pixel / size.width - box.top;
       const std::int64_t x = pixel % size.width - box.left;
       const bool is_erased = y >= 0 && y < box.size.height && x >= 0 && x < box.size.width;

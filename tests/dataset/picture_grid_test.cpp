@@ -27,7 +27,7 @@ TEST(PictureGridTest, images_stand_in_rows_in_the_order_of_training) {
   for (std::int64_t position = 0; position < 7; ++position) {
     const std::int64_t sample = order.sample_at(position);
     EXPECT_EQ(grid.labels[static_cast<std::size_t>(position)], small_label(sample));
-    const AugmentationParams view = draw_augmentation({{6, 8}, Augmentation::crop_and_flip}, 5, 0, position, {6, 8});
+    const AugmentationParams view = draw_augmentation({{6, 8}, Augmentation::crop_and_flip}, 5, {0, position}, {6, 8});
     saw_mirrored |= view.mirrored;
     for (std::int64_t y = 0; y < 6; ++y) {
       for (std::int64_t x = 0; x < 8; ++x) {
@@ -65,7 +65,7 @@ TEST(PictureGridTest, colours_are_those_of_training_and_what_is_erased_is_the_me
   const PictureGrid grid = picture_grid(dataset, rules, 5, 4);
   for (std::int64_t position = 0; position < 4; ++position) {
     const std::int64_t sample = SampleOrder(30, 5, 0).sample_at(position);
-    const AugmentationParams view = draw_augmentation(rules, 5, 0, position, {6, 8});
+    const AugmentationParams view = draw_augmentation(rules, 5, {0, position}, {6, 8});
     std::vector<std::uint8_t> image(6 * 8 * 3);
     cut_window({dataset.picture(sample)}, view, {6, 8}, image);
     adjust_colors(image, view.colors.value());

@@ -30,7 +30,7 @@ struct Shown {
 void show(const Dataset& dataset, const ImageRules& rules, std::int64_t count, Shown& shown) {
   AugmentedReader reader(dataset, rules);
   for (std::int64_t sample = 0; sample < count; ++sample) {
-    const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
+    const AugmentationParams view = draw_augmentation(rules, 1, {0, sample}, dataset.picture_size(sample));
     const auto image = reader.read(sample, view);
     shown.images.insert(shown.images.end(), image.begin(), image.end());
     const auto& [box, size] = *view.resampling;

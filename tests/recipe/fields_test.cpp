@@ -174,10 +174,10 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
         field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
     if (is_number && field.validation_error("0").empty()) taken.insert(field.name);
   }
-  EXPECT_EQ(taken,
-            (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "beta1", "ema", "warmup-from",
-                                   "lr-end", "beta2", "lr-batch", "warmup", "milestones", "threads", "bucket-mib",
-                                   "hang-timeout", "audit-every", "keep-best", "sync-batch-norm"}));
+  EXPECT_EQ(taken, (std::set<std::string>{"seed", "crop-padding", "label-smoothing", "momentum", "weight-decay",
+                                          "beta1", "ema", "warmup-from", "lr-end", "beta2", "lr-batch", "warmup",
+                                          "milestones", "threads", "bucket-mib", "hang-timeout", "audit-every",
+                                          "keep-best", "sync-batch-norm"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {

@@ -11,6 +11,8 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"stage", "local"},
                                                               {"augment", "crop"},
                                                               {"crop-area", "0.25"},
+                                                              {"flip", "alternating"},
+                                                              {"crop-padding", "2"},
                                                               {"image-size", "64"},
                                                               {"color-jitter", "0.4,0.3,0.2"},
                                                               {"cutout", "16"},

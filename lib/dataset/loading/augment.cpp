@@ -38,10 +38,10 @@ std::int32_t middle(std::int64_t picture, std::int64_t image) {
 }
 
 // First pixel of a window of `image` pixels: uniform over all positions inside the padded picture.
-std::int32_t draw_start(std::uint32_t bits, std::int64_t picture, std::int64_t image) {
-  const std::int64_t places = picture + 2 * crop_padding - image + 1;
+std::int32_t draw_start(std::uint32_t bits, std::int64_t picture, std::int64_t image, std::int64_t padding) {
+  const std::int64_t places = picture + 2 * padding - image + 1;
   if (places < 1) return middle(picture, image);
-  return static_cast<std::int32_t>(uniform(bits) * static_cast<float>(places)) - crop_padding;
+  return static_cast<std::int32_t>(uniform(bits) * static_cast<float>(places)) - static_cast<std::int32_t>(padding);
 }
 
 std::int64_t draw_place(std::uint32_t bits, std::int64_t picture, std::int64_t part) {
@@ -75,6 +75,13 @@ PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t ep
 }
 
 bool is_mirrored(const Draw& bits) { return uniform(bits[2]) < 0.5F; }
+
+// Half of the samples in even epochs, the others in odd ones.
+bool is_mirrored_in_turn(std::uint64_t seed, const SamplePlace& place) {
+  const bool in_even_epochs =
+      is_mirrored(philox(seed, stream_counter(Stream::mirroring, 0), static_cast<std::uint64_t>(place.sample)));
+  return in_even_epochs == (place.epoch % 2 == 0);
+}
 
 ColorSteps draw_colours(const ColorJitter& jitter, const Draw& bits) {
   const auto factor = [&](std::size_t number, float strength) {
@@ -148,8 +155,10 @@ AugmentationParams center_crop(const ImageRules& rules, const PictureSize& pictu
 
 namespace {
 
-AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, const SamplePlace& place,
                                const PictureSize& picture) {
+  const std::int64_t epoch = place.epoch;
+  const std::int64_t position = place.position;
   switch (rules.augmentation) {
     case Augmentation::none:
       break;
@@ -158,17 +167,17 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
       AugmentationParams augmentation = full_window(rules, picture);
       const PictureSize& seen = augmentation.resampling ? augmentation.resampling->size : picture;
       const Draw bits = draw(seed, epoch, position, 0);
-      augmentation.top = draw_start(bits[0], seen.height, rules.size.height);
-      augmentation.left = draw_start(bits[1], seen.width, rules.size.width);
-      augmentation.mirrored = rules.augmentation == Augmentation::crop_and_flip && is_mirrored(bits);
+      const std::int64_t padding = rules.transforms.crop_padding;
+      augmentation.top = draw_start(bits[0], seen.height, rules.size.height, padding);
+      augmentation.left = draw_start(bits[1], seen.width, rules.size.width, padding);
+      augmentation.mirrored = rules.mirrors() && is_mirrored(bits);
       return augmentation;
     }
     case Augmentation::resized_crop:
     case Augmentation::resized_crop_and_flip: {
       AugmentationParams augmentation;
       augmentation.resampling = {draw_box(rules, seed, epoch, position, picture), rules.size};
-      augmentation.mirrored = rules.augmentation == Augmentation::resized_crop_and_flip &&
-                              is_mirrored(draw(seed, epoch, position, attempts));
+      augmentation.mirrored = rules.mirrors() && is_mirrored(draw(seed, epoch, position, attempts));
       return augmentation;
     }
   }
@@ -177,10 +186,13 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std:
 
 }  // namespace
 
-AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
-                                     std::int64_t position, const PictureSize& picture) {
-  AugmentationParams augmentation = draw_window(rules, seed, epoch, position, picture);
+AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, const SamplePlace& place,
+                                     const PictureSize& picture) {
+  AugmentationParams augmentation = draw_window(rules, seed, place, picture);
   const RandomTransforms& by = rules.transforms;
+  if (rules.mirrors() && by.flip == Flip::alternating) augmentation.mirrored = is_mirrored_in_turn(seed, place);
+  const std::int64_t epoch = place.epoch;
+  const std::int64_t position = place.position;
   if (by.jitter) augmentation.colors = draw_colours(*by.jitter, draw(seed, epoch, position, colour_draw));
   if (by.cutout) augmentation.erased = draw_cutout(*by.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
   if (by.mixup) augmentation.share = mixup_weight(*by.mixup, seed, epoch, position - position % 2);

@@ -166,7 +166,8 @@ class HostLoader final : public Loader {
 }  // namespace
 
 AugmentationParams LoaderSource::draw(std::int64_t epoch, std::int64_t position, std::int64_t sample) const {
-  AugmentationParams augmentation = draw_augmentation(rules, seed, epoch, position, dataset->picture_size(sample));
+  AugmentationParams augmentation =
+      draw_augmentation(rules, seed, {epoch, position, sample}, dataset->picture_size(sample));
   if (mixup_partner(position, dataset->samples()) == position) augmentation.share = 1;
   return augmentation;
 }
