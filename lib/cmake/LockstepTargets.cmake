@@ -5,8 +5,9 @@ add_library(lockstep_flags INTERFACE)
 # -Wrestrict: GCC 12 sees overlap in "text" + std::string where there is none (its bug 105651).
 target_compile_options(lockstep_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wpedantic -Wno-restrict>
-  # Loop bodies use what the standard library declares constexpr.
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  # Loop bodies use what the standard library declares constexpr. No kernel may need more registers than there are.
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
+  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -warn-spills,-warn-lmem-usage>")
 if(LOCKSTEP_WERROR)
   target_compile_options(lockstep_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
