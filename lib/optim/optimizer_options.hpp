@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "device/flat/flat_passes.hpp"
 
@@ -18,6 +20,13 @@ enum class OptimizerKind : std::uint8_t {
 // Parameters that weight decay applies to. Large-batch recipes often exclude norms and biases, which hardly overfit.
 enum class DecayScope : std::uint8_t { all, weights_only };
 
+// Parameters whose names match `pattern`, a shell pattern as in fnmatch(3), learn at `factor` times the rate.
+struct RateScale {
+  std::string pattern;
+  float factor;  // 0: they keep their values
+  bool operator==(const RateScale&) const = default;
+};
+
 // Options of all optimizers. The table of fields (recipe/learning_fields.cpp) states which optimizer reads which one.
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::sgd;
@@ -30,6 +39,7 @@ struct OptimizerOptions {
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
   GradientClip clip = {};
+  std::vector<RateScale> rate_scales = {};  // of those that match a name, the last one counts
 };
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ struct UpdateSpec {
   std::vector<std::string> states;
 };
 
-// `store` is allocated.
+// `store` is allocated. Throws Error(usage) if a rate scale's pattern matches no parameter.
 UpdateSpec update_spec(const ParameterStore& store, const OptimizerOptions& options);
 
 }  // namespace lockstep

@@ -112,6 +112,31 @@ struct TagForm : TextForm {
   }
 };
 
+// A shell pattern of parameter names, and the factor of their learning rate.
+struct RateScaleForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+  static constexpr NumberRange<float> range{0, 1e6F};
+
+  static std::string values() { return "PATTERN=FACTOR"; }
+  static std::string validation_error(const std::string& text) {
+    if (read(text)) return "";
+    return fmt::format("'{}' is not PATTERN=FACTOR, with a number {}. Write 'fc.*=10'", text, describe_range(range));
+  }
+  static RateScale parse(const std::string& text) { return read(text).value(); }
+  static std::string text(const RateScale& scale) {
+    return fmt::format("{}={}", scale.pattern, number_text(scale.factor));
+  }
+
+ private:
+  static std::optional<RateScale> read(const std::string& text) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0) return std::nullopt;
+    const std::optional<float> factor = parse_number(text.substr(equals + 1), range);
+    if (!factor) return std::nullopt;
+    return RateScale{text.substr(0, equals), *factor};
+  }
+};
+
 struct IntervalForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 

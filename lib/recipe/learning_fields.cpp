@@ -50,6 +50,11 @@ std::vector<Field> optimizer_fields() {
           one_value({"epsilon", group, "SIZE", "AdamW: term added to the denominator"},
                     of(&Recipe::optimizer, &OptimizerOptions::epsilon), NumberForm<float>{{0, 1, LeastIs::excluded}}),
           "optimizer", {"adamw"}),
+      list_of_values(
+          {"lr-scale", group, "PATTERN=FACTOR",
+           "Parameters whose names match learn at FACTOR times the rate, 0: not at all; may be repeated, the "
+           "last match counts ('fc.*=10')"},
+          of(&Recipe::optimizer, &OptimizerOptions::rate_scales), RateScaleForm()),
       one_value({"clip-norm", group, "NORM", "Clip the global gradient norm to this value (default: no clipping)"},
                 of(&Recipe::optimizer, &OptimizerOptions::clip, &GradientClip::norm),
                 NumberForm<float>{{0, static_cast<float>(largest), LeastIs::excluded}}),

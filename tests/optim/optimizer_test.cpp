@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -108,6 +109,42 @@ TEST_F(OptimizerTest, adamw_leaves_norms_and_biases_undecayed_by_option) {
   EXPECT_NEAR(after["conv.weight"][0], 0.875F * 2 - 0.25F, 1e-6F);
   EXPECT_NEAR(after["bn.weight"][0], 2 - 0.25F, 1e-6F);
   EXPECT_NEAR(after["fc.bias"][0], 2 - 0.25F, 1e-6F);
+}
+
+TEST_F(OptimizerTest, scales_the_rates_of_parameters_by_their_names) {
+  quarter_.set_applied_steps(1);
+  const std::vector<RateScale> scales = {{"*.weight", 2}, {"fc.weight", 0.5F}, {"conv.*", 0}};
+  make_optimizer(store_, {.momentum = 0, .weight_decay = 0.5F, .rate_scales = scales})->step(quarter_);
+  auto after = values();
+  EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 2.0F));
+  EXPECT_EQ(after["bn.weight"], std::vector<float>(3, 2 - 2 * 0.25F * 2));
+  EXPECT_EQ(after["bn.bias"], std::vector<float>(3, 2 - 0.25F * 2));
+  EXPECT_EQ(after["fc.weight"], std::vector<float>(12, 2 - 0.5F * 0.25F * 2));
+  EXPECT_EQ(after["fc.bias"], std::vector<float>(4, 2 - 0.25F * 2));
+}
+
+// As with the rate itself, so a decoupled decay scales too.
+TEST_F(OptimizerTest, every_optimizer_scales_its_rate) {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lars, OptimizerKind::adamw}) {
+    const auto fc_after = [&](float rate, const std::vector<RateScale>& scales) {
+      store_.assign(store_.entries());
+      const std::vector<float> twos(12, 2.0F);
+      const Parameter& fc = store_.parameters()[3];
+      device_->store(fc.kind, fc.dims, twos, fc.value);
+      quarter_.set_applied_steps(1);
+      device_->write(std::vector<float>{rate}, quarter_.at(step_learning_rate));
+      make_optimizer(store_, {.kind = kind, .weight_decay = 0.5F, .rate_scales = scales})->step(quarter_);
+      return values()["fc.weight"];
+    };
+    EXPECT_EQ(fc_after(0.25F, {{"fc.weight", 0.5F}}), fc_after(0.125F, {})) << static_cast<int>(kind);
+    EXPECT_EQ(fc_after(0.25F, {{"fc.weight", 0}}), std::vector<float>(12, 2.0F)) << static_cast<int>(kind);
+  }
+}
+
+TEST_F(OptimizerTest, a_pattern_that_matches_no_parameter_is_refused) {
+  expect_error(Failure::usage, {"'layer9.*'", "--lr-scale", "conv.weight"}, [&] {
+    make_optimizer(store_, {.rate_scales = {{"fc.*", 2}, {"layer9.*", 2}}});
+  });
 }
 
 TEST_F(OptimizerTest, leaves_padding_zero) {

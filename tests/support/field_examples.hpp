@@ -47,6 +47,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"beta1", "0.8"},
                                                               {"beta2", "0.95"},
                                                               {"epsilon", "1e-06"},
+                                                              {"lr-scale", "fc.*=10"},
                                                               {"clip-norm", "2.5"},
                                                               {"clip-value", "0.5"},
                                                               {"ema", "0.99"},

@@ -22,6 +22,7 @@ struct UpdateRun {
   std::int64_t count;
   float weight_decay;
   Adaptation adaption = Adaptation::none;
+  float rate_scale = 1;  // factor of the learning rate
 };
 
 // Values for all elements in a step.
@@ -68,7 +69,7 @@ struct SgdRule {
   Momentum kind;
 
   LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& /*squares*/) const {
-    return {step.learning_rate, step.gradient_scale, run.weight_decay};
+    return {step.learning_rate * run.rate_scale, step.gradient_scale, run.weight_decay};
   }
 
   // One expression without a branch serves both kinds.
@@ -107,7 +108,8 @@ struct LarsRule {
       local = static_cast<double>(trust_coefficient) * values /
               (gradients + static_cast<double>(run.weight_decay) * values);
     }
-    return {static_cast<float>(static_cast<double>(step.learning_rate) * local), step.gradient_scale, run.weight_decay};
+    const auto rate = static_cast<double>(step.learning_rate) * static_cast<double>(run.rate_scale);
+    return {static_cast<float>(rate * local), step.gradient_scale, run.weight_decay};
   }
 
   LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {
@@ -153,7 +155,7 @@ struct AdamWRule {
 
   LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& /*squares*/) const {
     const auto t = static_cast<std::int64_t>(step.applied_steps);
-    const auto rate = static_cast<double>(step.learning_rate);
+    const auto rate = static_cast<double>(step.learning_rate) * static_cast<double>(run.rate_scale);
     return {step.gradient_scale, static_cast<float>(1 - rate * static_cast<double>(run.weight_decay)),
             static_cast<float>(rate / (1 - integer_power(static_cast<double>(beta1), t))),
             static_cast<float>(1 / sqrt(1 - integer_power(static_cast<double>(beta2), t)))};
