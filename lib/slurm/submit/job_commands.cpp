@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view opening = "<%";
 constexpr std::string_view closing = "%>";
+constexpr std::string_view has_other_characters = "has more than letters, digits, blanks and -_./:=,@%+~^";
 
 std::string_view without_spaces_around(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\n");
@@ -51,23 +52,29 @@ const References::Value& JobCommands::find(const std::string& reference, int lin
   reader_.refuse(line, fmt::format("a command refers to '{}', which the file does not define", printable(reference)));
 }
 
-std::string JobCommands::text_of(const std::string& reference, int line) const {
+std::string JobCommands::text_of(const std::string& reference, int line) {
   const References::Value& value = find(reference, line);
   const bool is_plain = is_plain_text(value.text);
   if (is_plain && !value.is_secret) return value.text;
   const ShellReader::Place place = shell_.place();
-  const bool is_evaluated = place == ShellReader::Place::other || (!is_plain && shell_.is_evaluated());
+  const WordUse use = is_plain ? WordUse::reads : shell_.use();
+  const bool may_run = place == ShellReader::Place::other || use == WordUse::unknown;
+  const bool has_quotes = place == ShellReader::Place::double_quotes;
   const std::string variable = "${" + value.variable + "}";
-  if (!is_evaluated && place == ShellReader::Place::double_quotes) return variable;
-  if (!is_evaluated && value.is_secret) {
+  if (!may_run && (has_quotes || value.is_secret)) {
+    if (!is_plain) put_.push_back({reference, use});
+    if (has_quotes) return variable;
     return place == ShellReader::Place::unquoted ? "\"" + variable + "\"" : "'\"" + variable + "\"'";
   }
-  const std::string_view cause =
-      value.is_secret ? "is a secret" : "has more than letters, digits, blanks and -_./:=,@%+~";
-  const std::string_view where = is_evaluated ? "where bash may evaluate it" : "outside double quotes";
-  const std::string_view other = is_evaluated ? ", where bash does not evaluate it" : "";
+  const bool is_several_words = place == ShellReader::Place::unquoted && !has_code(value.text) &&
+                                value.text.find_first_of(" \t\n") != std::string::npos;
+  std::string_view where = "where a shell may run it";
+  std::string_view advice = ", in a command that does not run it";
+  if (!may_run) advice = "";
+  if (is_several_words) advice = " if it is one word, else write its words into the command itself";
+  if (!may_run || is_several_words) where = "outside double quotes";
   reader_.refuse(line, fmt::format("the value of '{}' {}, and stands {}. Write \"${}\" instead{}", printable(reference),
-                                   cause, where, value.variable, other));
+                                   is_plain ? "is a secret" : has_other_characters, where, value.variable, advice));
 }
 
 void JobCommands::add(const YamlValue& command) {
@@ -90,9 +97,22 @@ void JobCommands::add(const YamlValue& command) {
   script_ += '\n';
 }
 
+void JobCommands::check_output(int line) const {
+  for (const Put& put : put_) {
+    const bool is_stored = put.use == WordUse::stores && shell_.has_unknown_commands();
+    if (!is_stored && !shell_.may_run_output()) continue;
+    reader_.refuse(
+        line, fmt::format("the value of '{}' {}, and {} may run it. Write \"${}\" instead, if none does",
+                          printable(put.reference), has_other_characters,
+                          is_stored ? "after a command that stores it in a variable, another" : "a command after a '|'",
+                          find(put.reference, line).variable));
+  }
+}
+
 // Any arithmetic runs the $(...) of a value such as x[$(...)]. The value may be reached through another one's text or
 // contents, so it counts whether or not the commands name it.
 void JobCommands::check_variables(int line) const {
+  check_output(line);
   const bool expands = expands_contents(script_);
   if (!expands && !shell_.has_evaluated()) return;
   for (const auto& [reference, value] : references_.values) {

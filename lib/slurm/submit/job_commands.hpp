@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "slurm/submit/job_fields.hpp"
 #include "slurm/submit/shell_reader.hpp"
@@ -25,27 +26,34 @@ inline constexpr std::string_view parameter_variable = "LOCKSTEP_PARAMETER_";
 inline constexpr std::string_view secret_variable = "LOCKSTEP_SECRET_";
 
 // Builds a bash script, one command a line. As on OpenPAI, a value becomes part of the commands' text, if it is plain
-// text. Other values and secrets do not: inside double quotes, the variable that holds the value does. Bash runs
-// nothing that a value contains.
+// text. Other values and secrets do not: inside double quotes, as a word of a command that is known to run nothing of
+// it, the variable that holds the value does. No shell runs anything that a value contains.
 class JobCommands {
  public:
   // Both arguments must outlive this object.
   JobCommands(const JobReader& reader, const References& references) : reader_(reader), references_(references) {}
 
-  // Refuses unknown references, and values that bash might interpret or evaluate where they stand.
+  // Refuses unknown references, and values that a shell or another interpreter might run where they stand.
   void add(const YamlValue& command);
-  // Call it after the last add(), whose command is on `line`. Refuses values that bash would execute if the commands
-  // evaluate a variable that holds them.
+  // Call it after the last add(), whose command is on `line`. Refuses values that other commands may run: those that
+  // are stored or printed, and those that bash would execute if the commands evaluate a variable that holds them.
   void check_variables(int line) const;
   const std::string& script() const { return script_; }
 
  private:
+  struct Put {
+    std::string reference;
+    WordUse use;
+  };
+
   const References::Value& find(const std::string& reference, int line) const;
-  std::string text_of(const std::string& reference, int line) const;
+  std::string text_of(const std::string& reference, int line);
+  void check_output(int line) const;
 
   const JobReader& reader_;
   const References& references_;
   ShellReader shell_;
+  std::vector<Put> put_;  // values that are not plain
   std::string script_;
 };
 

@@ -1,9 +1,7 @@
 #include "slurm/submit/shell_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <sstream>
 #include <utility>
 
 #include "slurm/submit/shell_text.hpp"
@@ -11,50 +9,7 @@
 namespace lockstep {
 namespace {
 
-constexpr auto evaluating =
-    std::to_array<std::string_view>({"eval", "let", "trap", "source", "ssh", "declare", "typeset", "local", "unset",
-                                     "read", "mapfile", "readarray", "compgen"});
-constexpr auto tests = std::to_array<std::string_view>({"test", "[", "[["});
-constexpr auto comparisons =
-    std::to_array<std::string_view>({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"});  // of a test
-constexpr auto with_options = std::to_array<std::string_view>({"printf", "wait"});            // -v NAME, -p NAME
-constexpr auto shells = std::to_array<std::string_view>({"bash", "sh", "dash", "ksh", "zsh"});
-constexpr auto assignments =
-    std::to_array<std::string_view>({"PS4=", "BASH_ENV=", "RANDOM=", "SRANDOM=", "OPTIND=", "HISTCMD="});
-
-template <std::size_t size>
-bool is_one_of(std::string_view word, const std::array<std::string_view, size>& words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
 bool is_one_of(char letter, std::string_view letters) { return letters.find(letter) != std::string_view::npos; }
-
-enum class Subject : std::uint8_t { words, variables };
-
-// Whether a command may evaluate its words, or variables that they name.
-bool may_evaluate(const std::string& command, Subject subject) {
-  bool has_shell = false;
-  std::string last;
-  std::istringstream words(command + '"');  // the current word may be empty
-  for (std::string word; std::getline(words, word, ' ');) {
-    if (word.empty()) continue;
-    const bool is_subscript = word.starts_with('[');                  // a=([x]=1)
-    const bool is_expanded = word.starts_with(">&") || last == ">&";  // bash expands the name of such a file twice
-    if (subject == Subject::words && words.eof() && (is_subscript || is_expanded)) return true;
-    std::erase_if(word, [](char letter) { return is_one_of(letter, "'\"\\"); });
-    const auto begins_word = [&](std::string_view assignment) { return word.starts_with(assignment); };
-    const bool is_option = word.starts_with('-') && !word.starts_with("--");
-    const bool is_code = has_shell && ((is_option && word.find('c') != std::string::npos) || word.starts_with('<'));
-    const bool is_name = is_option && is_one_of(last, with_options);
-    const bool is_test = subject == Subject::words ? is_one_of(word, tests) : is_one_of(word, comparisons);
-    if (is_code || is_name || is_test || is_one_of(word, evaluating) || std::ranges::any_of(assignments, begins_word)) {
-      return true;
-    }
-    has_shell = has_shell || is_one_of(word.substr(word.rfind('/') + 1), shells);
-    last = word;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -69,12 +24,21 @@ void ShellReader::enter(Mode mode) {
   levels_.push_back({.mode = mode});
   has_evaluated_ = has_evaluated_ || mode == Mode::backquotes || mode == Mode::arithmetic || mode == Mode::subscript ||
                    mode == Mode::unclear;
+  has_pipe_ = has_pipe_ || mode == Mode::unclear;
+  if (mode == Mode::backquotes || mode == Mode::unclear) note(WordUse::unknown);  // Its commands are not read.
+}
+
+void ShellReader::note(WordUse use) {
+  if (use != WordUse::unknown) return;
+  has_unknown_commands_ = true;
+  may_run_output_ = may_run_output_ || has_pipe_;
 }
 
 void ShellReader::end_command() {
   const bool is_in_test = command().find("[[ ") != std::string::npos && command().find(" ]]") == std::string::npos;
   if (is_in_test) return command().push_back(' ');
-  has_evaluated_ = has_evaluated_ || may_evaluate(command(), Subject::variables);
+  has_evaluated_ = has_evaluated_ || may_evaluate_variables(command());
+  note(word_use(command()));
   command().clear();
 }
 
@@ -84,6 +48,8 @@ void ShellReader::read(std::string_view script) {
 
 void ShellReader::read(char letter) {
   const char before = std::exchange(before_, letter);
+  if (std::exchange(ends_command_, false) && letter != '>') end_command();
+  has_pipe_ = has_pipe_ || (std::exchange(begins_pipe_, false) && letter != '|');
   if (begins_here_document_ && letter != '<') enter(Mode::unclear);
   begins_here_document_ = letter == '<' && before == '<' && mode() == Mode::commands && !begins_here_document_;
   if (std::exchange(is_escaped_, false)) {
@@ -145,20 +111,24 @@ void ShellReader::read_operator(char letter, char before) {
     enter(Mode::comment);
   } else if (letter == '<' || letter == '>') {
     command().append({' ', letter});
-  } else if (letter == '#' || (is_one_of(letter, "&|") && before == '>')) {
+  } else if (letter == '#' || (letter == '&' && is_one_of(before, "<>")) || (letter == '|' && before == '>')) {
     add(letter);
-  } else if (letter == ' ' || letter == '\t' || (letter == '&' && before != '&')) {  // One '&' may be of '&>'.
+  } else if (letter == ' ' || letter == '\t' || letter == '&') {
+    ends_command_ = letter == '&';
     command().push_back(' ');
   } else {
     end_command();
+    begins_pipe_ = letter == '|' && before != '|';
   }
 }
 
 // The first of "((" was read as one of commands.
 void ShellReader::enter_parentheses(char before) {
   const bool is_in_word = is_one_of(before, "$<>=");
+  has_pipe_ = has_pipe_ || before == '>';
   if (before == '(') {
     levels_.back().mode = Mode::arithmetic;
+    command().append("((");
   } else if (is_in_word) {
     add('(');
   } else {
@@ -179,8 +149,16 @@ ShellReader::Place ShellReader::place() const {
   return mode() == Mode::double_quotes ? Place::double_quotes : Place::unquoted;
 }
 
-bool ShellReader::is_evaluated() const {
-  return std::ranges::any_of(levels_, [](const Level& level) { return may_evaluate(level.command, Subject::words); });
+// A letter that no known name has stands for the word: `echo` is another command than `echo?`.
+WordUse ShellReader::use() const {
+  WordUse use = WordUse::reads;
+  for (const Level& level : levels_) {
+    if (level.mode != Mode::commands) continue;
+    const WordUse own = word_use(level.command + '?');
+    if (own != WordUse::reads && own != WordUse::stores) return WordUse::unknown;
+    if (own == WordUse::stores) use = own;
+  }
+  return use;
 }
 
 }  // namespace lockstep

@@ -1,11 +1,13 @@
-// Parses a bash script as far as is needed to put a variable into it: quotes, expansions, and commands that evaluate
-// their words, as arithmetic, names of variables or code. Bash executes what such words contain.
+// Parses a bash script as far as is needed to put a variable into it: quotes, expansions, and commands that may run
+// their words or what they read.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "slurm/submit/shell_command.hpp"
 
 namespace lockstep {
 
@@ -17,10 +19,14 @@ class ShellReader {
   void read(std::string_view script);
   // The place between the text read so far and the text to come.
   Place place() const;
-  // Whether a command around this place may evaluate its words. A word that has the name of such a command suffices.
-  bool is_evaluated() const;
+  // What becomes of a word at this place: `reads` or `stores` if all commands around it do so, else `unknown`.
+  WordUse use() const;
   // Whether the script so far may evaluate the contents of variables.
   bool has_evaluated() const { return has_evaluated_; }
+  // Whether the script so far has commands that may run their words or their input.
+  bool has_unknown_commands() const { return has_unknown_commands_; }
+  // Whether one of them follows a '|', so that it may run what earlier commands print.
+  bool may_run_output() const { return may_run_output_; }
 
  private:
   enum class Mode : std::uint8_t {
@@ -47,6 +53,7 @@ class ShellReader {
   std::string& command();  // of the innermost commands
   void add(char letter);
   void end_command();
+  void note(WordUse use);
   void enter(Mode mode);
   void leave() { levels_.pop_back(); }
   Mode mode() const { return levels_.back().mode; }
@@ -54,7 +61,12 @@ class ShellReader {
   std::vector<Level> levels_ = {Level{}};
   bool is_escaped_ = false;
   bool begins_here_document_ = false;  // by '<<', unless it belongs to '<<<'
+  bool ends_command_ = false;          // by '&', unless it belongs to '&>'
+  bool begins_pipe_ = false;           // by '|', unless it belongs to '||'
+  bool has_pipe_ = false;              // '|' or '>(', and commands after it
   bool has_evaluated_ = false;
+  bool has_unknown_commands_ = false;
+  bool may_run_output_ = false;
   char before_ = '\n';
 };
 

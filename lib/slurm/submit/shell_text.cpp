@@ -46,7 +46,7 @@ bool is_plain_word(std::string_view text) {
 
 bool is_plain_text(std::string_view text) {
   return std::ranges::all_of(text,
-                             [](char letter) { return is_name_letter(letter) || is_one_of(letter, "./:@+-=,%~ \t"); });
+                             [](char letter) { return is_name_letter(letter) || is_one_of(letter, "./:@+-=,%~^ \t"); });
 }
 
 bool names_variable(std::string_view script, std::string_view variable) {

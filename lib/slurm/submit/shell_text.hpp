@@ -13,12 +13,13 @@ std::string shell_word(std::string_view text);
 // Whether the text is non-empty and contains only letters, digits, '_', '.', '/', ':', '@', '+' and '-'.
 bool is_plain_word(std::string_view text);
 
-// Whether the text contains only the characters of plain words, '=', ',', '%', '~', spaces and tabs. Bash runs nothing
-// that such a text contains, unless the commands around it use it as a command:
+// Whether the text contains only the characters of plain words, '=', ',', '%', '~', '^', spaces and tabs. Bash runs
+// nothing that such a text contains, unless the commands around it use it as a command:
 // - No character begins or ends quotes, an expansion, a subscript, a group, a redirection or a command. No line ends:
 //   a comment stays one, and a here document that ends at the text is followed by the file's own lines.
 // - Bash may split it, expand '~' to a home folder, and take "x=1" at a command's start as an assignment, "-x" as an
 //   option and "%1" as a job. All this is meant where the file has the value without quotes.
+// - '^' negates a pattern [^a], and changes the case in ${x^}. Scripts have no history that ^a^b could change.
 // - In arithmetic, [[ ]] and ${...} it may compute, compare and name variables. Only the contents of these variables
 //   could run something: JobCommands::check_variables.
 // - If it is empty or has only blanks, it adds no word outside quotes, as on OpenPAI.

@@ -80,9 +80,9 @@ taskRoles:
     resourcePerInstance: {cpu: 2, memoryMB: 16384, gpu: 1}
     completion: {minFailedInstances: 2, minSucceededInstances: 0}
     commands:
-      - train --epochs <% $parameters.epochs %> --data "<% $data.uri[0] %>"
+      - train_cifar --epochs <% $parameters.epochs %> --data "<% $data.uri[0] %>"
       - >
-        tell <% $secrets.token %>
+        echo <% $secrets.token %>
         <% $script.version %>
 deployments:
   - name: other
@@ -133,8 +133,8 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(role.world, "world");
   EXPECT_THAT(role.command.at(2), HasSubstr("\nset -E\nexport LOCKSTEP_data_uri_0='https://host/a?b.tar'\nbash -c "));
   EXPECT_THAT(role.command.at(2),
-              HasSubstr("\nfirst\n' worker || exit\nfetch\ntrain --epochs 2 --data \"${LOCKSTEP_data_uri_0}\"\n"
-                        "tell \"${LOCKSTEP_SECRET_token}\" 84820935\n\nstore\n"));
+              HasSubstr("\nfirst\n' worker || exit\nfetch\ntrain_cifar --epochs 2 --data \"${LOCKSTEP_data_uri_0}\"\n"
+                        "echo \"${LOCKSTEP_SECRET_token}\" 84820935\n\nstore\n"));
   EXPECT_THAT(role.command.at(2), Not(HasSubstr("s3cr"))) << "the value of a secret stands nowhere";
 }
 
@@ -229,7 +229,11 @@ TEST(JobFileTest, a_refusal_names_the_line) {
       {"role of a plugin", job_with("extras: {com.microsoft.pai.runtimeplugin: [{plugin: cmd, taskroles: [boss]}]}\n"),
        "line 4"},
       {"nodes", job_with("extras: {lockstep: {nodes: 3}}\n"), "line 4"},
-      {"unquoted", with_command("x $(y <% $parameters.a %>)", "  a: b;c\n"), "line 10"},
+      {"unquoted", with_command("echo $(cat <% $parameters.a %>)", "  a: b;c\n"), "line 10"},
+      {"several words", with_command("mpirun <% $parameters.a %> train_cifar", "  a: -x b;c\n"), "line 10"},
+      {"unknown command", with_command("flock \"<% $parameters.a %>\"", "  a: b;c\n"), "line 10"},
+      {"pipe", with_command("echo \"<% $parameters.a %>\" | bash", "  a: b;c\n"), "line 10"},
+      {"stored", with_command("n=\"<% $parameters.a %>\"; x", "  a: b;c\n"), "line 10"},
       {"here document", with_command("|-\n        x <<E\n        <% $parameters.a %>\n        E", "  a: b;c\n"),
        "line 10"},
   };
