@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
+#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "files/folder/folder_lock.hpp"
@@ -85,14 +87,24 @@ void conclude(const SearchRun& search, TrialCommands& commands, const Space& spa
   log::info("its command: {}", shell_command(launch));
 }
 
+// srun would take them for requests of each step.
+void forget_requests_of_the_job() {
+  for (const char* name : {"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
+                           "SLURM_GRES", "SLURM_TRES_PER_TASK"}) {
+    ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
+  }
+}
+
 int run_search(const SearchOptions& options) {
   require(this_job().launcher == Launcher::none, Failure::usage,
           "search runs once and starts the ranks of its trials itself, but {} has started it. Call it without {}.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));
+  forget_requests_of_the_job();
   const Space space = read_space(options.space);
   for (const std::string& warning : space.warnings) log::warning(warning);
   TrialCommands commands(space, run_to_end);
-  const TrialPlaces places = trial_places(space, options.launcher, this_job(), run_to_end);
+  const TrialPlaces places =
+      trial_places(space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); });
   if (options.dry_run || options.describes) {
     const TrialLength whole = commands.length(trial_settings(space, 1), space.searcher.max_length);
     const double epochs = static_cast<double>(whole.steps) / static_cast<double>(whole.steps_per_epoch);

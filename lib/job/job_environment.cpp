@@ -168,6 +168,7 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.task = role_task_in(environment);
   job.pmix_folder = environment.folder("PMIX_SERVER_TMPDIR");
   job.granted_gpus = granted_gpus_in(environment);
+  job.visible_gpus = environment.text("CUDA_VISIBLE_DEVICES");
   job.interface = environment.text("LOCKSTEP_INTERFACE");
   job.exit_report_file = environment.text(exit_report_variable);
   constexpr NumberRange<double> start_timeouts{0, 1e6};

@@ -87,6 +87,7 @@ struct JobEnvironment {
   RoleTask task;
   std::filesystem::path pmix_folder;   // of files that a rank shares with its PMIx server; empty: unknown
   std::string granted_gpus;            // variable in which Slurm grants this process GPUs, NAME=VALUE; empty: none
+  std::string visible_gpus;            // CUDA_VISIBLE_DEVICES: which GPUs this process may use; empty: not stated
   std::string interface;               // network interface for MPI and NCCL; empty: their choice
   std::string exit_report_file;        // the exit report of this attempt, which the job script reads
   double start_timeout_seconds = 300;  // time limit of MPI's start; 0: no limit

@@ -165,6 +165,7 @@ std::vector<Order> SearchRun::record(const Order& order, std::int64_t steps, con
 
 void SearchRun::write_result(const Order& order, std::int64_t steps, const TrialEnd& end) {
   const std::vector<Order> orders = record(order, steps, end);
+  std::erase(open_, order);
   nlohmann::json line = {{"trial", order.trial}, {"rung", order.rung + 1}, {"orders", json_of(orders)}};
   if (end.kind == TrialEnd::Kind::reached) {
     line["steps"] = steps;
@@ -195,8 +196,10 @@ bool SearchRun::run() {
 }
 
 void SearchRun::start_trials() {
-  while (std::ssize(running_) < places_.at_once && !open_.empty()) {
-    const Order order = open_.front();
+  while (std::ssize(running_) < places_.at_once) {
+    const auto next = std::ranges::find_if(open_, [&](const Order& one) { return !running_.contains(one.trial); });
+    if (next == open_.end()) return;
+    const Order order = *next;
     fs::path log_file = folder_of(order.trial);
     std::optional<Descriptor> log = open_log(log_file += ".log");
     if (!log) {
@@ -205,7 +208,6 @@ void SearchRun::start_trials() {
       }
       return;
     }
-    open_.erase(open_.begin());
     try {
       start(order, std::move(*log));
     } catch (const Error& error) {
@@ -226,9 +228,18 @@ void SearchRun::start(const Order& order, Descriptor log) {
   fs::remove(report, ignored);
   append_whole(log, shell_command(words) + "\n");
   ::fcntl(log, F_SETFD, 0);  // this child keeps the lock
-  ChildProcess process(words, {{exit_report_variable, report.string()}});
+  const std::size_t place = free_place();
+  std::map<std::string, std::string> variables = {{exit_report_variable, report.string()}};
+  if (!places_.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = places_.gpus[place];
+  ChildProcess process(words, variables);
   ::fcntl(log, F_SETFD, FD_CLOEXEC);
-  running_.emplace(order.trial, Running{std::move(process), order, length.steps, std::move(log)});
+  running_.emplace(order.trial, Running{std::move(process), order, length.steps, std::move(log), place});
+}
+
+std::size_t SearchRun::free_place() const {
+  std::size_t place = 0;
+  while (std::ranges::any_of(running_, [&](const auto& trial) { return trial.second.place == place; })) ++place;
+  return place;
 }
 
 void SearchRun::wait() {
@@ -277,7 +288,6 @@ void SearchRun::take_end(const Running& trial, int code) {
   const bool has_failed = end.kind == TrialEnd::Kind::failed || end.kind == TrialEnd::Kind::ended;
   // While the search stops, a failure may be due to that. The next run repeats the rest of the rung.
   if (end.kind == TrialEnd::Kind::stopped || (has_failed && is_stopping_)) {
-    take_orders({order});
     if (!is_stopping_) ask_to_stop(fmt::format("trial {} was stopped: {}", order.trial, end.reason));
     return;
   }
@@ -294,7 +304,6 @@ void SearchRun::take_end(const Running& trial, int code) {
                    {"reason", end.reason}});
   log::warning("trial {} has failed with code {} and is restarted ({} of {}): {}", order.trial, end.code, restarts,
                space_.max_restarts, end.reason);
-  take_orders({order});
 }
 
 void SearchRun::show_progress() {

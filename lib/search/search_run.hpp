@@ -49,6 +49,7 @@ class SearchRun {
     Order order;
     std::int64_t steps;
     Descriptor log;
+    std::size_t place;  // among the trials at once
   };
 
   void replay();
@@ -59,6 +60,7 @@ class SearchRun {
   void write_result(const Order& order, std::int64_t steps, const TrialEnd& end);
   void start_trials();
   void start(const Order& order, Descriptor log);
+  std::size_t free_place() const;
   void wait();
   void take_signals();
   void take_output(Running& trial, std::int64_t number);
@@ -75,7 +77,7 @@ class SearchRun {
   std::filesystem::path folder_;
   Journal journal_;
   Searcher searcher_;
-  std::vector<Order> open_;  // that no process works on
+  std::vector<Order> open_;  // without a result; some of them are running
   std::map<std::int64_t, Running> running_;
   std::map<std::int64_t, TrialRecord> trials_;
   std::int64_t waits_for_ = 0;  // trial whose earlier command has not ended; 0: none yet

@@ -1,14 +1,19 @@
 #include "search/trial_launch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <span>
+#include <sstream>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/number.hpp"
 #include "device/cpu/threads/threads.hpp"
 #include "search/space_reader.hpp"
 #include "slurm/roles/placement.hpp"
@@ -47,9 +52,37 @@ std::int64_t limited(std::int64_t trials, const Space& space) {
   return std::min({trials, space.searcher.max_concurrent_trials, space.searcher.max_trials});
 }
 
+bool computes_on_cpu(const Space& space) {
+  const std::vector<std::string>& words = space.arguments;
+  const auto option = std::ranges::find(words, "--device");
+  return std::ranges::find(words, "--device=cpu") != words.end() ||
+         (option != words.end() && std::next(option) != words.end() && *std::next(option) == "cpu");
+}
+
+std::vector<std::string> list_of(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream input(text);
+  for (std::string name; std::getline(input, name, ',');) names.push_back(name);
+  return names;
+}
+
+// The GPUs that Slurm has granted the job on this node: NAME=0,1, or SLURM_GPUS_ON_NODE=2.
+std::int64_t granted_gpus(const JobEnvironment& job) {
+  constexpr std::string_view number_of_gpus = "SLURM_GPUS_ON_NODE=";
+  if (job.granted_gpus.empty()) return 0;
+  if (!job.granted_gpus.starts_with(number_of_gpus)) return std::ssize(list_of(job.granted_gpus));
+  constexpr std::int64_t most = 1024;
+  return parse_number<std::int64_t>(job.granted_gpus.substr(number_of_gpus.size()), {0, most}).value_or(0);
+}
+
+// How many trials of `ranks` ranks on one node its GPUs are enough for.
+std::int64_t trials_on(std::int64_t gpus, std::int64_t ranks) { return gpus / std::min(gpus, ranks); }
+
 // A trial gets as few nodes as possible: srun would spread it, and leave no node for another trial of its size.
-TrialPlaces places_by_srun(const Space& space, const SlurmJob& job, bool with_pmix) {
-  const std::vector<std::int64_t> tasks = tasks_of(job);
+TrialPlaces places_by_srun(const Space& space, const JobEnvironment& job, bool with_pmix) {
+  const std::vector<std::int64_t> tasks = tasks_of(*job.slurm);
+  const std::int64_t granted = granted_gpus(job);
+  const std::int64_t gpus = computes_on_cpu(space) ? 0 : granted;
   const std::int64_t ranks = space.ranks_per_trial;
   require_room(std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0}), "task", space);
   std::int64_t nodes = 0;
@@ -57,7 +90,9 @@ TrialPlaces places_by_srun(const Space& space, const SlurmJob& job, bool with_pm
   std::int64_t trials = std::ssize(tasks) / nodes;
   if (nodes == 1) {
     trials = 0;
-    for (const std::int64_t count : tasks) trials += count / ranks;
+    for (const std::int64_t count : tasks) {
+      trials += gpus > 0 ? std::min(count / ranks, trials_on(gpus, ranks)) : count / ranks;
+    }
   }
   TrialPlaces places;
   places.at_once = limited(trials, space);
@@ -67,15 +102,43 @@ TrialPlaces places_by_srun(const Space& space, const SlurmJob& job, bool with_pm
                    "--kill-on-bad-exit=1",
                    fmt::format("--nodes={}", nodes),
                    fmt::format("--ntasks={}", ranks)};
+  // A step that requests no GPUs gets all of the job's.
+  if (gpus > 0 && nodes == 1) places.launch.push_back(fmt::format("--gpus={}", std::min(gpus, ranks)));
+  if (gpus > 0 && nodes > 1) places.launch.push_back(fmt::format("--gpus-per-node={}", gpus));
+  if (gpus == 0 && granted > 0) places.launch.emplace_back("--gres=none");
   if (with_pmix) places.launch.insert(places.launch.begin() + 1, "--mpi=pmix");
   return places;
 }
 
-TrialPlaces places_by_mpirun(const Space& space) {
+// What each of the trials at once sees of this node's GPUs, as CUDA_VISIBLE_DEVICES.
+std::vector<std::string> divided_gpus(const std::vector<std::string>& names, std::int64_t trials, std::int64_t ranks) {
+  const std::size_t share = static_cast<std::size_t>(std::min(std::ssize(names), ranks));
+  std::vector<std::string> sets;
+  for (std::size_t first = 0; std::ssize(sets) < trials; first += share) {
+    sets.push_back(fmt::format("{}", fmt::join(std::span(names).subspan(first, share), ",")));
+  }
+  return sets;
+}
+
+// In CUDA's order.
+std::vector<std::string> gpu_names(const std::string& visible, std::size_t count) {
+  std::vector<std::string> names = list_of(visible);
+  if (visible.empty()) {
+    for (std::size_t index = 0; index < count; ++index) names.push_back(std::to_string(index));
+  }
+  names.resize(std::min(names.size(), count));
+  return names;
+}
+
+TrialPlaces places_by_mpirun(const Space& space, const std::vector<std::string>& gpus) {
   TrialPlaces places;
   const std::int64_t cores = cpu::observe_cores(1).allowed_cores;
   require_room(cores, "core", space);
   places.at_once = limited(cores / space.ranks_per_trial, space);
+  if (!gpus.empty()) {
+    places.at_once = std::min(places.at_once, trials_on(std::ssize(gpus), space.ranks_per_trial));
+    places.gpus = divided_gpus(gpus, places.at_once, space.ranks_per_trial);
+  }
   places.threads = static_cast<int>(std::max<std::int64_t>(cores / (places.at_once * space.ranks_per_trial), 1));
   if (space.ranks_per_trial > 1) {
     places.launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(space.ranks_per_trial)};
@@ -85,21 +148,23 @@ TrialPlaces places_by_mpirun(const Space& space) {
 
 }  // namespace
 
-TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run) {
+TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run,
+                         const std::function<std::size_t()>& count_gpus) {
   require(
       launcher != TrialLauncher::srun || job.slurm, Failure::usage,
       "--launcher srun needs a Slurm job. Call search in a batch script or after salloc, or use --launcher mpirun.");
   if (job.slurm && launcher != TrialLauncher::mpirun) {
     const bool with_pmix = has_pmix(run);
     if (with_pmix || launcher == TrialLauncher::srun || space.ranks_per_trial == 1) {
-      return places_by_srun(space, *job.slurm, with_pmix);
+      return places_by_srun(space, job, with_pmix);
     }
   }
   require(!job.slurm || job.slurm->nodes.value_or(1) == 1, Failure::usage,
           "search starts trials with mpirun on this node only, but this job has {} nodes. Use srun with PMIx, or one "
           "node.",
           job.slurm ? job.slurm->nodes.value_or(1) : 1);
-  return places_by_mpirun(space);
+  return places_by_mpirun(
+      space, computes_on_cpu(space) ? std::vector<std::string>() : gpu_names(job.visible_gpus, count_gpus()));
 }
 
 }  // namespace lockstep

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,17 @@ struct TrialPlaces {
   std::vector<std::string> launch;  // in front of the program; empty: one rank, started directly
   std::int64_t at_once = 1;         // trials
   int threads = 0;                  // of each rank; 0: Slurm's tasks have their own cores
+  std::vector<std::string> gpus;    // CUDA_VISIBLE_DEVICES of each of the trials at once; empty: srun or nobody sets it
 };
 
-// `run` asks srun for its MPI types. Throws Error(usage) if a trial has more ranks than there are cores or tasks, if
+// GPUs are divided among trials, one for each rank. If a node has fewer GPUs than a trial has ranks there, the trial's
+// ranks share all of them. Trials with `--device cpu` get none. In a Slurm job, all nodes count as having the GPUs of
+// this one.
+//
+// `run` asks srun for its MPI types. `count_gpus` returns the number of GPUs that this process may use; only trials
+// that srun does not start need it. Throws Error(usage) if a trial has more ranks than there are cores or tasks, if
 // srun is asked for outside a Slurm job, or mpirun in a job of several nodes.
-TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run);
+TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run,
+                         const std::function<std::size_t()>& count_gpus);
 
 }  // namespace lockstep

@@ -89,6 +89,29 @@ YAML
   [ ! -e "$work/granted/model.h5" ] || fail "the training has used the CPU"
 }
 
+# Each step of a search has a GPU of its own, whatever the job's options for GPUs are.
+search_gpus() { # [OPTION OF SBATCH]
+  cat >"$work/on_cpu" <<SCRIPT
+#!/usr/bin/env bash
+case " \$* " in *' --print-recipe '*) ;; *) echo "\$CUDA_VISIBLE_DEVICES" >>gpus; sleep 1 ;; esac
+exec '$programs/train_cifar' --device cpu "\$@"
+SCRIPT
+  chmod +x "$work/on_cpu"
+  cat >"$work/search_gpus.yaml" <<'YAML'
+program: ./on_cpu
+arguments: --data data --model lenet --global-batch 48 --threads 1
+searcher: {name: random, metric: test-accuracy, max_length: {batches: 1}, max_trials: 2}
+hyperparameters: {lr: {type: log, minval: -3, maxval: -1}}
+YAML
+  submit search_gpus --ntasks=2 --nodes=1 "${1:---gpus-per-node=2}" "$scripts/search.sbatch" search_gpus.yaml \
+    --output "search_gpus${1:-}"
+  wait_for_end
+  expect "JobState=COMPLETED"
+  [ "$(sort "$work/gpus" | paste -sd ' ')" = "0 1" ] || fail "the steps have these GPUs: $(paste -sd ' ' "$work/gpus")"
+  rm "$work/gpus"
+}
+search_gpus_per_task() { search_gpus --gpus-per-task=1; }
+
 # One world over both components.
 world() {
   submit_file world <<YAML

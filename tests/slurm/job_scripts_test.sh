@@ -33,6 +33,7 @@ pretend mpirun 'echo "quiet: $OMPI_MCA_orte_execute_quiet"
 [ -n "${silent:-}" ] || echo "{}" >"$LOCKSTEP_VERDICT"; exit 1'
 ln -s "$build/bin/job_attempt" programs/
 printf '#!/bin/sh\necho "roles on $LOCKSTEP_INTERFACE"\n' >programs/run_roles
+printf '#!/bin/sh\nprintf "<%%s>" search "$@"\n' >programs/search
 for name in train_cifar train_imagenet check_cluster scaling_study; do printf '#!/bin/sh\n' >"programs/$name"; done
 chmod +x programs/*
 
@@ -169,6 +170,11 @@ a scaling study | 12 | | scaling_study.sbatch --model resnet20 | 0
   prints <$bin/scaling_study><--model><resnet20><--output><studies/12>
 a scaling study with a folder | 13 | | scaling_study.sbatch --output 'my study' | 0
   prints <$bin/scaling_study><--output><my study>
+a search | 14 | | search.sbatch space.yaml --output 'my search' | 0
+  prints <search><space.yaml><--output><my search>
+a search with mpirun | 15 | LOCKSTEP_LAUNCHER=mpirun LOCKSTEP_RANK_LOGS=logs | search.sbatch space.yaml | 0
+  prints <search><space.yaml><--launcher><mpirun>
+  prints search.sbatch: LOCKSTEP_RANK_LOGS
 TABLE
 
 mkfifo 'a fifo'

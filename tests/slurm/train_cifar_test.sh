@@ -65,8 +65,8 @@ wait_for_end
 expect "ExitCode=2:0"
 grep -q -- 'sentence .*--epochs' "$work/wrong_option.out" || fail "the verdict does not name the option"
 
-# A search shares the job's tasks: three trials of two ranks at once, each a job step. One search is stopped, another
-# one runs to its end.
+# A search shares the job's tasks: three trials of two ranks at once, each a job step. One search is stopped for good.
+# Another one goes on when a rank of a trial is killed, and runs to its end.
 cat >"$work/long.yaml" <<YAML
 program: train_cifar
 arguments: [--data, "$data", --model, lenet, --global-batch, "48", --threads, "1"]
@@ -75,21 +75,25 @@ searcher: {name: random, metric: test-accuracy, max_length: {epochs: 2000}, max_
 hyperparameters: {lr: {type: log, minval: -3, maxval: -1}}
 YAML
 # search NAME: runs NAME.yaml in a job, into the folder NAME.
-search() { submit "$1" --nodes=3 --ntasks-per-node=2 --wrap "exec '$programs/search' $1.yaml --output $1"; }
+search() { submit "$1" --nodes=3 "$scripts/search.sbatch" "$1.yaml" --output "$1"; }
 all_train() { [ -s "$work/long/trial-1/metrics.jsonl" ] && [ -s "$work/long/trial-2/metrics.jsonl" ] &&
   [ -s "$work/long/trial-3/metrics.jsonl" ]; }
 search long
 wait_for 100 all_train || fail "three trials do not run at once"
-scancel --signal=USR1 --batch "$id"
+bash "$scripts/stop_job" "$id" || fail "stop_job"
 wait_for_end
 expect "ExitCode=75:0"
+expect_log long 'cause stopped_for_good'
 for trial in 1 2 3; do
   grep -q '"state": "stopped"' "$work/long/trial-$trial/summary.json" || fail "trial $trial was not stopped cleanly"
 done
-sed 's/epochs: 2000/epochs: 1/' "$work/long.yaml" >"$work/short.yaml"
+sed 's/epochs: 2000/epochs: 20/' "$work/long.yaml" >"$work/short.yaml"
 search short
+wait_for 60 test -s "$work/short/trial-2/metrics.jsonl" || fail "the second trial does not run"
+cluster in n2 pkill -KILL --newest train_cifar || fail "no train_cifar on n2"
 wait_for_end
 expect "JobState=COMPLETED"
+expect_log short "is restarted (1 of 5)"
 expect_log short "best: trial"
 grep -q '"ranks": 2,' "$work/short/trial-3/summary.json" || fail "a trial has not two ranks"
 
