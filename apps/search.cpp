@@ -2,6 +2,7 @@
 //
 //   search space.yaml --dry-run
 //   search space.yaml --output runs/search
+//   search --report runs/search
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "job/job_environment.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "search/page/search_page.hpp"
 #include "search/search_run.hpp"
 #include "search/search_text.hpp"
 #include "search/space.hpp"
@@ -29,6 +31,7 @@ namespace {
 struct SearchOptions {
   std::filesystem::path space;
   std::filesystem::path output;
+  std::filesystem::path report;
   bool dry_run = false;
   bool describes = false;
   TrialLauncher launcher = TrialLauncher::automatic;
@@ -37,14 +40,21 @@ struct SearchOptions {
     app.description(
         "Searches hyperparameters: runs trainings as commands, judges them early, and continues when it is called "
         "again.");
-    app.add_option("SPACE", space, "Search file, in YAML (see apps/search.md)")->required()->type_name("FILE");
+    auto* const space_file =
+        app.add_option("SPACE", space, "Search file, in YAML (see apps/search.md)")->type_name("FILE");
     app.add_option("--output", output, "Folder of the search (default: the file's name without its ending)")
         ->type_name("FOLDER");
     add_choice(app, "--launcher", trial_launchers, launcher,
                "What starts trials of several ranks; auto: srun in a Slurm job, else mpirun");
     app.add_flag("--dry-run", dry_run, "Check the file, print trials, rungs and cost, and start nothing");
     app.add_flag("--describe", describes, "Explain how the searcher decides, and start nothing");
-    app.footer("Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search");
+    app.add_option("--report", report,
+                   "Write the page 'search.html' of the search in this folder, also while it runs, and start nothing")
+        ->type_name("FOLDER")
+        ->excludes(space_file);
+    app.footer(
+        "Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search\n"
+        "  search --report runs/search");
   }
 };
 
@@ -95,7 +105,18 @@ void forget_requests_of_the_job() {
   }
 }
 
+// The search's results do not depend on it.
+void try_write_page(const std::filesystem::path& folder) try { write_search_page(folder); } catch (const Error& error) {
+  log::warning("the search's page is not written: {} Call search --report {}.", error.what(), folder.string());
+}
+
 int run_search(const SearchOptions& options) {
+  if (!options.report.empty()) {
+    write_search_page(options.report);
+    log::plain((options.report / "search.html").string());
+    return 0;
+  }
+  require(!options.space.empty(), Failure::usage, "SPACE is missing. Name a search file, or use --report FOLDER.");
   require(this_job().launcher == Launcher::none, Failure::usage,
           "search runs once and starts the ranks of its trials itself, but {} has started it. Call it without {}.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));
@@ -116,7 +137,9 @@ int run_search(const SearchOptions& options) {
   SignalQueue signals;  // before the lock's thread starts
   const FolderLock lock(folder, "--output");
   SearchRun search(space, commands, places, signals, folder);
-  require(search.run(), Failure::stopped_early, "the search was stopped. The same command continues it.");
+  const bool has_ended = search.run();
+  try_write_page(folder);
+  require(has_ended, Failure::stopped_early, "the search was stopped. The same command continues it.");
   conclude(search, commands, space, places.launch, folder);
   return 0;
 }

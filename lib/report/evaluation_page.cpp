@@ -7,7 +7,6 @@
 #include <map>
 
 #include "base/text/printable.hpp"
-#include "base/text/utf8.hpp"
 #include "dataset/loading/picture_grid.hpp"
 #include "picture/png.hpp"
 #include "picture/resize.hpp"
@@ -28,16 +27,6 @@ double share_of(std::int64_t part, std::int64_t all) {
 }
 std::string percent(std::int64_t part, std::int64_t all) {
   return all == 0 ? "" : fmt::format("{:.1f} %", 100 * share_of(part, all));
-}
-
-// At most `most` characters.
-std::string shortened(std::string_view text, std::size_t most) {
-  std::size_t bytes = 0;
-  for (std::size_t characters = 0; bytes < text.size(); ++characters) {
-    if (characters == most) return fmt::format("{}…", text.substr(0, bytes));
-    bytes += first_character(text.substr(bytes)).bytes;
-  }
-  return std::string(text);
 }
 
 std::string matrix_html(const Evaluation& evaluation, std::span<const std::string> classes) {

@@ -300,6 +300,21 @@ nlohmann::json json_of(const YamlValue& value) {
   }
 }
 
+YamlValue yaml_of(const nlohmann::json& json) {
+  YamlValue value;
+  if (json.is_string()) {
+    value.kind = YamlValue::Kind::text;
+    value.text = json.get<std::string>();
+  } else if (json.is_array()) {
+    value.kind = YamlValue::Kind::list;
+    for (const nlohmann::json& item : json) value.items.push_back(yaml_of(item));
+  } else if (json.is_object()) {
+    value.kind = YamlValue::Kind::map;
+    for (const auto& [key, entry] : json.items()) value.entries.push_back({key, 0, yaml_of(entry)});
+  }
+  return value;
+}
+
 }  // namespace
 
 std::string metric_name(const SearchMetric& metric) { return choice_name(metrics, metric); }
@@ -310,6 +325,14 @@ Space read_space(const std::filesystem::path& file) {
   const YamlValue root = parse_yaml(read_start(file, yaml_limits::bytes + 1), space.file, space_files);
   SpaceFile(root, space).read();
   space.content = json_of(root);
+  return space;
+}
+
+Space space_of(const nlohmann::json& content, const std::string& file) {
+  Space space;
+  space.file = file;
+  SpaceFile(yaml_of(content), space).read();
+  space.content = content;
   return space;
 }
 

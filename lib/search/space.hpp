@@ -52,6 +52,9 @@ struct Space {
 
 // Throws Error(usage) with file, line and reason; what read_file() throws.
 Space read_space(const std::filesystem::path& file);
+// The same for the content of such a file, as Space::content has it. Hyperparameters are in alphabetical order. Throws
+// Error(usage) that names `file`.
+Space space_of(const nlohmann::json& content, const std::string& file);
 
 // The words of a trial's hyperparameters, in file order. Trials are numbered from 1.
 std::vector<OptionWord> trial_settings(const Space& space, std::int64_t trial);

@@ -19,23 +19,25 @@ constexpr std::array final_codes =
     std::to_array<int>({static_cast<int>(Failure::usage), static_cast<int>(Failure::bad_data),
                         static_cast<int>(Failure::out_of_memory), static_cast<int>(Failure::diverged), 126, 127});
 
+MetricsLine::Kind kind_of(const SearchMetric& metric) {
+  return metric.split == Split::test ? MetricsLine::Kind::test : MetricsLine::Kind::validation;
+}
+
 TrialEnd result_in(const Space& space, const std::filesystem::path& folder, std::int64_t steps) {
-  const bool is_loss = space.metric.value == TestMetric::loss;
-  const MetricsLine::Kind kind =
-      space.metric.split == Split::test ? MetricsLine::Kind::test : MetricsLine::Kind::validation;
   const std::optional<Summary> summary = read_summary(folder);
   const bool is_of_ema = summary && summary->keeps_ema;
   std::optional<MetricsLine> found;
   read_metrics(folder, [&](const NumberedLine& line) {
-    if (line.content && line.content->kind == kind && line.content->step == steps) found = line.content;
+    if (line.content && line.content->kind == kind_of(space.metric) && line.content->step == steps) {
+      found = line.content;
+    }
   });
   TrialEnd end{TrialEnd::Kind::ended, 0, static_cast<int>(Failure::other), ""};
   if (!found) {
     end.reason = fmt::format("'metrics.jsonl' has no {} after step {}", metric_name(space.metric), steps);
     return end;
   }
-  const std::optional<double> value =
-      is_loss ? (is_of_ema ? found->ema_loss : found->loss) : (is_of_ema ? found->ema_accuracy : found->accuracy);
+  const std::optional<double> value = metric_in(space.metric, *found, is_of_ema);
   if (!value) {
     end.code = static_cast<int>(Failure::diverged);
     end.reason = fmt::format("its {} after step {} is not finite", metric_name(space.metric), steps);
@@ -45,6 +47,12 @@ TrialEnd result_in(const Space& space, const std::filesystem::path& folder, std:
 }
 
 }  // namespace
+
+std::optional<double> metric_in(const SearchMetric& metric, const MetricsLine& line, bool is_of_ema) {
+  if (line.kind != kind_of(metric)) return std::nullopt;
+  if (metric.value == TestMetric::loss) return is_of_ema ? line.ema_loss : line.loss;
+  return is_of_ema ? line.ema_accuracy : line.accuracy;
+}
 
 TrialEnd trial_end(const Space& space, const std::filesystem::path& folder, std::int64_t steps, int launcher_code,
                    const std::filesystem::path& exit_report) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "run/metrics.hpp"
 #include "search/space.hpp"
 
 namespace lockstep {
@@ -22,6 +23,10 @@ struct TrialEnd {
   int code = 0;             // of failures
   std::string reason = {};  // of failures: a sentence, printable
 };
+
+// The metric in a line of metrics.jsonl; nothing if the line has none, or is of another split. `is_of_ema`: the
+// summary's `keeps_ema`.
+std::optional<double> metric_in(const SearchMetric& metric, const MetricsLine& line, bool is_of_ema);
 
 // `launcher_code` is that of the trial's command, `exit_report` the file that LOCKSTEP_VERDICT named for it. Reads
 // untrusted files and does not throw because of them.

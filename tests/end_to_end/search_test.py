@@ -4,6 +4,7 @@
 search_test.py PROGRAMS
 """
 import hashlib
+import html
 import json
 import pathlib
 import shlex
@@ -140,6 +141,28 @@ class Searches:
         self.expect("asha: columns", all(len(line) <= 80 for line in words.splitlines() if not line.startswith("[")))
         self.expect_best("asha", "asha", words, smaller=True)
 
+    def page(self):
+        """Written at the end, and again on request; its command trains the best model."""
+        page = self.folder / "asha" / "search.html"
+        written = page.read_text()
+        page.unlink()
+        done = subprocess.run([f"{self.programs}/search", "--report", "asha"], cwd=self.folder, capture_output=True,
+                              text=True, check=False)
+        self.expect("page: code", done.returncode == 0 and done.stdout == "asha/search.html\n", done.stdout + done.stderr)
+        self.expect("page: the same", page.read_text() == written)
+        last = {line["trial"]: line["steps"] for line in self.journal("asha")[1:]}
+        cost = f"trained for {sum(last.values())} batches in total"
+        self.expect("page: cost", cost in written, (cost, last))
+        self.expect("page: curves", written.count("<polyline") >= 5)
+        command = html.unescape(written.split("<pre>")[1].split("</pre>")[0]).replace("OUTPUT", "page-again")
+        done = subprocess.run(shlex.split(command), cwd=self.folder, capture_output=True, text=True, check=False)
+        self.expect("page: its command", done.returncode == 0 and hash_of(self.folder / "page-again/model.h5") ==
+                    hash_of(self.folder / "asha/best.h5"), (command, done.stdout + done.stderr))
+        for words in (["--report", "nowhere"], []):
+            done = subprocess.run([f"{self.programs}/search", *words], cwd=self.folder, capture_output=True, text=True,
+                                  check=False)
+            self.expect(f"page: refused: {words}", done.returncode == 2 and len(done.stderr.splitlines()) == 1, done)
+
     def wait_for_journal(self, process, name, lines, more=0.0):
         deadline = time.monotonic() + 100
         while len(self.journal(name)) < lines and process.poll() is None and time.monotonic() < deadline:
@@ -241,8 +264,8 @@ class Searches:
 def main(programs):
     with tempfile.TemporaryDirectory() as name:
         searches = Searches(programs.resolve(), pathlib.Path(name))
-        for part in (searches.dry_run, searches.refusals, searches.random, searches.asha, searches.interrupted,
-                     searches.failures, searches.ranks):
+        for part in (searches.dry_run, searches.refusals, searches.random, searches.asha, searches.page,
+                     searches.interrupted, searches.failures, searches.ranks):
             try:
                 part()
             except (FileNotFoundError, IndexError, StopIteration) as error:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Pages of a training and of a scaling study in headless Chromium: report_browser_test.py PROGRAMS
+"""Pages of a training, a scaling study and a search in headless Chromium: report_browser_test.py PROGRAMS
 
 A page loads nothing, breaks no rule of its own, is drawn as it is written, and follows the reader's scheme of colours.
 Skipped (77) where there is no Chromium, or no Pillow.
 """
+import json
 import pathlib
 import re
 import shutil
@@ -48,6 +49,23 @@ def study_page(programs, folder):
     return folder / "study" / "report.html"
 
 
+def search_page(programs, folder):
+    """Of a journal as after a search, with text that would be markup."""
+    space = {"program": "train_cifar", "arguments": "--data data", "name": "<script>document.title = 'changed'</script>",
+             "searcher": {"name": "random", "metric": "test-accuracy", "max_length": {"epochs": "4"}, "max_trials": "12"},
+             "hyperparameters": {"lr": {"type": "log", "minval": "-3", "maxval": "0"}, "note": {
+                 "type": "categorical", "vals": ["<img src=x onerror=alert(1)>", "</style><script>alert(2)</script>"]}}}
+    orders = [{"trial": trial, "rung": 1, "length": 4, "settings": [
+        f"--lr={10 ** (-trial / 4)}", f"--note={space['hyperparameters']['note']['vals'][trial % 2]}"]} for trial in range(1, 13)]
+    results = [{"trial": trial, "rung": 1, "steps": 40, "metric": 0.9 - 0.05 * trial, "orders": []} for trial in range(1, 12)]
+    failure = {"trial": 12, "rung": 1, "code": 79, "reason": "<b>not finite</b>", "orders": []}
+    (folder / "search").mkdir()
+    lines = [{"search": 1, "space": space, "orders": orders}, *results, failure]
+    (folder / "search" / "search.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run(programs, "search", "--report", folder / "search")
+    return folder / "search" / "search.html"
+
+
 def look_at(browser, folder, page, title, elements):
     written = page.read_text()
     drawn = browse(browser, folder, page, "--dump-dom")
@@ -56,7 +74,7 @@ def look_at(browser, folder, page, title, elements):
         assert wanted == found > 0, (element, wanted, found)
     assert f"<title>{title}</title>" in drawn, title
     for scheme, background in BACKGROUNDS.items():
-        for width in (500, 1000, 1600):
+        for width in (500, 1000, 1400, 1600):
             picture = folder / f"{scheme}-{width}.png"
             browse(browser, folder, page, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
                    f"--window-size={width},1200", f"--screenshot={picture}")
@@ -78,6 +96,8 @@ def main(programs):
         look_at(browser, folder, training_page(programs, folder), "Training of lenet on synthetic",
                 ("polyline", "circle", "rect", "table", "img", "figure"))
         look_at(browser, folder, study_page(programs, folder), "Scaling of lenet up to 2 ranks",
+                ("polyline", "circle", "rect", "table", "figure"))
+        look_at(browser, folder, search_page(programs, folder), "Search of train_cifar",
                 ("polyline", "circle", "rect", "table", "figure"))
     print("the pages are drawn as they are written")
     return 0

@@ -133,6 +133,16 @@ TEST(PlotTest, names_are_escaped_and_marks_outside_are_left_out) {
   EXPECT_EQ(count_of(html, "class=\"mark\""), 1U);
 }
 
+TEST(PlotTest, a_background_curve_is_gray_and_not_in_the_legend) {
+  Plot plot = plot_of({{0, 1}, {10, 2}});
+  plot.series.push_back(plot.series[0]);
+  plot.series[1].name = "behind";
+  EXPECT_THAT(html_plot(plot), HasSubstr("behind</span>"));
+  plot.series[1].shape = PlotSeries::Shape::background;
+  EXPECT_THAT(html_plot(plot), Not(HasSubstr("behind")));
+  EXPECT_THAT(html_plot(plot), HasSubstr("stroke=\"var(--quiet)\""));
+}
+
 TEST(PlotTest, a_plot_without_points_says_so_and_colours_go_round) {
   EXPECT_THAT(html_plot(plot_of({})), HasSubstr("There are no measurements yet."));
   EXPECT_THAT(html_plot(plot_of({{nan, 1}})), HasSubstr("There are no measurements yet."));

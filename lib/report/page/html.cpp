@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 
 namespace lockstep {
 namespace {
@@ -75,6 +76,15 @@ std::string escaped(std::string_view text) {
     }
   }
   return result;
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  std::size_t bytes = 0;
+  for (std::size_t characters = 0; bytes < text.size(); ++characters) {
+    if (characters == most) return fmt::format("{}…", text.substr(0, bytes));
+    bytes += first_character(text.substr(bytes)).bytes;
+  }
+  return std::string(text);
 }
 
 std::string html_table(std::span<const TableColumn> columns, std::span<const std::vector<std::string>> rows) {

@@ -3,6 +3,7 @@
 // Arguments named `text` are untrusted and escaped here. Arguments named `html` come from these functions or plot.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +14,9 @@ namespace lockstep {
 
 // Escapes text for HTML and for quoted attributes. Markup becomes entities; printable() escapes other characters.
 std::string escaped(std::string_view text);
+
+// At most `most` characters; of longer texts the start and an ellipsis.
+std::string shortened(std::string_view text, std::size_t most);
 
 struct TableColumn {
   enum class Align : std::uint8_t { left, right };

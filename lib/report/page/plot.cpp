@@ -87,7 +87,8 @@ std::vector<PlotPoint> within(const PlotFrame& frame, std::vector<PlotPoint> poi
 }
 
 std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
-  const std::string color = plot_color(series.color);
+  const bool is_background = series.shape == PlotSeries::Shape::background;
+  const std::string color = is_background ? "var(--quiet)" : plot_color(series.color);
   const bool has_dots = series.shape == PlotSeries::Shape::dotted_line;
   std::string svg;
   for (const Stretch& stretch : stretches_of(series)) {
@@ -96,8 +97,9 @@ std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
       svg += fmt::format("<polygon class=\"spread\" fill=\"{}\" points=\"{}\"/>\n", color,
                          points_text(frame, within(frame, stretch.outline)));
     }
+    const char* dash = dashes.at(static_cast<std::size_t>(series.color / colors) % dashes.size());
     svg += fmt::format("<polyline class=\"series\" stroke=\"{}\"{} points=\"{}\"/>\n", color,
-                       dashes.at(static_cast<std::size_t>(series.color / colors) % dashes.size()),
+                       is_background ? " style=\"stroke-width: 1; opacity: .5\"" : dash,
                        points_text(frame, stretch.points));
     if (!has_dots && stretch.points.size() > 1) continue;
     for (const PlotPoint& point : stretch.points) {
@@ -149,6 +151,7 @@ std::string marks_svg(const PlotFrame& frame, const Plot& plot) {
 std::string legend_of(const Plot& plot) {
   std::string html = "<div class=\"legend\">";
   for (const PlotSeries& series : plot.series) {
+    if (series.shape == PlotSeries::Shape::background) continue;
     const double thickness = series.shape == PlotSeries::Shape::dotted_line ? 3 : 2;
     html += fmt::format(
         "<span><svg class=\"swatch\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><line x1=\"0\" x2=\"28\" y1=\"6\" "

@@ -26,7 +26,7 @@ struct PlotBand {
 };
 
 struct PlotSeries {
-  enum class Shape : std::uint8_t { line, dotted_line };
+  enum class Shape : std::uint8_t { line, dotted_line, background };  // background: thin, gray, not in the legend
   std::string name;
   int color = 0;  // index into the page's palette, modulo its size
   Shape shape = Shape::line;
