@@ -39,7 +39,7 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
       reproducible_(std::move(reproducible)),
       closed_bucket_(store.parameters().size(), closes_no_bucket) {
   assert(!store.parameters().empty() && bucket_bytes > 0);
-  if (reproducible_) overflow_limit_ = reproducible_->form.limit;
+  if (reproducible_) watch_overflows(reproducible_->form.limit);
   const Tensor& reduced = store.gradient_buffer();
   const int last_start = last_bucket_start(store, std::min(bucket_bytes, last_bucket_bytes));
   const bool is_scattered = sharding == Sharding::sums_and_updates;
@@ -74,7 +74,12 @@ Tensor AllReduce::sums_of(std::int64_t first, std::int64_t count) const {
 }
 
 void AllReduce::count_overflows() {
-  if (!reproducible_) overflow_limit_ = std::numeric_limits<float>::infinity();
+  if (!overflows_) watch_overflows(std::numeric_limits<float>::infinity());
+}
+
+void AllReduce::watch_overflows(float limit) {
+  overflow_limit_ = limit;
+  overflows_ = store_.device().make_persistent(flat_.overflow_counters(), DType::f32);
 }
 
 Accumulate AllReduce::accumulate() const {
@@ -107,10 +112,13 @@ void AllReduce::give_up_micro_batch() {
 
 // Called once for all micro-batches, or once per micro-batch with reproducible sums.
 void AllReduce::complete(const Bucket& full) {
-  if (overflow_limit_ > 0 && full.counted.shape().count() > 0) {
-    // The slot is in the last bucket, which is completed last.
+  if (overflows_ && full.counted.shape().count() > 0) {
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
-    flat_.count_overflows(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
+    flat_.count_overflows(full.counted, overflow_limit_, overflows_, into);
+  }
+  // The slot is in the last bucket, which is completed last.
+  if (overflows_ && &full == &buckets_.back()) {
+    flat_.sum_overflows(overflows_, store_.metric_slots(ParameterStore::overflow_slot));
   }
   if (!reproducible_) return;
   flat_.sum_fixed(full.values, reproducible_->form, full.sums,

@@ -88,6 +88,7 @@ class AllReduce final : public GradientSink {
     bool is_scattered = false;  // each rank gets only its part of the sums
   };
 
+  void watch_overflows(float limit);
   void complete(const Bucket& full);
   void start_sum(const Bucket& full);
   Tensor sums_of(std::int64_t first, std::int64_t count) const;
@@ -101,7 +102,8 @@ class AllReduce final : public GradientSink {
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes; the last one closes
                                     // all that are left
   std::vector<FlatPart> gathered_;  // the buckets' gradients, which gather() takes one by one
-  float overflow_limit_ = 0;        // elements with at least this magnitude, or NaN, count as overflow; 0: no check
+  float overflow_limit_ = 0;        // elements with at least this magnitude, or NaN, count as overflow
+  Tensor overflows_;                // counters of FlatPasses; empty: overflows are not counted
   int micro_batch_ = 0;
   bool last_micro_batch_ = false;
   int next_ = -1;  // index of the parameter that must be reported next

@@ -83,8 +83,12 @@ class FlatPasses {
   // `values`, a parameter array, was changed by something other than these passes and Device::store(), such as a gather
   // over ranks: renews what the device keeps beside it (a half-precision copy).
   virtual void renew_copies(const Tensor& values) = 0;
-  // count[0] (+)= number of `values` with |value| >= `limit` or NaN.
-  virtual void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
+  // counters (+)= numbers of `values` with |value| >= `limit` or NaN, divided among this device's `overflow_counters()`
+  // elements, so that each of several arrays takes one pass. Their sum is exact up to 2^24, and zero only if all are.
+  virtual std::int64_t overflow_counters() const = 0;
+  virtual void count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) = 0;
+  // count[0] = sum of `counters`.
+  virtual void sum_overflows(const Tensor& counters, const Tensor& count) = 0;
 
   // Converts between fp32 values and i64 sums, element by element, see FixedPoint. Values it cannot hold add nothing.
   virtual void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) = 0;

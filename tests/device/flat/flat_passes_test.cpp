@@ -174,27 +174,31 @@ TEST_P(FlatPassesTest, counts_infinities_and_nans_and_nothing_else) {
   std::vector<float> values(1000, std::numeric_limits<float>::max());
   values[1] = -std::numeric_limits<float>::max();
   values[2] = std::numeric_limits<float>::denorm_min();
-  const Tensor count = make({7.0F});
-  flat_.count_overflows(make(values), infinity, count, Accumulate::overwrite);
-  EXPECT_EQ(read(count)[0], 0.0F);
+  const Tensor counters = device_->make_persistent(flat_.overflow_counters(), DType::f32);
+  const auto count = [&](const std::vector<float>& of, float limit, Accumulate accumulate) {
+    flat_.count_overflows(make(of), limit, counters, accumulate);
+    const Tensor sum = make({7.0F});
+    flat_.sum_overflows(counters, sum);
+    return read(sum)[0];
+  };
+  EXPECT_EQ(count(values, infinity, Accumulate::overwrite), 0.0F);
   values[0] = infinity;
   values[500] = -infinity;
   values[999] = nan;
-  flat_.count_overflows(make(values), infinity, count, Accumulate::overwrite);
-  EXPECT_EQ(read(count)[0], 3.0F);
-  flat_.count_overflows(make({nan, 0.0F, -nan}), infinity, count, Accumulate::add);
-  EXPECT_EQ(read(count)[0], 5.0F);
-  flat_.count_overflows(make({1.0F, -2.0F, 1.9F, nan}), 2.0F, count, Accumulate::overwrite);
-  EXPECT_EQ(read(count)[0], 2.0F);
+  EXPECT_EQ(count(values, infinity, Accumulate::overwrite), 3.0F);
+  EXPECT_EQ(count({nan, 0.0F, -nan}, infinity, Accumulate::add), 5.0F);
+  EXPECT_EQ(count({1.0F, -2.0F, 1.9F, nan}, 2.0F, Accumulate::overwrite), 2.0F);
 }
 
 TEST_P(FlatPassesTest, counts_in_arrays_of_any_length) {
   for (const std::int64_t elements : {1, 3, 4, 5, 102, 100'007}) {
     std::vector<float> values(static_cast<std::size_t>(elements), 1.0F);
     for (std::size_t i = 0; i < values.size(); i += 7) values[i] = -2.0F;
+    const Tensor counters = device_->make_persistent(flat_.overflow_counters(), DType::f32);
     const Tensor count = make({5.0F});
-    flat_.count_overflows(make(values), 2.0F, count, Accumulate::add);
-    EXPECT_EQ(read(count)[0], static_cast<float>(5 + (elements + 6) / 7)) << elements;
+    for (int times = 0; times < 2; ++times) flat_.count_overflows(make(values), 2.0F, counters, Accumulate::add);
+    flat_.sum_overflows(counters, count);
+    EXPECT_EQ(read(count)[0], static_cast<float>(2 * ((elements + 6) / 7))) << elements;
   }
 }
 

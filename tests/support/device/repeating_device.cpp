@@ -263,10 +263,15 @@ class RepeatingFlatPasses final : public FlatPasses {
       inner_.average(batch, momentum, running, record);
     });
   }
-  void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
-    calls_.keep([this, values = unowned(values), limit, count = unowned(count), accumulate] {
-      inner_.count_overflows(values, limit, count, accumulate);
+  std::int64_t overflow_counters() const override { return inner_.overflow_counters(); }
+  void count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) override {
+    calls_.keep([this, values = unowned(values), limit, counters = unowned(counters), accumulate] {
+      inner_.count_overflows(values, limit, counters, accumulate);
     });
+  }
+  void sum_overflows(const Tensor& counters, const Tensor& count) override {
+    calls_.keep(
+        [this, counters = unowned(counters), count = unowned(count)] { inner_.sum_overflows(counters, count); });
   }
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {
     calls_.keep([this, values = unowned(values), form, sums = unowned(sums), accumulate] {

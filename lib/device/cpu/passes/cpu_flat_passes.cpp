@@ -93,7 +93,7 @@ void CpuFlatPasses::exchange(const Tensor& values, const Tensor& other) {
   std::swap_ranges(values.as<float>(), values.as<float>() + values.shape().count(), other.as<float>());
 }
 
-void CpuFlatPasses::count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) {
+void CpuFlatPasses::count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) {
   constexpr std::uint32_t all_but_sign = 0x7fffffff;  // as integers, magnitudes and NaNs keep their order
   const auto bound = std::bit_cast<std::uint32_t>(limit);
   const float* const v = values.as<float>();
@@ -105,7 +105,7 @@ void CpuFlatPasses::count_overflows(const Tensor& values, float limit, const Ten
     }
     found += found_here;
   });
-  float& sum = *count.as<float>();
+  float& sum = *counters.as<float>();
   const auto more = static_cast<float>(found);
   sum = accumulate == Accumulate::add ? sum + more : more;
 }

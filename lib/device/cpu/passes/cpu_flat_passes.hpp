@@ -21,7 +21,11 @@ class CpuFlatPasses final : public FlatPasses {
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override;
   void exchange(const Tensor& values, const Tensor& other) override;
   void renew_copies(const Tensor& /*values*/) override {}  // keeps none
-  void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override;
+  std::int64_t overflow_counters() const override { return 1; }
+  void count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) override;
+  void sum_overflows(const Tensor& counters, const Tensor& count) override {
+    *count.as<float>() = *counters.as<float>();
+  }
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;
   void values_of_fixed(const Tensor& sums, const Tensor& values) override;
 

@@ -349,21 +349,23 @@ struct Narrow {
   }
 };
 
-// Number of elements with |value| >= limit or NaN. One thread per slice, which takes every slices-th group of four.
+// counters (+)= numbers of elements with |value| >= limit or NaN. One thread per counter, which takes every
+// `slices`-th group of four.
 struct CountOverflows {
   const float* values;
   std::int64_t count;
   float limit;
   std::int64_t slices;
-  float* sums;  // [slices]
+  float* counters;  // [slices]
+  Accumulate accumulate;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    float found = 0;
+    float found = accumulate == Accumulate::add ? counters[index] : 0;
     for (std::int64_t at = index; at < quads(count); at += slices) {
       const Float4 four = load_float4(values, at, count);
       for (const float value : four.at) found += fabsf(value) < limit ? 0 : 1;
     }
-    sums[index] = found;
+    counters[index] = found;
   }
 };
 

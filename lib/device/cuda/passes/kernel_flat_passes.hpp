@@ -224,16 +224,19 @@ class KernelFlatPasses final : public FlatPasses {
                                                  record.at(step_verdict).template as<float>()});
   }
 
-  // `threads` threads count; each further launch reduces the number of sums.
-  void count_overflows(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
-    constexpr std::int64_t threads = 4096;
-    constexpr std::int64_t fewer = max_partial_sums;
-    const Tensor sums = scratch(context_, threads + fewer);
-    auto* const first = sums.template as<float>();
-    float* const second = first + threads;
-    launch_(threads, CountOverflows{values.as<float>(), values.shape().count(), limit, threads, first});
-    launch_(fewer, ReducePartials{{first, 1, threads}, second, fewer});
-    launch_(1, FinishSums{{second, 1, fewer}, 0, 1, count.as<float>(), accumulate});
+  // One thread per counter.
+  std::int64_t overflow_counters() const override { return 4096; }
+
+  void count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) override {
+    launch_(overflow_counters(), CountOverflows{values.as<float>(), values.shape().count(), limit, overflow_counters(),
+                                                counters.as<float>(), accumulate});
+  }
+
+  void sum_overflows(const Tensor& counters, const Tensor& count) override {
+    const Tensor fewer = scratch(context_, max_partial_sums);
+    auto* const sums = fewer.template as<float>();
+    launch_(max_partial_sums, ReducePartials{{counters.as<float>(), 1, overflow_counters()}, sums, max_partial_sums});
+    launch_(1, FinishSums{{sums, 1, max_partial_sums}, 0, 1, count.as<float>(), Accumulate::overwrite});
   }
 
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {
