@@ -9,6 +9,7 @@
 #include "nn/loss.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "step/kernel_choice.hpp"
 #include "step/noise.hpp"
 
 namespace lockstep {
@@ -34,20 +35,9 @@ void TrainingStep::discard_graphs() {
 
 void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_batches,
                                   const std::vector<SampleShape>& micro_batches) {
-  if (!device_.ops().measures_kernels()) return;
-  constexpr int measuring_rank = 0;
-  rank_status::enter(Phase::measuring);
-  if (session_.world.rank() == measuring_rank) {
-    const PlanFile file(session_.plan_folder, device_.plan_conditions());
-    const std::string known = file.read();
-    device_.ops().suggest_plan(known);
+  plan_use_ = lockstep::choose_kernels(session_, [&] {
     warm_up_kernels(evaluation_batches, micro_batches.empty() ? std::vector{model_.options.sample} : micro_batches);
-    const std::string used = device_.ops().export_plan();
-    plan_use_ = lockstep::plan_use(known, used);
-    file.keep(used);
-  }
-  rank_status::enter(Phase::meeting);
-  device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
+  });
 }
 
 void TrainingStep::warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
@@ -62,7 +52,6 @@ void TrainingStep::warm_up_kernels(const std::vector<std::int64_t>& evaluation_b
     const Batch batch = noise_batch(device_, model.sample, samples, model.classes);
     model_.network->forward(batch.images, Mode::evaluate);
   }
-  device_.synchronize();
 }
 
 void TrainingStep::run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate) {

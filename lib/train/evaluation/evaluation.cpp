@@ -8,6 +8,7 @@
 
 #include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "step/noise.hpp"
 
 namespace lockstep {
 
@@ -59,30 +60,41 @@ std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image) {
 }
 
 Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
-                     const ImageRules& rules, int loader_threads, DataPlace place, TestTimeAugmentation view)
+                     const ImageRules& rules, int loader_threads, DataPlace place, TestTimeAugmentation view,
+                     std::optional<std::int64_t> batch)
     : world_(world),
       model_(model),
       dataset_(dataset),
-      batch_(evaluation_batch(dataset.samples(), rules.size)),
+      sample_{rules.size.height, rules.size.width, dataset.manifest().shape.channels},
+      batch_(batch.value_or(evaluation_batch(dataset.samples(), rules.size))),
       loader_(backend.load_onto(evaluation_source(dataset, rules, batch_, world.rank(), world.size(), loader_threads),
                                 place)),
       view_(view),
       of_mirrored_(view == TestTimeAugmentation::plain ? 0 : static_cast<std::size_t>(batch_ * model.options.classes)) {
 }
 
-void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
+Evaluator::Outputs Evaluator::forward(const Tensor& images) {
   Device& device = model_.store.device();
-  const Tensor y = model_.network->forward(images, Mode::evaluate);
-  Tensor y_mirrored;
+  Outputs outputs{model_.network->forward(images, Mode::evaluate), {}};
   if (view_ == TestTimeAugmentation::flip) {
     const Tensor mirrored = device.make(images.shape(), images.dtype(), Layout::images);
     device.ops().mirror(images, mirrored);
-    y_mirrored = model_.network->forward(mirrored, Mode::evaluate);
+    outputs.mirrored = model_.network->forward(mirrored, Mode::evaluate);
   }
+  return outputs;
+}
+
+void Evaluator::rehearse() {
+  forward(noise_batch(model_.store.device(), sample_, batch_, model_.options.classes).images);
+}
+
+void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
+  Device& device = model_.store.device();
+  const Outputs outputs = forward(images);
   loader_->start_next();
-  device.read(y, logits);
-  if (!y_mirrored) return;
-  device.read(y_mirrored, of_mirrored_);
+  device.read(outputs.plain, logits);
+  if (!outputs.mirrored) return;
+  device.read(outputs.mirrored, of_mirrored_);
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = (logits[i] + of_mirrored_[i]) / 2;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,11 +44,14 @@ std::vector<std::int32_t> labels_of(const Dataset& dataset);
 
 class Evaluator {
  public:
-  // `backend`, `dataset` and `model` outlive this.
+  // `backend`, `dataset` and `model` outlive this. `batch`: if unset, evaluation_batch().
   Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, const ImageRules& rules,
-            int loader_threads, DataPlace place, TestTimeAugmentation view);
+            int loader_threads, DataPlace place, TestTimeAugmentation view,
+            std::optional<std::int64_t> batch = std::nullopt);
 
   std::int64_t batch() const { return batch_; }
+  // Computes a batch of noise.
+  void rehearse();
 
   // Collective. Returns the same result on every rank: counts are exact, and the loss is summed in data set order. If
   // logits are equal, the lowest class is the prediction. `told` is called after each batch with an estimate of how
@@ -65,6 +69,11 @@ class Evaluator {
     std::int32_t label;          // -1: no sample at this index
     std::int32_t rank_of_label;  // number of classes ranked above the label
   };
+  struct Outputs {
+    Tensor plain;
+    Tensor mirrored;  // empty without test-time augmentation
+  };
+  Outputs forward(const Tensor& images);
   void read_logits(const Tensor& images, std::vector<float>& logits);
   Judgement judge(const float* logits, std::int32_t label) const;
   Evaluation evaluate_batches(const Told& told, const std::function<void(std::span<const float>)>& take_logits);
@@ -74,6 +83,7 @@ class Evaluator {
   const Communicator& world_;
   Model& model_;
   const Dataset& dataset_;
+  SampleShape sample_;
   std::int64_t batch_;
   std::unique_ptr<Loader> loader_;
   TestTimeAugmentation view_;

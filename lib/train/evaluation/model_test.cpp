@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "dataset/same_data.hpp"
+#include "train/evaluation/make_evaluator.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/pretrained/assign_pretrained.hpp"
 #include "train/pretrained/pretrained_model.hpp"
@@ -44,8 +45,9 @@ ModelTest::ModelTest(const Session& session, const ModelTestOptions& options)
       file_(read_same_model(session.world, options, dataset_.manifest())),
       rules_(rules_for(file_, dataset_.manifest(), options.images)),
       model_(session.device(), options_of(file_)),
-      evaluator_(session.world, *session.backend, with_weights(model_, file_, options.file),
-                 as_trained(dataset_, file_), rules_, options.loader_threads, DataPlace::host, options.view) {}
+      evaluator_(make_evaluator(
+          session, with_weights(model_, file_, options.file),
+          {as_trained(dataset_, file_), rules_, options.loader_threads, DataPlace::host, options.view})) {}
 
 std::string ModelTest::weights_hash() const { return model_.store.weights_hash(); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,15 +33,15 @@ class ModelTest {
   const ImageRules& rules() const { return rules_; }
   std::string weights_hash() const;
   // Collective.
-  Evaluation evaluate() { return evaluator_.evaluate(); }
-  Evaluation evaluate(std::vector<float>& logits) { return evaluator_.evaluate(logits); }  // likewise
+  Evaluation evaluate() { return evaluator_->evaluate(); }
+  Evaluation evaluate(std::vector<float>& logits) { return evaluator_->evaluate(logits); }  // likewise
 
  private:
   Dataset dataset_;
   ModelFile file_;
   ImageRules rules_;
   Model model_;
-  Evaluator evaluator_;
+  std::unique_ptr<Evaluator> evaluator_;
 };
 
 }  // namespace lockstep

@@ -12,8 +12,8 @@
 #include "base/log.hpp"
 #include "dataset/same_data.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
+#include "train/evaluation/make_evaluator.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/monitoring/checkpoint_feed.hpp"
 #include "train/monitoring/evaluation_list.hpp"
@@ -31,8 +31,8 @@ class Scorer {
          const ModelFile& first)
       : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
     model_.store.allocate(session.device().make_persistent(model_.store.gradient_buffer_count(), DType::f32));
-    evaluator_ = std::make_unique<Evaluator>(session.world, *session.backend, model_, dataset, rules,
-                                             options.loader_threads, DataPlace::automatic, options.view);
+    evaluator_ =
+        make_evaluator(session, model_, {dataset, rules, options.loader_threads, DataPlace::automatic, options.view});
   }
 
   // Collective.
