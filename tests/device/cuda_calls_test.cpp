@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -10,9 +11,11 @@
 
 #include "base/error.hpp"
 #include "device/cuda/cuda_graph.hpp"
+#include "device/cuda/passes/cuda_flat_passes.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/device/noted_cuda.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -56,6 +59,48 @@ TEST_F(CudaCallsTest, work_that_fails_while_it_is_recorded_leaves_a_stream_that_
   EXPECT_THROW(graph.run([] { throw std::runtime_error("no"); }), std::runtime_error);
   EXPECT_THAT(calls(), ElementsAre("cudaStreamBeginCapture(" + name_ + ", mode 1)",
                                    "cudaStreamEndCapture(" + name_ + ")", "cudaGraphDestroy()"));
+}
+
+// Only an assertion guarded it, and release builds have none.
+TEST_F(CudaCallsTest, a_step_is_not_repeated_with_other_memory_in_use) {
+  CudaGraph graph(stream_.get(), arena_);
+  for (int run = 0; run < 2; ++run) graph.run([] {});
+  calls();
+  const Tensor kept(arena_.allocate(16), Shape{4}, DType::f32, Layout::plain);
+  expect_error(Failure::other, {"64 bytes", "--no-graphs"}, [&] { graph.run([] {}); });
+  EXPECT_THAT(calls(), IsEmpty());
+}
+
+TEST_F(CudaCallsTest, no_kernel_is_chosen_while_a_step_is_recorded) {
+  EXPECT_NO_THROW(require_not_capturing(stream_.get(), "forward 3->16"));
+  noted_cuda().is_capturing = true;
+  expect_error(Failure::other, {"forward 3->16", "--no-graphs"},
+               [&] { require_not_capturing(stream_.get(), "forward 3->16"); });
+}
+
+class NoCopies final : public NarrowCopies {
+ public:
+  std::byte* narrow_copy(const Tensor&) const override { return nullptr; }
+};
+
+// It took three launches for each bucket of gradients.
+TEST_F(CudaCallsTest, overflows_are_counted_in_one_launch_for_each_array) {
+  alignas(Arena::alignment) std::array<std::byte, 1 << 15> memory{};
+  Arena arena{memory.data(), static_cast<std::int64_t>(memory.size())};
+  const CudaContext context{arena, DType::f16};
+  const NoCopies copies;
+  const std::unique_ptr<FlatPasses> flat = make_flat_passes(context, copies, stream_.get());
+  const auto make = [&](std::int64_t count) {
+    return Tensor(arena.allocate(count * size_of(DType::f32)), Shape{count}, DType::f32, Layout::plain);
+  };
+  const Tensor counters = make(flat->overflow_counters());
+  const Tensor values = make(100);
+  const Tensor count = make(1);
+  calls();
+  for (int bucket = 0; bucket < 3; ++bucket) flat->count_overflows(values, 1.0F, counters, Accumulate::add);
+  EXPECT_EQ(calls().size(), 3U);
+  flat->sum_overflows(counters, count);
+  EXPECT_EQ(calls().size(), 2U);
 }
 
 TEST_F(CudaCallsTest, a_recording_that_cuda_refuses_is_told) {

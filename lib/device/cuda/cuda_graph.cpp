@@ -1,7 +1,5 @@
 #include "device/cuda/cuda_graph.hpp"
 
-#include <cassert>
-
 #include "device/cuda/check_cuda.hpp"
 
 namespace lockstep::cuda {
@@ -51,6 +49,15 @@ Graph record(cudaStream_t stream, const std::function<void()>& work) {
 
 }  // namespace
 
+void require_not_capturing(cudaStream_t stream, std::string_view problem) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &status), "tell whether a graph is being captured");
+  require(status == cudaStreamCaptureStatusNone, Failure::other,
+          "no kernel is chosen yet for convolution {}, and a step is being captured. This is a defect of this program. "
+          "Use --no-graphs.",
+          problem);
+}
+
 // The first run is not captured: libraries load code and allocate workspaces then.
 void CudaGraph::run(const std::function<void()>& work) {
   if (state_ == State::fresh) {
@@ -63,7 +70,12 @@ void CudaGraph::run(const std::function<void()>& work) {
     graph_ = record(stream_, work);
     state_ = State::recorded;
   }
-  assert(arena_.used_bytes() == bytes_in_use_);  // otherwise a tensor is where the graph writes
+  // Otherwise a tensor may be where the graph writes.
+  require(
+      arena_.used_bytes() == bytes_in_use_, Failure::other,
+      "a captured step cannot be repeated: {} bytes of the GPU's memory are in use, but {} were when it was captured. "
+      "This is a defect of this program. Use --no-graphs.",
+      arena_.used_bytes(), bytes_in_use_);
   check_cuda(cudaGraphLaunch(graph_.get(), stream_), "repeat a recorded step");
 }
 

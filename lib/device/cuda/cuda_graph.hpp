@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <string_view>
 #include <type_traits>
 
 #include "device/arena.hpp"
@@ -15,6 +16,10 @@ struct DestroyGraph {
   void operator()(cudaGraphExec_t graph) const noexcept { static_cast<void>(cudaGraphExecDestroy(graph)); }
 };
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
+
+// Throws Error if work queued on `stream` is being captured. A kernel is chosen for convolution `problem` before: that
+// waits for the device and takes memory.
+void require_not_capturing(cudaStream_t stream, std::string_view problem);
 
 class CudaGraph final : public CapturedGraph {
  public:

@@ -1,21 +1,13 @@
 #include "device/cuda/cuda_ops.hpp"
 
 #include <array>
-#include <cassert>
 
+#include "base/error.hpp"
 #include "device/cuda/half_precision.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
+#include "device/cuda/operands.hpp"
 
 namespace lockstep::cuda {
-namespace {
-
-ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x, const Tensor& y) {
-  assert(x.shape()[3] == conv.in_channels && y.shape()[3] == conv.out_channels && x.dtype() == y.dtype());
-  assert(y.shape()[1] == conv.out_size(x.shape()[1]) && y.shape()[2] == conv.out_size(x.shape()[2]));
-  return {direction, conv, x.shape()[0], x.shape()[1], x.shape()[2], x.layout(), y.dtype()};
-}
-
-}  // namespace
 
 CudaOps::CudaOps(const CudaContext& context, const LibraryContext& libraries, const NarrowCopies& copies)
     : KernelOps(context, CudaLaunch(libraries.stream)),
@@ -27,13 +19,16 @@ CudaOps::CudaOps(const CudaContext& context, const LibraryContext& libraries, co
 std::byte* CudaOps::operand_of(const Tensor& weight) const {
   if (context().precision == DType::f32) return weight.data();
   std::byte* const narrow = copies_.narrow_copy(weight);
-  assert(narrow != nullptr);  // created by Device::store
+  // Created by Device::store().
+  require(narrow != nullptr, Failure::other,
+          "a weight of {} elements has no copy in {}. This is a defect of this program.", weight.shape().count(),
+          name_of(context().precision));
   return narrow;
 }
 
 void CudaOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
-                           [[maybe_unused]] const Tensor& sums) {
-  assert(!x.is_deferred() && !sums);
+                           const Tensor& sums) {
+  require_not_deferred(!x.is_deferred() && !sums);
   convolutions_.run(problem_of(Direction::forward, conv, x.x, y), std::array{x.x.data(), operand_of(weight), y.data()});
 }
 
@@ -46,7 +41,7 @@ void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Ten
 
 void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x, const NormedGradient& normed_dy,
                                    const Tensor& dweight, Accumulate accumulate) {
-  assert(!normed_x.is_deferred() && !normed_dy.is_deferred());
+  require_not_deferred(!normed_x.is_deferred() && !normed_dy.is_deferred());
   const Tensor& x = normed_x.x;
   const Tensor& dy = normed_dy.dy;
   const ConvProblem problem = problem_of(Direction::backward_weight, conv, x, dy);

@@ -1,6 +1,7 @@
 #include "device/cuda/matmul.hpp"
 
 #include "device/cuda/check_cuda.hpp"
+#include "device/cuda/operands.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -76,14 +77,17 @@ Matmul::Matmul(const LibraryContext& context) : context_(context) {
 }
 
 void Matmul::linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) {
+  require_linear(x, weight, y);
   run({y.shape()[1], y.shape()[0], x.shape()[1], CUBLAS_OP_T, CUBLAS_OP_N}, {weight, x, y, Accumulate::overwrite});
 }
 
 void Matmul::linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) {
+  require_linear(dx, weight, dy);
   run({dx.shape()[1], dx.shape()[0], dy.shape()[1], CUBLAS_OP_N, CUBLAS_OP_N}, {weight, dy, dx, Accumulate::overwrite});
 }
 
 void Matmul::linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) {
+  require_linear(x, dweight, dy);
   run({x.shape()[1], dy.shape()[1], x.shape()[0], CUBLAS_OP_N, CUBLAS_OP_T}, {x, dy, dweight, accumulate});
 }
 

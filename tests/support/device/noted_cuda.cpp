@@ -90,6 +90,10 @@ cudaError_t __wrap___cudaLaunchKernel(const void*, dim3 blocks, dim3, void** arg
 cudaError_t __wrap_cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return note("cudaStreamBeginCapture", fmt::format("{}, mode {}", name_of(stream), static_cast<int>(mode)));
 }
+cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = noted_cuda().is_capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return note("cudaStreamIsCapturing", name_of(stream));
+}
 cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = noted_cuda().answers.contains("cudaStreamEndCapture") ? nullptr : handle<cudaGraph_t>(1);
   return note("cudaStreamEndCapture", name_of(stream));

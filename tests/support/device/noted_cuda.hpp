@@ -14,6 +14,7 @@ struct NotedCuda {
   std::vector<std::string> calls;              // "cudaEventRecord(event 1, stream 1)"
   std::map<std::string, cudaError_t> answers;  // by function; success where there is none
   cudaError_t last_error = cudaSuccess;        // as CUDA keeps it
+  bool is_capturing = false;                   // every stream
   // Called in the place of every kernel, with its arguments.
   std::function<void(void** arguments)> launched = [](void**) {};
 };

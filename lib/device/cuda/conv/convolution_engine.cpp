@@ -12,6 +12,7 @@
 
 #include "base/log.hpp"
 #include "device/cuda/check_cuda.hpp"
+#include "device/cuda/cuda_graph.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "device/plan_line.hpp"
@@ -26,12 +27,6 @@ constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::int64_t workspace_share = 4;  // a quarter of the free memory at most
 // Of reproducible runs: the engine must not depend on how many ranks share the GPU's memory.
 constexpr std::int64_t deterministic_workspace_bytes = std::int64_t{1} << 30;
-
-[[maybe_unused]] bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check_cuda(cudaStreamIsCapturing(stream, &status), "tell whether a graph is being captured");
-  return status != cudaStreamCaptureStatusNone;
-}
 
 std::int64_t bytes_of_dx(const ConvProblem& problem) {
   assert(problem.direction == Direction::backward_data);
@@ -69,6 +64,7 @@ void ConvolutionEngine::execute(const ConvolutionPlan& plan, std::span<std::byte
 
 std::unique_ptr<ConvolutionPlan> ConvolutionEngine::choose(const ConvProblem& problem,
                                                            std::span<std::byte* const, 3> operands) {
+  require_not_capturing(context_.stream, problem.text());
   const auto planned = plan_.find(problem.text());
   if (planned != plan_.end()) return compile_planned(problem, planned->second);
   // Runs that only measure do not add to the output.
@@ -123,7 +119,6 @@ bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const 
 
 std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& problem,
                                                             std::span<std::byte* const, 3> operands) {
-  assert(!is_capturing(context_.stream));  // an eager step comes first
   const ConvolutionGraph graph(handle_.get(), problem);
   const std::int64_t max_bytes = room();
   std::unique_ptr<ConvolutionPlan> best;
