@@ -37,7 +37,7 @@ class Backend {
 // Selects by DeviceOptions::name. Throws Error(usage) for an unknown name or a device that this machine lacks.
 std::unique_ptr<Backend> open_backend(const DeviceOptions& options);
 
-// PCI addresses of the GPUs that this process may use, in CUDA's order. Does not open any of them.
+// UUIDs of the GPUs or GPU slices that this process may use, in CUDA's order. Does not open any of them.
 std::vector<std::string> visible_gpus();
 
 // Why visible_gpus() is empty.

@@ -51,7 +51,9 @@ void require_no_granted_gpus(const std::string& granted, const NoGpu& none) {
 }
 
 bool peers_are_hidden(const LocalGpus& gpus) {
-  const auto sees_one = [](const std::vector<std::string>& seen) { return seen.size() == 1; };
+  const auto sees_one = [](const std::vector<std::string>& seen) {
+    return seen.size() == 1 && !seen[0].starts_with("MIG-");
+  };
   if (gpus.size() < 2 || !std::ranges::all_of(gpus, sees_one)) return false;
   std::set<std::string> different;
   for (const std::vector<std::string>& seen : gpus) different.insert(seen[0]);

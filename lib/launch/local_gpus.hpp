@@ -1,5 +1,6 @@
 // Determines which GPUs each rank of a node sees. Ranks may see all GPUs (mpirun, srun --gpus-per-node), one each
-// (--gpus-per-task), or any other subset. Only PCI addresses identify them reliably.
+// (--gpus-per-task), or any other subset. Only UUIDs identify them reliably, also slices
+// of one GPU (MIG).
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace lockstep {
 
-// PCI addresses of the GPUs that each local rank sees, in that rank's order. Indexed by local rank.
+// UUIDs of the GPUs that each local rank sees, in that rank's order. Indexed by local rank.
 using LocalGpus = std::vector<std::vector<std::string>>;
 
 // Collective.
@@ -23,7 +24,8 @@ void require_alike(int ranks_with_gpu, int ranks);
 // Throws Error with `none` if Slurm granted GPUs (JobEnvironment::granted_gpus) to a rank that sees none.
 void require_no_granted_gpus(const std::string& granted, const NoGpu& none);
 
-// Whether each of several ranks sees exactly one GPU, and none of the other ranks' GPUs.
+// Whether each of several ranks sees exactly one GPU, and none of the other ranks' GPUs. CUDA shows a process one slice
+// of a GPU at most, so slices are not hidden.
 bool peers_are_hidden(const LocalGpus& gpus);
 
 // Collective. Fills in what open_backend() needs to give each rank of a node its own device. Warns about GPUs that are

@@ -25,7 +25,8 @@ TEST(LocalGpus, are_gathered_from_every_rank_of_the_node) {
 TEST(LocalGpus, hide_peers_where_each_rank_sees_its_own_alone) {
   EXPECT_TRUE(peers_are_hidden({{"1b"}, {"43"}}));
   EXPECT_FALSE(peers_are_hidden({{"1b", "43"}, {"1b", "43"}}));
-  EXPECT_FALSE(peers_are_hidden({{"1b"}, {"1b"}}));  // one GPU that they share hides nothing
+  EXPECT_FALSE(peers_are_hidden({{"1b"}, {"1b"}}));          // one GPU that they share hides nothing
+  EXPECT_FALSE(peers_are_hidden({{"MIG-1b"}, {"MIG-43"}}));  // a process sees one slice at most
   EXPECT_FALSE(peers_are_hidden({{"1b"}}));
   EXPECT_FALSE(peers_are_hidden({{}, {}}));
 }

@@ -12,7 +12,7 @@ struct GpuChoice {
   int sharers = 1;        // ranks of this node that use this GPU
 };
 
-// `seen`: by local rank, the PCI addresses of the GPUs that the rank sees, in its order. Each rank gets its own GPU if
+// `seen`: by local rank, the UUIDs of the GPUs that the rank sees, in its order. Each rank gets its own GPU if
 // possible, and rank n gets GPU n if all see the same. Otherwise ranks share GPUs round-robin. Throws Error(usage) if
 // this rank sees none.
 GpuChoice choose_gpu(const std::vector<std::vector<std::string>>& seen, std::size_t local_rank);
