@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/cuda_staged_all_reducer.hpp"
-#include "comm/nccl_all_reducer.hpp"
 #include "dataset/loading/cuda_loader.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/visible_gpus.hpp"
@@ -16,7 +15,8 @@
 namespace lockstep {
 namespace {
 
-// "gpu07, GPU 00000000:1B:00.0": equal on two ranks if and only if they use the same GPU.
+// "gpu07, GPU 00000000:1B:00.0": equal on two ranks if and only if they use the same GPU, or slices of it (MIG). NCCL
+// compares PCI addresses, too, and refuses both.
 std::string gpu_of_this_rank() {
   int index = 0;
   cuda::check_cuda(cudaGetDevice(&index), "tell which GPU this rank drives");
@@ -41,12 +41,13 @@ std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, c
   if (name == "auto" || name == "nccl") {
     const std::string shared = shared_gpu(world);
     on_all_ranks(world, [&] {
-      require(shared.empty() || name == "auto", Failure::usage,
-              "two ranks use one GPU ({}), which NCCL does not support (--reduce nccl). Start one rank per GPU, or use "
-              "--reduce mpi.",
-              shared);
+      require(
+          shared.empty() || name == "auto", Failure::usage,
+          "two ranks use one GPU ({}) or slices of it, which NCCL does not support (--reduce nccl). Start one rank per "
+          "GPU, or use --reduce mpi.",
+          shared);
     });
-    if (shared.empty()) return make_nccl_all_reducer(device_, device_.stream(), world, wire);
+    if (shared.empty()) return make_nccl_all_reducer(device_, device_.stream(), world, {wire, order_});
   }
   on_all_ranks(world, [&] { require_full_wire(wire); });
   return make_cuda_staged_all_reducer(device_, device_.stream(), world.rank(),

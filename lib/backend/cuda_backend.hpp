@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "comm/nccl_all_reducer.hpp"
 #include "device/cuda/cuda_device.hpp"
 
 namespace lockstep {
@@ -9,7 +10,8 @@ namespace lockstep {
 class CudaBackend final : public Backend {
  public:
   // Throws Error(usage) with the reason if no GPU can be used.
-  explicit CudaBackend(const DeviceOptions& options) : device_(options) {}
+  explicit CudaBackend(const DeviceOptions& options)
+      : device_(options), order_(options.fixed_order ? SumOrder::fixed : SumOrder::fastest) {}
 
   Device& device() override { return device_; }
   std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
@@ -18,6 +20,7 @@ class CudaBackend final : public Backend {
 
  private:
   cuda::CudaDevice device_;
+  SumOrder order_;
 };
 
 }  // namespace lockstep

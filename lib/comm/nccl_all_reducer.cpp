@@ -5,6 +5,7 @@
 #include <cassert>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <span>
 #include <string_view>
@@ -26,11 +27,21 @@ ncclUniqueId agree_on_id(const Communicator& world) {
   return id;
 }
 
+// NCCL reads its variables when a communicator opens. It keeps those that are set.
+void fix_order() {
+  ::setenv("NCCL_ALGO", "Ring", 0);     // NOLINT(concurrency-mt-unsafe): no other thread reads variables
+  ::setenv("NCCL_PROTO", "Simple", 0);  // NOLINT(concurrency-mt-unsafe)
+}
+
 // A nonblocking communicator: no call can block forever on a missing rank.
+//
+// If a call fails, the program ends without unwinding. Captured graphs may hold the communicator, and ncclCommAbort
+// waits until they are destroyed (NCCL 2.28, init.cc: localPersistentRefs).
 class NcclCommunicator {
  public:
-  NcclCommunicator(const Communicator& world, std::chrono::seconds patience)
-      : patience_(patience), exceptions_(std::uncaught_exceptions()) {
+  NcclCommunicator(const Communicator& world, const NcclOptions& options)
+      : patience_(options.patience), exceptions_(std::uncaught_exceptions()) {
+    if (options.order == SumOrder::fixed) fix_order();
     ncclUniqueId id = agree_on_id(world);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -41,7 +52,6 @@ class NcclCommunicator {
 
   // While an exception unwinds the stack, the other ranks may never finalize the communicator, so it is aborted.
   ~NcclCommunicator() {
-    if (comm_ == nullptr) return;
     const bool orderly = std::uncaught_exceptions() == exceptions_;
     if (orderly && poll(ncclCommFinalize(comm_)) == ncclSuccess) {
       static_cast<void>(ncclCommDestroy(comm_));
@@ -54,36 +64,36 @@ class NcclCommunicator {
 
   // Waits until the call that returned `code` has done its part on the host. Calls of a nonblocking communicator may
   // return earlier. Only afterwards may an event be recorded behind the call.
-  void complete(ncclResult_t code, std::string_view task) {
+  void complete(ncclResult_t code, std::string_view task) const {
     const ncclResult_t result = poll(code);
-    if (result == ncclSuccess) return;
-    abort();
-    require(result != ncclInProgress, Failure::other,
-            "NCCL could not {} within {} s. A rank has ended or hangs, or some ranks cannot reach the network. Set "
-            "NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO.",
-            task, patience_.count());
-    check_nccl(result, task);
+    if (result != ncclSuccess) end_program(result, task);
   }
 
-  // Between ncclGroupStart and complete(ncclGroupEnd()), which waits.
-  void enqueue(ncclResult_t code, std::string_view task) {
-    if (code != ncclInProgress) check_nccl(code, task);
+  // Does not wait. For calls between ncclGroupStart and complete(ncclGroupEnd()).
+  void require_begun(ncclResult_t code, std::string_view task) const {
+    if (code != ncclSuccess && code != ncclInProgress) end_program(code, task);
   }
 
-  // Throws if an earlier operation has failed since.
-  void check_asynchronous() {
+  // Ends the program if an earlier operation has failed since.
+  void check_asynchronous() const {
     ncclResult_t state = ncclSuccess;
-    check_nccl(ncclCommGetAsyncError(comm_, &state), "tell the state of its communicator");
-    if (state == ncclSuccess || state == ncclInProgress) return;
-    abort();
-    check_nccl(state, "exchange gradients or weights");
+    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
+    require_begun(asked == ncclSuccess ? state : asked, "exchange gradients or weights");
   }
 
  private:
-  // Cancels the operations in flight, also on the device, without the other ranks.
-  void abort() noexcept {
-    if (comm_ != nullptr) static_cast<void>(ncclCommAbort(comm_));
-    comm_ = nullptr;
+  // By the terminate handler, which reports the failure and calls no destructor.
+  [[noreturn]] void end_program(ncclResult_t result, std::string_view task) const {
+    try {
+      require(result != ncclInProgress, Failure::other,
+              "NCCL could not {} within {} s. A rank has ended or hangs, or some ranks cannot reach the network. Set "
+              "NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO.",
+              task, patience_.count());
+      check_nccl(result, task);
+    } catch (const Error&) {
+      std::terminate();
+    }
+    std::terminate();
   }
 
   ncclResult_t poll(ncclResult_t code) const noexcept {
@@ -104,16 +114,16 @@ class NcclCommunicator {
 
 class NcclAllReducer final : public AllReducer {
  public:
-  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, DType wire,
-                 std::chrono::seconds patience)
+  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, const NcclOptions& options)
       : device_(device),
         rank_(world.rank()),
         ranks_(world.size()),
-        wire_(wire),
+        wire_(options.wire),
+        order_(options.order),
         side_(stream),
         marker_(device, side_.handle()),
-        comm_(world, patience) {
-    assert(wire == DType::f32 || wire == DType::bf16);
+        comm_(world, options) {
+    assert(wire_ == DType::f32 || wire_ == DType::bf16);
   }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
@@ -185,8 +195,9 @@ class NcclAllReducer final : public AllReducer {
   std::string description() const override {
     int version = 0;
     check_nccl(ncclGetVersion(&version), "tell its version");
-    return fmt::format("nccl {}.{}.{} ({} {}{})", version / 10000, version / 100 % 100, version % 100, ranks_,
-                       ranks_ == 1 ? "rank" : "ranks", wire_ == DType::f32 ? "" : ", gradients travel in bf16");
+    return fmt::format("nccl {}.{}.{} ({} {}{}{})", version / 10000, version / 100 % 100, version % 100, ranks_,
+                       ranks_ == 1 ? "rank" : "ranks", order_ == SumOrder::fixed ? ", ring" : "",
+                       wire_ == DType::f32 ? "" : ", gradients travel in bf16");
   }
 
  private:
@@ -253,9 +264,9 @@ class NcclAllReducer final : public AllReducer {
     const std::int64_t end = ranks_ * share;
     const std::int64_t count = values.shape().count();
     marker_.begin();
-    check_nccl(ncclGroupStart(), task);
-    if (share > 0) comm_.enqueue(on_share(values.slice(rank_ * share, share)), task);
-    if (end < count) comm_.enqueue(on_rest(values.slice(end, count - end)), task);
+    comm_.require_begun(ncclGroupStart(), task);
+    if (share > 0) comm_.require_begun(on_share(values.slice(rank_ * share, share)), task);
+    if (end < count) comm_.require_begun(on_rest(values.slice(end, count - end)), task);
     comm_.complete(ncclGroupEnd(), task);
     marker_.end();
   }
@@ -264,6 +275,7 @@ class NcclAllReducer final : public AllReducer {
   int rank_;
   int ranks_;
   DType wire_;
+  SumOrder order_;
   Tensor gradients_;       // from the first allocation
   Tensor rounded_;         // copy of gradients_ in the wire type, element for element; empty if f32 is sent
   cuda::SideStream side_;  // must outlive the communicator that uses it, like marker_
@@ -274,8 +286,8 @@ class NcclAllReducer final : public AllReducer {
 }  // namespace
 
 std::unique_ptr<AllReducer> make_nccl_all_reducer(Device& device, cudaStream_t stream, const Communicator& world,
-                                                  DType wire, std::chrono::seconds patience) {
-  return std::make_unique<NcclAllReducer>(device, stream, world, wire, patience);
+                                                  const NcclOptions& options) {
+  return std::make_unique<NcclAllReducer>(device, stream, world, options);
 }
 
 }  // namespace lockstep

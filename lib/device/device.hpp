@@ -1,6 +1,7 @@
 // A device: the CPU cores of a rank, or one GPU.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -31,11 +32,13 @@ struct DeviceOptions {
   int local_size = 1;
   // GPUs that each rank of this node sees, by local rank, as returned by cuda::visible_gpus(). Empty: a single rank.
   std::vector<std::vector<std::string>> local_gpus = {};
-  DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are always fp32
-  bool verbose = false;          // print the kernel chosen for each layer and direction
-  bool tf32 = false;             // GPU: fp32 convolutions and products in TF32 (10-bit mantissa)
-  bool deterministic = false;    // GPU: same bits in every run; only deterministic engines, none is timed
-  bool graphs = true;            // GPU: capture the step in a graph and replay it
+  std::int64_t gpu_memory_mib = 0;  // GPU: memory for this rank's tensors; 0: all that is free, or a share
+  DType precision = DType::f32;     // of activations: f32, bf16 or (cuda) f16; weights and sums are always fp32
+  bool verbose = false;             // print the kernel chosen for each layer and direction
+  bool tf32 = false;                // GPU: fp32 convolutions and products in TF32 (10-bit mantissa)
+  bool deterministic = false;       // GPU: same bits in every run; only deterministic engines, none is timed
+  bool fixed_order = false;         // GPU: NCCL adds in one order; not needed for sums of whole numbers
+  bool graphs = true;               // GPU: capture the step in a graph and replay it
   // Directory of kernel choices between runs, used by the code that runs the measurements. Empty: none.
   std::filesystem::path plan_folder = {};
 };

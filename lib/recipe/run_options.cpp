@@ -67,7 +67,9 @@ DeviceOptions device_options(const Recipe& recipe, const RunOptions& run) {
   options.verbose = run.device.verbose;
   options.tf32 = recipe.arithmetic.tf32;
   options.deterministic = run.device.deterministic || recipe.batch.virtual_ranks;
+  options.fixed_order = run.device.deterministic && !recipe.batch.virtual_ranks;
   options.graphs = run.device.graphs;
+  options.gpu_memory_mib = run.device.gpu_memory_mib;
   options.plan_folder = run.device.plan_folder;
   return options;
 }

@@ -23,6 +23,7 @@ struct DeviceChoice {
   int threads = 0;            // CPU: threads per rank; 0: an equal share of the available cores
   std::string instruction_set =
       "auto";                         // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
+  std::int64_t gpu_memory_mib = 0;    // GPU: memory for the tensors of a rank; 0: all that is free, or a share
   bool graphs = true;                 // GPU: capture the step as a graph and replay it
   bool deterministic = false;         // GPU: bitwise reproducible runs; implied by virtual ranks
   std::filesystem::path plan_folder;  // kernel choices kept between runs; empty: none are kept

@@ -174,10 +174,11 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
         field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
     if (is_number && field.validation_error("0").empty()) taken.insert(field.name);
   }
-  EXPECT_EQ(taken, (std::set<std::string>{"seed", "crop-padding", "label-smoothing", "momentum", "weight-decay",
-                                          "beta1", "ema", "warmup-from", "lr-end", "beta2", "lr-batch", "warmup",
-                                          "milestones", "threads", "bucket-mib", "hang-timeout", "audit-every",
-                                          "keep-best", "sync-batch-norm"}));
+  EXPECT_EQ(taken,
+            (std::set<std::string>{"seed",       "crop-padding", "label-smoothing", "momentum",  "weight-decay",
+                                   "beta1",      "ema",          "warmup-from",     "lr-end",    "beta2",
+                                   "lr-batch",   "warmup",       "milestones",      "threads",   "gpu-memory-limit",
+                                   "bucket-mib", "hang-timeout", "audit-every",     "keep-best", "sync-batch-norm"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {
@@ -225,6 +226,8 @@ TEST(RunOptionsTest, virtual_ranks_ask_for_a_deterministic_device) {
   EXPECT_FALSE(device_options(settings.recipe, settings.run).deterministic);
   settings.recipe.batch.virtual_ranks = 4;
   EXPECT_TRUE(device_options(settings.recipe, settings.run).deterministic);
+  settings.run.device.deterministic = true;  // whole numbers need no order
+  EXPECT_FALSE(device_options(settings.recipe, settings.run).fixed_order);
 }
 
 TEST(RunOptionsTest, the_device_gets_all_that_both_say_of_it) {
@@ -241,6 +244,8 @@ TEST(RunOptionsTest, the_device_gets_all_that_both_say_of_it) {
   EXPECT_TRUE(options.verbose);
   EXPECT_TRUE(options.tf32);
   EXPECT_TRUE(options.deterministic);
+  EXPECT_TRUE(options.fixed_order);
+  EXPECT_EQ(options.gpu_memory_mib, 2048);
   EXPECT_FALSE(options.graphs);
   EXPECT_EQ(options.plan_folder, "plans");
 }

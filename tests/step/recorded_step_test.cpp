@@ -11,6 +11,7 @@
 #include "runtime/watch/rank_view.hpp"
 #include "step/noise.hpp"
 #include "step/whole_step.hpp"
+#include "support/device/gpu_options.hpp"
 #include "support/device/hosted_cuda_device.hpp"
 #include "support/device/repeating_device.hpp"
 
@@ -150,9 +151,8 @@ struct GraphCase {
 class GraphTest : public testing::TestWithParam<GraphCase> {
  protected:
   std::string hash_after_steps(bool graphs) {
-    const DeviceOptions options{
-        .name = "cuda", .precision = GetParam().precision, .deterministic = true, .graphs = graphs};
-    const Session session{world_, open_backend(options)};
+    const DeviceOptions options{.precision = GetParam().precision, .deterministic = true, .graphs = graphs};
+    const Session session{world_, open_backend(gpu_options(options))};
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
     WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, OptimizerOptions{}, 0.1F,

@@ -68,6 +68,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"instruction-set", "avx2"},
                                                               {"convolutions", "direct"},
                                                               {"tf32", "true"},
+                                                              {"gpu-memory-limit", "2048"},
                                                               {"no-graphs", "true"},
                                                               {"deterministic", "true"},
                                                               {"plan-folder", "plans"},

@@ -64,7 +64,7 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
   description_ = describe_gpu(index);
   plan_conditions_ = describe_plan(index, options);
   stream_ = make_stream();
-  reserve_memory(choice.sharers);
+  reserve_memory(choice.sharers, options.gpu_memory_mib);
   context_ = std::make_unique<CudaContext>(CudaContext{*arena_, options.precision});
   libraries_ = std::make_unique<LibraryContext>(
       LibraryContext{*arena_, stream(), options.tf32 ? Products::tf32 : Products::fp32,
@@ -77,10 +77,10 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
 // Queued work may still use this memory.
 CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream())); }
 
-void CudaDevice::reserve_memory(int sharers) {
+void CudaDevice::reserve_memory(int sharers, std::int64_t limit_mib) {
   GpuMemory found{};
   check_cuda(cudaMemGetInfo(&found.free, &found.total), "ask for free memory");
-  const std::size_t bytes = memory_share(found, sharers);
+  const std::size_t bytes = memory_share(found, sharers, static_cast<std::size_t>(limit_mib) << 20);
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, bytes), "reserve memory");
   memory_.reset(static_cast<std::byte*>(memory));

@@ -68,7 +68,7 @@ class CudaDevice final : public Device, public NarrowCopies {
     Tensor narrow;  // empty until a parameter is stored
   };
 
-  void reserve_memory(int sharers);
+  void reserve_memory(int sharers, std::int64_t limit_mib);
   void copy_to_device(const void* host, std::int64_t bytes, std::byte* device);
   void copy_to_host(const Tensor& tensor, void* host);
   PersistentArray* array_of(const std::byte* address);

@@ -10,8 +10,9 @@ struct GpuMemory {
   std::size_t total;
 };
 
-// Returns bytes: all free memory except what libraries need. If `sharers` ranks use one GPU, which they open one after
-// another: an equal share of half the memory. Throws Error(out_of_memory) if other processes leave less.
-std::size_t memory_share(const GpuMemory& memory, int sharers);
+// Returns bytes: `limit`, or without a limit (0) all free memory except what libraries need. If `sharers` ranks use one
+// GPU, which they open at the same time: without a limit, an equal share of half the memory. Throws Error(usage) if the
+// limit of all sharers exceeds the GPU's memory, Error(out_of_memory) if other processes leave less.
+std::size_t memory_share(const GpuMemory& memory, int sharers, std::size_t limit);
 
 }  // namespace lockstep::cuda

@@ -10,6 +10,7 @@
 #include "backend/backend.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/instruction_sets/instruction_set.hpp"
+#include "support/device/gpu_options.hpp"
 #include "support/device/hosted_cuda_device.hpp"
 
 namespace lockstep {
@@ -23,9 +24,8 @@ struct TestDevice {
 };
 
 // A GPU alone: what else its backend does goes with it.
-inline std::shared_ptr<Device> open_gpu(DeviceOptions options) {
-  options.name = "cuda";
-  const std::shared_ptr<Backend> backend = open_backend(options);
+inline std::shared_ptr<Device> open_gpu(const DeviceOptions& options) {
+  const std::shared_ptr<Backend> backend = open_backend(gpu_options(options));
   return {backend, &backend->device()};
 }
 
