@@ -75,13 +75,15 @@ class Lockstep:
 class GpuPyTorch:
     name = "PyTorch"
 
-    def __init__(self, python, time):
+    def __init__(self, python, compile_mode, time):
         self.python = python
+        self.compile_mode = compile_mode
         self.time = time
 
     def run(self, case, steps, untimed=None):
         del untimed  # as many as torch.compile's graphs want
         command = [self.python, GPU_PEER, *case.options(), "--mode", case.peer_mode, "--steps", str(steps)]
+        command += ["--compile-mode", self.compile_mode] if case.peer_mode == "compile" else []
         return json_line(output_of(command, {}, self.time.of_next_run()))
 
 
@@ -205,6 +207,8 @@ def parse_options():
     parser.add_argument("--time-limit", type=float, metavar="SECONDS",
                         help="limit for all runs; the table lists cases left out")
     parser.add_argument("--ours", default="", metavar="OPTIONS", help="further options of step_bench, as one argument")
+    parser.add_argument("--compile-mode", default="max-autotune", metavar="MODE",
+                        help="mode of torch.compile on a GPU (%(default)s, which takes minutes to the first step)")
     parser.add_argument("--python", help="interpreter with torch (default: the first one found)")
     parser.add_argument("--without-jemalloc", action="store_true", help="run PyTorch with the C library's allocator")
     return parser.parse_args()
@@ -249,8 +253,9 @@ def compare_on_cpu(cases, options, time):
 
 def compare_on_gpu(cases, options, time):
     ours = Lockstep(options.build, shlex.split(options.ours), time)
-    sides = [ours, GpuPyTorch(python_with_torch(options.python), time)]
-    print_table(cases, sides, options, lambda line: f"GPU: {line['device']}", lambda case: case.target)
+    sides = [ours, GpuPyTorch(python_with_torch(options.python), options.compile_mode, time)]
+    words = f"torch.compile: {options.compile_mode}"
+    print_table(cases, sides, options, lambda line: f"GPU: {line['device']}; {words}", lambda case: case.target)
 
 
 def main():

@@ -3,17 +3,27 @@
 # python3.
 #
 #   tests/gpu.sh pack [BUILD]                   on the build machine: packs BUILD in build/gpu_bundle.tar.xz
-#   tests/gpu.sh run [PART] [OPTION]...         on the GPU machine: prints a table of tests and measurements
+#   tests/gpu.sh run [PART]... [OPTION]...      on the GPU machine: prints a table of tests and measurements
 #   tests/gpu.sh                                both, on one machine
 #
-# PART: tests, benches, peers (the same steps in PyTorch), or all (default). Options of run:
-#   --bundle FOLDER    folder of the bundle (default: build/gpu_bundle); if it is absent, FOLDER.tar.xz is unpacked
-#   --out FOLDER       folder for PART.md (table) and PART.log (all output) (default: variable OUT, else BUNDLE/results)
-#   --seconds N        time limit per part (default: 360, 270 and 420 s); what does not fit is left out and reported
-#   --python PROGRAM   Python interpreter that can import torch
+# PART, by default all in this order:
+#   tests      test programs, as many side by side as the GPU has memory for
+#   training   trainings on pictures, the same one on 1, 2 and 4 ranks, and a check of memory accesses
+#   benches    whole steps
+#   kernels    GPU time and memory traffic of each kernel of a step (Nsight Compute)
+#   peers      the same steps in PyTorch
 #
-# Exit code: 77 without a GPU (peers: or without PyTorch), 1 if a test failed or was left out. pack refuses archives of
-# more than 45 MiB (variable LOCKSTEP_BUNDLE_MIB: another limit).
+# Options of run:
+#   --bundle FOLDER      folder of the bundle (default: build/gpu_bundle); if it is absent, FOLDER.tar.xz is unpacked
+#   --out FOLDER         folder for PART.md (table) and PART.log (all output) (default: variable OUT, else BUNDLE/results)
+#   --seconds N          time limit of each part, without unpacking and the first start on the GPU (default: 120, 180, 270,
+#                        150 and 420 s; peers with max-autotune: 1800 s); what does not fit is listed
+#   --jobs N             test programs side by side (default: by the GPU's free memory)
+#   --python PROGRAM     Python interpreter that can import torch
+#   --compile-mode MODE  mode of torch.compile (default: reduce-overhead; max-autotune takes minutes to the first step)
+#
+# Exit code: 77 without a GPU (peers: or without PyTorch), 1 if something failed. pack refuses archives of more than
+# 45 MiB (variable LOCKSTEP_BUNDLE_MIB: another limit).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=tests/support/gpu/gpu_results.sh
@@ -22,12 +32,18 @@ source "$root/tests/support/gpu/gpu_results.sh"
 source "$root/tests/support/gpu/gpu_tests.sh"
 # shellcheck source=tests/support/gpu/gpu_training.sh
 source "$root/tests/support/gpu/gpu_training.sh"
+# shellcheck source=tests/support/gpu/gpu_benches.sh
+source "$root/tests/support/gpu/gpu_benches.sh"
+# shellcheck source=tests/support/gpu/gpu_peers.sh
+source "$root/tests/support/gpu/gpu_peers.sh"
 bundle=$root/build/gpu_bundle
 tests=(ops_test norm_test deferred_norm_test flat_passes_test sgd_rule_test adaptive_rule_test step_record_test layer_test
   layer_agreement_test golden_loss_test golden_test golden_optimizer_test ema_test whole_step_test recorded_step_test)
 programs=(step_bench write_pictures make_shards train_cifar train_imagenet evaluate)
 max_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # limit of the archive, which is copied to the other machine
-declare -A seconds_of=([tests]=360 [benches]=270 [peers]=420)
+all_parts=(tests training benches kernels peers)
+declare -A seconds_of=([tests]=120 [training]=180 [benches]=270 [kernels]=150 [peers]=420)
+seconds_of_start=300  # for the first start on the GPU, which loads libraries, beside the time of the parts
 
 give_up() { # TEXT [CODE]
   echo "gpu.sh: $1" >&2
@@ -83,7 +99,7 @@ start_ladder() {
   for rung in "${!rungs[@]}"; do
     read -ra chosen <<<"${rungs[rung]}"
     name="start ${rungs[rung]:-with everything}"
-    bounded $((budget / 6)) "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 5 "${chosen[@]}"
+    bounded $((budget / 4)) "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 5 "${chosen[@]}"
     if ((rung == 0)) && ((code != 0)) && grep --quiet -E 'no GPU is visible|has no NVIDIA driver' "$words"; then
       cat "$words"
       echo "skipped: no GPU here"
@@ -93,7 +109,7 @@ start_ladder() {
     if ((works[rung])); then
       row "$name" "$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$words")"
     else
-      failed_row "$name" "$(reason)"
+      program_failed "$name"
     fi
     if ((works[0])); then return; fi
   done
@@ -109,116 +125,55 @@ start_ladder() {
 }
 
 run_tests() {
-  run_training
+  set_jobs "$jobs_asked"
   run_programs "${tests[@]}"
 }
 
-run_bench() { # NAME WORDS...
-  local name=$1
-  shift
-  has_time_for "$name" || return 0
-  bounded $((budget / 3)) "$bundle/run" "$@"
-  if ((code == 0)) && [ -n "$(value_of samples_per_second "$words")" ]; then
-    row "$name" "$(value_of samples_per_second "$words") samples/s, first step $(value_of first_step_seconds "$words") s"
-  else
-    failed_row "$name" "$(reason)"
-  fi
-}
-
-# Both figures, from two starts of one program.
-run_first_step() { # NAME WORDS...
-  local name=$1
-  shift
-  has_time_for "$name" || return 0
-  bounded $((budget / 3)) "$bundle/run" step_bench --first-step "$@"
-  if ((code == 0)) && [ -n "$(value_of first_step_seconds_cold "$words")" ]; then
-    row "$name" "$(value_of first_step_seconds_cold "$words") s, with kernels chosen before \
-$(value_of first_step_seconds_warm "$words") s"
-  else
-    failed_row "$name" "$(reason)"
-  fi
-}
-
-run_benches() {
-  local precision word
-  local resnet50=(--device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256)
-  for precision in bf16 fp32 fp16; do
-    run_bench "resnet18-$precision" step_bench --device cuda --model resnet18 --batch 512 --precision "$precision" \
-      --steps 50 --verbose "${chosen[@]}"
-    run_bench "resnet50-$precision" step_bench "${resnet50[@]}" --precision "$precision" --steps 30 --verbose "${chosen[@]}"
-  done
-  run_first_step "first-step-resnet50-bf16" "${resnet50[@]}" --precision bf16 "${chosen[@]}"
-  local two_ranks=(--reduce mpi)
-  for word in "${chosen[@]}"; do [ "$word" != --no-graphs ] || two_ranks+=("$word"); done
-  run_bench "resnet20-2ranks-1gpu-bf16" mpirun -n 2 step_bench --device cuda --model resnet20 --batch 256 \
-    --precision bf16 --steps 30 "${two_ranks[@]}"
-}
-
-# compare_with_peer CASE SECONDS OPTIONS...: a row of compare.py's table, of which the first brings the head along.
-compare_with_peer() {
-  local which=$1 limit=$2 left
-  shift 2
-  left=$(seconds_left)
-  has_time_for "$which, $1" || return 0
-  limit=$((left < limit ? left : limit))
-  bounded "$limit" python3 "$root/bench/compare.py" --device cuda --build "$bundle" --only "$which" --ours="${chosen[*]}" \
-    --time-limit $((limit > 20 ? limit - 10 : limit / 2)) "${python[@]}" "$@"
-  if ((code == 2)) && grep --quiet 'cannot import torch' "$words"; then
-    row "against PyTorch" "not compared: $(reason)"
-    skipped=1
-  elif ((code != 0)); then
-    failed_row "$which, $1" "$(reason)"
-  elif ((has_head)); then
-    say "$(grep '^| ' "$words" | tail -1)"
-  else
-    say ""
-    say "$(grep -E '^(- .*|\|.*|)$' "$words")"
-    has_head=1
-  fi
-}
-
-# First a quick look at every case, then pairs as long as there is time, of those that matter most and can be measured.
-run_peers() {
-  local has_head=0 which works=() fails=()
-  for which in resnet18-bf16-eager resnet18-bf16-compile resnet50-fp16 resnet50-bf16; do
-    ((skipped)) || compare_with_peer "$which" $((budget / 3)) --quick
-    if ((code == 0)); then works=("$which" "${works[@]}"); else fails+=("$which"); fi
-  done
-  for which in "${works[@]}" "${fails[@]}"; do
-    ((skipped)) || compare_with_peer "$which" "$budget" --pairs 3 --seconds 2
-  done
-}
-
 run_part() { # NAME
-  open_part "$1" "${seconds:-${seconds_of[$1]}}"
+  open_part "$1" "$seconds_of_start"
   row "$1" "result"
   say "|---|---|"
-  note_machine
-  start_ladder
+  if ((!has_started)); then
+    note_machine
+    start_ladder
+    has_started=1
+  fi
+  start_clock "${seconds:-${seconds_of[$1]}}"
   "run_$1"
 }
 
+take_option() { # OPTION VALUE
+  [ -n "$2" ] || give_up "$1 wants a value." 2
+  case $1 in
+    --bundle) bundle=$2 ;;
+    --out) out=$2 ;;
+    --seconds) seconds=$2 ;;
+    --jobs) jobs_asked=$2 ;;
+    --python) python=(--python "$2") ;;
+    --compile-mode) compile_mode=$2 ;;
+  esac
+}
+
 run() { # OPTIONS...
-  local parts=(tests benches peers) only='' code_of_all=0
-  out=${OUT:-} seconds='' python=()
+  local parts=() code_of_all=0 has_started=0 part name
+  out=${OUT:-} seconds='' jobs_asked='' python=() compile_mode=reduce-overhead
   while (($#)); do
     case $1 in
-      tests | benches | peers) parts=("$1") only=$1 ;;
-      all) ;;
-      --bundle | --out | --seconds | --python)
-        [ -n "${2:-}" ] || give_up "$1 wants a value." 2
-        case $1 in
-          --bundle) bundle=$2 ;;
-          --out) out=$2 ;;
-          --seconds) seconds=$2 ;;
-          --python) python=(--python "$2") ;;
-        esac
+      tests | training | benches | kernels | peers) parts+=("$1") ;;
+      all) parts+=("${all_parts[@]}") ;;
+      --bundle | --out | --seconds | --jobs | --python | --compile-mode)
+        take_option "$1" "${2:-}"
         shift ;;
-      *) give_up "what is '$1'? Parts are tests, benches, peers and all; options --bundle, --out, --seconds and --python." 2 ;;
+      *) give_up "what is '$1'? Parts are ${all_parts[*]} and all; tests/gpu.sh help lists the options." 2 ;;
     esac
     shift
   done
-  [[ $seconds =~ ^([1-9][0-9]{0,4})?$ ]] || give_up "'$seconds' is no number of seconds (--seconds)." 2
+  ((${#parts[@]})) || parts=("${all_parts[@]}")
+  for name in seconds jobs_asked; do
+    [[ ${!name} =~ ^([1-9][0-9]{0,4})?$ ]] || give_up "'${!name}' is not a number (--seconds, --jobs)." 2
+  done
+  [[ $compile_mode =~ ^[a-z][a-z-]*$ ]] || give_up "'$compile_mode' is not a mode of torch.compile (--compile-mode)." 2
+  [[ $compile_mode != max-autotune* ]] || seconds_of[peers]=1800
   unpack
   bundle=$(cd "$bundle" && pwd)
   out=${out:-$bundle/results}
@@ -230,13 +185,12 @@ run() { # OPTIONS...
   export XDG_CACHE_HOME=$scratch/cache               # kernel choices of this run alone
   # Where the programs were built is another machine.
   export LOCKSTEP_GOLDEN_DIR=$root/tests/golden LOCKSTEP_TESTS_FOLDER=$root/tests
-  local part
   for part in "${parts[@]}"; do
     run_part "$part"
     ((failed == 0)) || code_of_all=1
     say ""
   done
-  if [ "$only" = peers ] && ((skipped && !code_of_all)); then exit 77; fi
+  if [ "${parts[*]}" = peers ] && ((skipped && !code_of_all)); then exit 77; fi
   exit "$code_of_all"
 }
 

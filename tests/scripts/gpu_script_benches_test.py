@@ -36,6 +36,7 @@ class Ladder(unittest.TestCase):
         self.assertEqual(rows["first-step-resnet50-bf16"], "9.5 s, with kernels chosen before 3.5 s")
         self.assertEqual(rows["resnet20-2ranks-1gpu-bf16"], "300.5 samples/s, first step 1.25 s")
         self.assertEqual(len(bundle.calls()), 2 + 6 + 1 + 1)
+        self.assertTrue(all("fp32" in call for call in bundle.calls()[-2:]), "fp32 comes last")
 
     def test_tells_nccl(self):
         fault = "case $* in *'--reduce mpi'*) ;; *) echo 'NCCL: no | socket' >&2; exit 1;; esac"
@@ -65,7 +66,8 @@ class Ladder(unittest.TestCase):
 
     def test_does_not_give_two_ranks_an_option_twice(self):
         bundle, _ = self.benches("case $* in *'--no-graphs --reduce mpi'*) ;; *) exit 3;; esac")
-        self.assertTrue(bundle.calls()[-1].endswith("--steps 30 --reduce mpi --no-graphs"), bundle.calls()[-1])
+        two_ranks = [call for call in bundle.calls() if "resnet20" in call]
+        self.assertTrue(all(call.endswith("--steps 30 --reduce mpi --no-graphs") for call in two_ranks), two_ranks)
 
     def test_skips_where_there_is_no_gpu(self):
         for words in ("no GPU is visible to this rank.", "no GPU can be used: this node has no NVIDIA driver (why)."):
@@ -108,6 +110,21 @@ class Peers(unittest.TestCase):
         self.assertEqual(rows_of(done.stdout)["resnet50-fp16, --quick"], "FAILED: no compiler")
         self.assertEqual(done.stdout.count("| 1.50 (1.50–1.50) |"), 3)
         self.assertEqual(list(rows_of(done.stdout))[-1], "resnet50-fp16, --pairs", "is tried again last")
+
+    def test_pass_the_mode_of_compilation_on(self):
+        write(self.bundle.root / "python", f"#!/bin/bash\n[ $1 = -c ] && exit 0\necho $* >>\"$0.calls\"\n{echo(PEER_FIGURES)}\n")
+        done = self.bundle.run("peers", "--seconds", "60", "--python", str(self.bundle.root / "python"),
+                               "--compile-mode", "max-autotune")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("torch.compile: max-autotune", done.stdout)
+        calls = (self.bundle.root / "python.calls").read_text(encoding="utf-8").splitlines()
+        self.assertTrue(all("--compile-mode max-autotune" in call for call in calls if "--mode compile" in call), calls)
+
+    def test_a_case_whose_time_is_short_is_left_out_and_has_not_failed(self):
+        done = self.peers('case "$*" in *compile\ *) sleep 60;; esac', seconds=10)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("FAILED", done.stdout)
+        self.assertRegex(rows_of(done.stdout)["resnet50-bf16, --quick"], "^left out, ")
 
     def test_run_on_the_rung_that_works(self):
         self.bundle.program("step_bench", step_bench("case $* in *--no-graphs*|--version) ;; *) exit 3;; esac"))

@@ -18,7 +18,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support" / "gpu"))
 
-from pretended_bundle import LISTING, PROGRAMS, TESTED, TESTS, Bundle, rows_of, running, step_bench, test_program, write  # noqa: E402
+from pretended_bundle import LISTING, PROGRAMS, TESTS, Bundle, rows_of, running, step_bench, test_program, write  # noqa: E402
 
 
 class TestsPart(unittest.TestCase):
@@ -47,11 +47,6 @@ class TestsPart(unittest.TestCase):
 
     def test_names_the_gpu(self):
         self.assertEqual(self.rows["start with everything"], "cuda: a GPU")
-
-    def test_trains_on_pictures(self):
-        self.assertEqual(self.rows["training on pictures"], "test accuracy 95.00 %")
-        self.assertEqual(self.rows["its model"], "test accuracy 95.00 %, on the CPU 95.00 %")
-        self.assertIn("--- run train_imagenet --device cuda --data ", self.bundle.result("tests.log"))
 
     def test_counts_what_passed(self):
         self.assertEqual(self.rows["ops_test"], "4 of 4 passed")
@@ -84,27 +79,32 @@ class TestsPart(unittest.TestCase):
         self.assertRegex(log, r"\[       OK \] Devices/ops_test.divides/cuda \(1 ms\)\n--- exit code 0 after \d+ s\n")
 
 
-class Training(unittest.TestCase):
-    """A model that another device tests otherwise, and programs that fail."""
+class SideBySide(unittest.TestCase):
+    """Two programs, each of which waits until the other one has started."""
 
-    def rows_with(self, name, text):
+    MEET = """*adds*) here=$(dirname "$0"); touch "$here/met.$name"
+      for try in {1..400}; do [ "$(ls "$here" | grep -c '^met')" = 2 ] && break; sleep 0.02; done
+      [ "$(ls "$here" | grep -c '^met')" = 2 ] || result=FAILED
+      echo "limit ${LOCKSTEP_GPU_MEMORY_LIMIT:-none}";;"""
+
+    def rows(self, mib, *options):
         bundle = Bundle(ROOT)
         self.addCleanup(bundle.folder.cleanup)
-        bundle.program(name, text)
-        done = bundle.run("tests", "--seconds", "200")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        return rows_of(done.stdout)
+        for name in ("ops_test", "recorded_step_test"):
+            bundle.program(name, test_program(self.MEET))
+        bundle.tool("nvidia-smi", f"echo {mib}")
+        done = bundle.run("tests", *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertEqual(list(rows_of(done.stdout))[-15:], TESTS)
+        self.assertEqual(sorted(path.name for path in bundle.out.iterdir()), ["tests.log", "tests.md"])
+        log = bundle.result("tests.log")
+        self.assertEqual(log.count("\nlimit 2560\n"), 2, log[:2000])
 
-    def test_a_model_must_be_worth_the_same_on_the_cpu(self):
-        other = TESTED.replace("echo", "[[ $* == *cpu* ]] && echo 'top-1    35.00 %' && exit\necho")
-        rows = self.rows_with("evaluate", other)
-        self.assertEqual(rows["its model"], "FAILED: test accuracy 95.00 %, on the CPU 35.00 %")
+    def test_run_as_many_as_there_is_memory_for(self):
+        self.rows(143_000)
 
-    def test_one_that_fails_says_why_and_costs_itself(self):
-        rows = self.rows_with("train_imagenet", "#!/bin/bash\necho 'out of memory on the GPU'\nexit 71\n")
-        self.assertEqual(rows["training on pictures"], "FAILED: out of memory on the GPU")
-        self.assertNotIn("its model", rows)
-        self.assertEqual(rows["ops_test"], "4 of 4 passed")
+    def test_run_as_many_as_are_asked_for(self):
+        self.rows(100, "--jobs", "15")
 
 
 class Programs(unittest.TestCase):
@@ -143,7 +143,17 @@ class Bounds(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         rows = rows_of(done.stdout)
         self.assertEqual(rows["resnet18-bf16"], "FAILED: took more than 4 s")
-        self.assertEqual(rows["resnet20-2ranks-1gpu-bf16"], "FAILED: left out, no time is left of 12 s")
+        self.assertEqual(rows["resnet18-fp32"], "left out, no time is left of 12 s")
+
+    def test_of_a_part_that_cut_a_program_short_are_no_failure(self):
+        self.bundle.program("step_bench", step_bench("case $* in *'resnet50 '*) sleep 78.25;; *'bf16 --steps 50'*) sleep 3;; esac"))
+        done = self.bundle.run("benches", "--seconds", "4")
+        rows = rows_of(done.stdout)
+        self.assertEqual((done.returncode, rows["resnet50-bf16"]), (1, "FAILED: took more than 1 s"), done.stdout)
+        self.bundle.program("step_bench", step_bench("case $* in *lenet*) ;; *) sleep 78.25;; esac"))
+        done = self.bundle.run("benches", "--seconds", "1")
+        self.assertEqual((done.returncode, set(rows_of(done.stdout).values())),
+                         (0, {"result", "cuda: a GPU", "left out, no time is left of 1 s"}))
 
     def test_end_what_a_program_leaves_behind(self):
         # As ranks do whose mpirun was killed: in a process group of its own, deaf, and with its hands on the output.
@@ -175,9 +185,10 @@ class Killed(unittest.TestCase):
         bundle = Bundle(ROOT)
         self.addCleanup(bundle.folder.cleanup)
         bundle.program("norm_test", test_program("*breaks*) echo here I am; sleep 80.25;;"))
+        running_log = bundle.out / "tests.norm_test.log"  # until the program has ended
         deadline = time.monotonic() + 20  # the program may run for more than twice as long
         with subprocess.Popen(bundle.words("tests", "--seconds", "200"), stdout=subprocess.PIPE, text=True) as script:
-            while not (bundle.out / "tests.log").exists() or "here I am" not in bundle.result("tests.log"):
+            while not running_log.exists() or "here I am" not in running_log.read_text(encoding="utf-8"):
                 time.sleep(0.05)
                 if time.monotonic() > deadline:
                     script.terminate()
@@ -187,7 +198,7 @@ class Killed(unittest.TestCase):
                 subprocess.run(["pkill", "--full", "sleep 80.25"], check=False)
             printed, _ = script.communicate(timeout=20)
         self.assertEqual(rows_of(bundle.result("tests.md"))["ops_test"], "4 of 4 passed")
-        self.assertIn("[ RUN      ] Devices/norm_test.breaks/cuda\nhere I am\n", bundle.result("tests.log"))
+        self.assertIn("[ RUN      ] Devices/norm_test.breaks/cuda\nhere I am\n", running_log.read_text(encoding="utf-8"))
         return script.returncode, printed
 
     def test_leaves_what_came_before(self):
@@ -205,11 +216,18 @@ class Use(unittest.TestCase):
         self.bundle = Bundle(ROOT)
         self.addCleanup(self.bundle.folder.cleanup)
 
-    def test_all_parts_leave_six_files(self):
+    def test_every_part_leaves_two_files(self):
         done = self.bundle.run("--python", "/usr/bin/false")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        names = [f"{part}.{kind}" for part in ("benches", "peers", "tests") for kind in ("log", "md")]
+        parts = ("benches", "kernels", "peers", "tests", "training")
+        names = [f"{part}.{kind}" for part in parts for kind in ("log", "md")]
         self.assertEqual(sorted(path.name for path in self.bundle.out.iterdir()), names)
+
+    def test_several_parts_start_once(self):
+        done = self.bundle.run("benches", "tests", "--seconds", "60")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(sum("lenet" in call for call in self.bundle.calls()), 1)
+        self.assertEqual(self.bundle.result("benches.md") + self.bundle.result("tests.md"), done.stdout)
 
     def test_the_variable_out_names_the_folder(self):
         self.bundle.out.mkdir()
@@ -224,9 +242,11 @@ class Use(unittest.TestCase):
         return done.stderr
 
     def test_refuses_what_it_does_not_know(self):
-        self.assertEqual(self.refused("test"), "gpu.sh: what is 'test'? Parts are tests, benches, peers and all; "
-                                               "options --bundle, --out, --seconds and --python.\n")
-        self.assertEqual(self.refused("tests", "--seconds", "soon"), "gpu.sh: 'soon' is no number of seconds (--seconds).\n")
+        self.assertEqual(self.refused("test"), "gpu.sh: what is 'test'? Parts are tests training benches kernels peers "
+                                               "and all; tests/gpu.sh help lists the options.\n")
+        for option in ("--seconds", "--jobs"):
+            self.assertEqual(self.refused("tests", option, "soon"), "gpu.sh: 'soon' is not a number (--seconds, --jobs).\n")
+        self.assertIn("'--x' is not a mode", self.refused("peers", "--compile-mode", "--x"))
         self.assertEqual(self.refused("tests", "--out", ""), "gpu.sh: --out wants a value.\n")
         self.assertEqual(self.refused("--bundle", "/none"),
                          "gpu.sh: no bundle in '/none'. Make one with tests/gpu.sh pack.\n")

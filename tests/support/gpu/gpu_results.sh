@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2119,SC2120,SC2154
 # What tests/gpu.sh leaves behind, and programs that cannot take it down with them. Sourced.
 #
 # Each part has a table and a log in the folder of results, written as things happen: whatever ends the script, what was
@@ -6,19 +6,26 @@
 
 max_of_a_log=$((15 << 20))       # bytes; what a program prints beyond that is left out
 max_of_a_program=$((64 << 20))   # one that prints more is ended by it
+max_of_reruns=3                  # of programs that failed, with the logs of the libraries
 programs_run=0
+reruns=0
+worker=                          # of several programs side by side: what this one's files are called
 session=
 
 # open_part NAME SECONDS: new results; `seconds_left` counts down from now.
 open_part() {
-  budget=$2
-  deadline=$((SECONDS + budget))
+  start_clock "$2"
   failed=0
   skipped=0
   table=$out/$1.md
   log=$out/$1.log
   : >"$table"
   : >"$log"
+}
+
+start_clock() { # SECONDS
+  budget=$1
+  deadline=$((SECONDS + budget))
 }
 
 seconds_left() { echo $((deadline > SECONDS ? deadline - SECONDS : 0)); }
@@ -33,27 +40,50 @@ row() {
   local result=${2//$'\n'/ }
   say "$(printf '| %-32s | %s |' "$1" "$(printf '%.200s' "${result//|//}")")"
 }
+# What the end of the part's time cut short has not failed.
 failed_row() {
+  if ((cut_short)); then
+    left_out "$1"
+    return
+  fi
   row "$1" "FAILED: $2"
   failed=1
 }
+left_out() { row "$1" "left out, no time is left of $budget s"; }
 
 # has_time_for NAME: or a row that says it is left out.
 has_time_for() {
   (($(seconds_left) > 0)) && return
-  failed_row "$1" "left out, no time is left of $budget s"
+  left_out "$1"
   return 1
+}
+
+# program_failed NAME: a row for the program that ran last, and in the log what the libraries say of a second run.
+program_failed() {
+  failed_row "$1" "$(reason)"
+  again_with_logs
+}
+again_with_logs() {
+  ((took_too_long == 0 && $(seconds_left) > 0 && ++reruns <= max_of_reruns)) || return 0
+  local kept_code=$code kept_words=$words
+  rm -f "$scratch/cudnn$worker.log"
+  CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=$scratch/cudnn$worker.log NCCL_DEBUG=INFO bounded 60 "${last[@]}"
+  { head --bytes=1000000 "$scratch/cudnn$worker.log" 2>/dev/null || true; } >>"$log"
+  code=$kept_code words=$kept_words took_too_long=0 cut_short=0
 }
 
 # bounded SECONDS WORDS...: runs a program, for no longer than what is left. Its exit code is then in $code, what it printed
 # in the file $words.
 bounded() {
-  local limit=$1 room start=$SECONDS pipe reader
+  local limit=$1 room start=$SECONDS pipe reader left
   shift
-  ((limit <= $(seconds_left))) || limit=$(seconds_left)
+  last=("$@")
+  left=$(seconds_left)
+  cut_short=$((limit > left || limit < 1))
+  limit=$((limit > left ? left : limit))
   limit=$((limit < 1 ? 1 : limit))
   code=0
-  words=$scratch/words.$((++programs_run))
+  words=$scratch/words$worker.$((++programs_run))
   pipe=$words.pipe
   mkfifo "$pipe"
   printf -- '--- %s\n' "${*#"$bundle/"}" >>"$log"
@@ -70,6 +100,7 @@ bounded() {
   while kill -0 "$reader" 2>/dev/null && ((++tries < 100)); do sleep 0.02; done
   took_too_long=0
   if ((code == 124 || (code == 137 && SECONDS - start >= limit))); then took_too_long=$limit; fi
+  cut_short=$((cut_short && took_too_long))
   printf -- '--- exit code %d after %d s\n\n' "$code" $((SECONDS - start)) >>"$log"
 }
 
@@ -98,6 +129,7 @@ reason() { # [PATTERN]
 }
 
 stopped() {
+  end_workers
   disown -a  # so that nothing is said of what ends now
   end_session
   say "stopped by a signal after $SECONDS s: what stands above is all there is"

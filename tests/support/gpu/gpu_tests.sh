@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2030,SC2031,SC2034,SC2154
 # Test programs on a GPU, of which a crash, a hang or an error that stays with the GPU's context costs one test. Sourced.
 
 gpu_tests='*/cuda*-*/cuda_on_host*'  # of all that a program has
@@ -58,19 +58,74 @@ run_alone() {
     else
       fails=$((fails + 1))
       tell_failure "$test" "$(reason "$what_failed")"
+      again_with_logs
     fi
   done <"$scratch/$1.rest"
   row "$1, the rest one by one" "$passes passed, $fails failed, $left left out"
 }
 
-# First every program as a whole, of what time is left no more than its share and as much again; then what did not pass.
+# Programs side by side, each in a process of its own with its own table and log, which collect() adds to the part's.
+declare -A worker_of=()  # process, by program
+
+# set_jobs [COUNT]: programs that run side by side, or as many as the GPU has memory for.
+memory_limit=2560      # MiB for the tensors of each of several programs
+memory_of_libraries=1536
+set_jobs() {
+  local free
+  jobs=${1:-1}
+  if [ -z "${1:-}" ] && command -v nvidia-smi >/dev/null; then
+    free=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null | head -1 | tr -dc 0-9)
+    jobs=$((${free:-0} / (memory_limit + memory_of_libraries)))
+    jobs=$((jobs < 1 ? 1 : jobs))
+  fi
+  ((jobs == 1)) || export LOCKSTEP_GPU_MEMORY_LIMIT=$memory_limit
+}
+
+start_worker() { # PROGRAM WORDS...
+  local name=$1
+  shift
+  (
+    trap 'end_session; exit 143' TERM INT HUP
+    worker=.$name table=$scratch/table.$name log=${log%.log}.$name.log failed=0 session=
+    : >"$table"
+    : >"$log"
+    "$@"
+    exit "$failed"
+  ) >/dev/null &
+  worker_of[$name]=$!
+}
+
+collect() { # PROGRAM
+  local room own=${log%.log}.$1.log line
+  wait "${worker_of[$1]}" || failed=1
+  unset "worker_of[$1]"
+  while IFS= read -r line; do say "$line"; done <"$scratch/table.$1"
+  room=$((max_of_a_log - $(stat --format=%s "$log")))
+  head --bytes="$((room > 0 ? room : 0))" "$own" >>"$log"
+  rm -f "$own"
+}
+
+end_workers() {
+  ((${#worker_of[@]})) || return 0
+  kill -TERM "${worker_of[@]}" 2>/dev/null || true
+  wait "${worker_of[@]}" 2>/dev/null || true
+}
+
+# First every program as a whole, $jobs of them side by side, for no longer than twice its share of the time that is left;
+# then what did not pass.
 run_programs() { # PROGRAM...
-  local name count=$# rests=()
+  local name count=$# rests=() waiting=()
   for name in "$@"; do
-    run_together "$name" $(($(seconds_left) * 2 / (count + 1)))
+    if ((${#worker_of[@]} >= jobs)); then
+      collect "${waiting[0]}"
+      waiting=("${waiting[@]:1}")
+    fi
+    start_worker "$name" run_together "$name" $(($(seconds_left) * 2 * jobs / (count + 2 * jobs - 1)))
+    waiting+=("$name")
     count=$((count - 1))
-    [ ! -s "$scratch/$name.rest" ] || rests+=("$name")
   done
+  for name in "${waiting[@]}"; do collect "$name"; done
+  for name in "$@"; do [ ! -s "$scratch/$name.rest" ] || rests+=("$name"); done
   count=${#rests[@]}
   for name in "${rests[@]}"; do
     run_alone "$name" $(($(seconds_left) / count))

@@ -12,9 +12,18 @@ TESTS = ["ops_test", "norm_test", "deferred_norm_test", "flat_passes_test", "sgd
          "golden_optimizer_test", "ema_test", "whole_step_test", "recorded_step_test"]
 PROGRAMS = ["step_bench", "write_pictures", "make_shards", "train_cifar", "train_imagenet", "evaluate"]
 RUN = '#!/bin/bash\nexport PATH="$(dirname "$0")/bin:$PATH"\nexec "$@"\n'
-TRAINED = '#!/bin/bash\necho "[rank 0, n1]  test accuracy 95.00 %  (60 samples)"\n'
+# Leaves a checkpoint, of which a killed one takes its time to go on, and a summary.
+TRAINED = """#!/bin/bash
+echo "$*" >>"$(dirname "$0")/trainings"
+for word; do case $last in --output) out=$word;; --virtual-ranks) again=1;; esac; last=$word; done
+mkdir -p "$out"/checkpoints
+FAULT
+case $out in *killed) [ -e "$out"/checkpoints/step-20.h5 ] || { touch "$out"/checkpoints/step-20.h5; sleep 5; };; esac
+echo "{\\"weights_hash\\": \\"${hash:-e2c4}\\"}" >"$out"/summary.json
+echo "[rank 0, n1]  test accuracy 95.00 %  (60 samples)"
+"""
 TESTED = '#!/bin/bash\necho "top-1    95.00 %"\n'
-MPIRUN = '#!/bin/bash\n[ "$1" = -n ] && shift 2\nexec "$@"\n'
+MPIRUN = '#!/bin/bash\n[ "$1" = -n ] && export RANKS=$2 && shift 2\nexec "$@"\n'
 FIGURES = {"samples_per_second": 300.5, "first_step_seconds": 1.25, "step_ms_median": 1e3, "device_memory_bytes": 1 << 30,
            "device": "cuda: a GPU"}
 FIRST_STEPS = {"first_step_seconds_cold": 9.5, "first_step_seconds_warm": 3.5}
@@ -45,6 +54,10 @@ def echo(figures):
     return f"""echo '{json.dumps(figures, separators=(",", ":"))}'"""
 
 
+def training(fault=""):
+    return TRAINED.replace("FAULT", fault)
+
+
 def step_bench(fault=""):
     return f"""#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\n{fault}
 case "$*" in *--first-step*) {echo(FIRST_STEPS)};; *--version*) ;; *) {echo(FIGURES)};; esac\n"""
@@ -73,7 +86,7 @@ class Bundle:
         self.program("step_bench", step_bench())
         for name in ("write_pictures", "make_shards"):
             self.program(name, "#!/bin/bash\n")
-        self.program("train_imagenet", TRAINED)
+        self.program("train_imagenet", training())
         self.program("evaluate", TESTED)
         for name in TESTS:
             self.program(name, test_program())
@@ -82,12 +95,17 @@ class Bundle:
     def program(self, name, text):
         write(self.path / "bin" / name, text)
 
+    def tool(self, name, text):
+        """A program of the machine. There is no other of its name where CUDA's lie."""
+        write(self.root / "bin" / name, "#!/bin/bash\n" + text)
+
     def words(self, *options):
         return [self.root / "tests" / "gpu.sh", "run", *options, "--out", self.out]
 
     def run(self, *options, **environment):
+        path = f"{self.root / 'bin'}:{os.environ['PATH']}"
         return subprocess.run(self.words(*options), capture_output=True, text=True, check=False, timeout=100,
-                              env=os.environ | environment)
+                              env=os.environ | {"PATH": path} | environment)
 
     def result(self, name):
         return (self.out / name).read_text(encoding="utf-8")
