@@ -8,6 +8,7 @@
 
 #include "base/io/file.hpp"
 #include "dataset/sources/sample_source.hpp"
+#include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
@@ -80,6 +81,24 @@ TEST_F(FileListTest, a_faulty_line_is_named_with_the_form_of_a_right_one) {
                  {"line 2 of " + quoted("train.list"), "line 1 of " + quoted("train.list")});
   expect_refusal(Failure::bad_data, "test_batch.bin\n",
                  {"line 1 of " + quoted("test.list"), "line 1 of " + quoted("train.list")});
+}
+
+// A hard link to a listed file was counted as a second file.
+TEST_F(FileListTest, a_file_with_two_names_is_listed_once) {
+  fs::create_hard_link(folder_.path() / "data_batch_1.bin", folder_.path() / "hard.bin");
+  fs::create_symlink("data_batch_1.bin", folder_.path() / "soft.bin");
+  for (const char* const other : {"hard.bin", "soft.bin"}) {
+    expect_refusal(Failure::bad_data, std::string("data_batch_1.bin\n") + other + "\n",
+                   {"line 2 of " + quoted("train.list"), other, "line 1 of " + quoted("train.list")});
+  }
+}
+
+// The message contained the whole line.
+TEST_F(FileListTest, only_the_beginning_of_a_long_line_is_shown) {
+  write("train.list", std::string(100'000, 'x') + "\n");
+  const std::string message = message_of(Failure::bad_data, [&] { open(); });
+  EXPECT_NE(message.find("'" + std::string(200, 'x') + "...'"), message.npos) << message;
+  EXPECT_LT(message.size(), 1'000);
 }
 
 TEST_F(FileListTest, one_list_wants_the_other) {

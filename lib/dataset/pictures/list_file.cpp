@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/number.hpp"
-#include "base/text/printable.hpp"
 #include "dataset/pictures/listing/folder_names.hpp"
 #include "dataset/sources/file_list.hpp"
 
@@ -46,8 +45,7 @@ void require_one_label_each(const List& list) {
     require(line.label == first.label, Failure::bad_data,
             "line {} of '{}' gives the label '{}' to '{}', but line {} gives it '{}'. A picture has only one class. "
             "Correct the list.",
-            line.number, list.file.string(), printable(line.label), printable(line.path), first.number,
-            printable(first.label));
+            line.number, list.file.string(), shown(line.label), shown(line.path), first.number, shown(first.label));
   }
 }
 
@@ -58,12 +56,12 @@ Line labelled_line(const fs::path& file, const ListLine& line) {
   require(path_end != std::string_view::npos, Failure::bad_data,
           "line {} of '{}' is not a path and a label: '{}'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'. "
           "Labels may be missing only if the first line is the path of a file.",
-          line.number, file.string(), printable(text.substr(0, 200)));
+          line.number, file.string(), shown(text));
   return {line.number, std::string(text.substr(0, path_end + 1)), std::string(text.substr(gap + 1))};
 }
 
 Error unlabelled(const fs::path& file, const ListLine& line) {
-  const std::string path = printable(line.text);
+  const std::string path = shown(line.text);
   return {
       Failure::bad_data,
       fmt::format("line {0} of '{1}' has no label: '{2}'. A label may be missing only if all pictures are in "
@@ -155,7 +153,7 @@ Error unlearned(const List& list, const Line& line, const std::map<std::string, 
   for (const auto& [text, label] : meaning) known.push_back(text);
   return {Failure::bad_data, fmt::format("line {} of '{}' has label '{}', which no line of '{}' has. A class can only "
                                          "be tested if it has training pictures. {}Correct one of the two lists.",
-                                         line.number, list.file.string(), printable(line.label), train.string(),
+                                         line.number, list.file.string(), shown(line.label), train.string(),
                                          look_alike_hint(line.label, known))};
 }
 
@@ -173,7 +171,7 @@ void add_lines(const List& list, const std::map<std::string, std::int32_t>& mean
     require(!reason, Failure::bad_data,
             "line {} of '{}' names '{}', which cannot be accessed: {}. Correct the list. Relative paths start at the "
             "list's folder or the working directory.",
-            line.number, list.file.string(), printable(line.path), reason.message());
+            line.number, list.file.string(), shown(line.path), reason.message());
     const auto label = meaning.find(line.label);
     if (label == meaning.end()) throw unlearned(list, line, meaning, train.file);
     files.push_back({name, static_cast<std::int64_t>(bytes), label->second, -1, 0});

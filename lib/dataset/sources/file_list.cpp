@@ -1,7 +1,9 @@
 #include "dataset/sources/file_list.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -28,17 +30,19 @@ class FileListReader {
     std::vector<fs::path> files;
     for (const ListLine& line : read_list(list)) {
       fs::path file = folder_ / listed_file(folder_, line.text);
-      std::error_code reason;
-      const fs::file_status status = fs::status(file, reason);
-      require(fs::is_regular_file(status), Failure::bad_data,
+      struct stat found {};
+      const int reason = ::stat(file.c_str(), &found) == 0 ? 0 : errno;
+      require(reason == 0 && S_ISREG(found.st_mode), Failure::bad_data,
               "line {} of '{}' is not the path of a file: '{}' ({}). Write one path per line, such as '{}'. Relative "
               "paths start at the list's folder or the working directory.",
-              line.number, list, printable(line.text), reason ? reason.message() : "not a file", example_);
+              line.number, list, shown(line.text), reason != 0 ? system_error_message(reason) : "not a file", example_);
       const std::string where = fmt::format("line {} of '{}'", line.number, list);
-      const std::string& first = seen_.emplace(fs::canonical(file), where).first->second;
-      require(first == where, Failure::bad_data,
-              "{} names '{}' again, after {}. Each file must be listed once. Correct the list.", where,
-              printable(line.text), first);
+      const std::string& first = seen_.emplace(std::pair(found.st_dev, found.st_ino), where).first->second;
+      require(
+          first == where, Failure::bad_data,
+          "{} names '{}', the same file as {}. Each file must be listed once, also if it has several names. Correct "
+          "the list.",
+          where, shown(line.text), first);
       files.push_back(std::move(file));
     }
     require(!files.empty(), Failure::bad_data, "'{}' lists no files. Write one path per line, such as '{}'.", list,
@@ -49,7 +53,7 @@ class FileListReader {
  private:
   fs::path folder_;
   std::string_view example_;
-  std::map<fs::path, std::string> seen_;  // the line that names each file
+  std::map<std::pair<dev_t, ino_t>, std::string> seen_;  // the line that names each file
 };
 
 }  // namespace
@@ -61,6 +65,11 @@ std::vector<ListLine> read_list(const fs::path& file) {
     if (!line.empty()) lines.push_back({number, std::string(line)});
   });
   return lines;
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t longest = 200;
+  return printable(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
 std::string listed_file(const fs::path& folder, const std::string& path) {
