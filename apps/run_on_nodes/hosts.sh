@@ -6,7 +6,7 @@ example="Write one node per line: user@n1:22 slots=2 (user, port and slots may b
 # Sets `nodes` to those that mpirun reads in the host file, `ports` to their ports, and `mpirun_hosts` to a host file
 # without anything that mpirun does not read: ports, brackets of IPv6 addresses, and Windows line endings.
 read_hosts() {
-  local LC_ALL=C text odd entry rest lines=()
+  local LC_ALL=C text odd entry rest number=0 lines=()
   local -A entries=()
   [ -f "$hostfile" ] && [ -r "$hostfile" ] || refuse "cannot read the host file '$hostfile'. $example"
   [ -z "$(tr -dc '\0' <"$hostfile" | head -c 1 | tr '\0' 0)" ] ||
@@ -21,6 +21,7 @@ read_hosts() {
   nodes=()
   declare -gA ports=()
   while read -r entry rest; do
+    number=$((number + 1))
     [ -z "$entry" ] || add_host "$entry" "$rest"
   done <<<"$text"
   ((${#nodes[@]})) || refuse "'$hostfile' lists no node. $example"
@@ -41,7 +42,11 @@ add_host() { # ENTRY WORDS
   host=${host#[} host=${host%]}
   lines+=("${user:+$user@}$host $2")
   read -r -a others <<<"$2"
-  for word in ${others[@]+"${others[@]}"}; do [[ ! $word =~ ^user_?name= ]] || user=${user:+$user@}${word#*=}; done
+  for word in ${others[@]+"${others[@]}"}; do
+    [[ $word == *=* ]] ||
+      refuse "line $number of '$hostfile' has $(shown "$word") after the node, which is not a setting. $example"
+    [[ ! $word =~ ^user_?name= ]] || user=${user:+$user@}${word#*=}
+  done
   [[ ! $user =~ [^A-Za-z0-9._-]|^[.-] ]] || refuse "'$hostfile' has $(shown "$user"), which is not a valid user name."
   node=${user:+$user@}$host
   [ -n "${entries[$host]:-}" ] || nodes+=("$node")

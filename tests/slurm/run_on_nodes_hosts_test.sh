@@ -59,6 +59,8 @@ reads_host_files_as_mpirun_does() {
   refused '%%s@n1\n' "'%s@n1'"
   refused '\055oProxyCommand=x@n1\n' "'-oProxyCommand=x@n1'"
   refused 'ann@n1 username=bob\n' "'ann@bob'"
+  refused 'n1\nann n2@n3 slots=1\n' "line 2 of '"
+  refused 'ann @n1\n' "'@n1' after the node, which is not a setting. Write one node per line: user@n1:22"
   refused 'n1:0\n' "'n1:0'"
   refused 'n1:65536\n' "'n1:65536'"
   refused 'n1:\n' "'n1:'"
