@@ -22,7 +22,10 @@ constexpr std::array shells = std::to_array<std::string_view>({"bash", "sh"});
 constexpr std::array starters = std::to_array<std::string_view>(
     {"!",       "do",   "elif",   "else",    "env",  "exec", "if",      "mpirun", "nice",  "nohup",
      "numactl", "srun", "stdbuf", "taskset", "then", "time", "timeout", "until",  "while", "{"});
-constexpr std::array folder_changes = std::to_array<std::string_view>({"cd", "pushd"});
+constexpr std::array folder_changes = std::to_array<std::string_view>({"cd", "pushd", "popd"});
+// Options of the starters for the working directory, also as --chdir=FOLDER.
+constexpr std::array folder_options =
+    std::to_array<std::string_view>({"-C", "-D", "-wd", "-wdir", "--chdir", "--wd", "--wdir", "--workdir"});
 
 bool is_one_of(std::span<const std::string_view> names, const Word& word) {
   return word && std::ranges::find(names, std::filesystem::path(*word).filename().string()) != names.end();
@@ -113,31 +116,46 @@ class ScriptCommands {
   std::vector<Words> commands_;
 };
 
+bool is_folder_option(const Word& word) { return word && is_one_of(folder_options, word->substr(0, word->find('='))); }
+
+TrainingFolders unknown() { return {.output = {}, .checkpoints = {}, .is_unknown = true}; }
+
 bool is_assignment(const Word& word) {
   return !word || (word->find('=') != std::string::npos && word->front() != '-' && word->front() != '=');
 }
 
+// Searches the commands of one role.
 class FolderSearch {
  public:
-  void read(const Role& role) {
-    storages_ = role.storages;
+  explicit FolderSearch(const Role& role) : storages_(role.storages) {
     read(Words{role.command.begin(), role.command.end()});
   }
 
+  // Those of each training.
+  std::vector<TrainingFolders> take_folders() {
+    for (TrainingFolders& one : found_) {
+      if (changes_folder_ && !one.checkpoints.empty() && !one.checkpoints.is_absolute()) one = unknown();
+    }
+    return std::move(found_);
+  }
+
+ private:
   void read(Words words) {
     words.erase(words.begin(), std::ranges::find_if_not(words, is_assignment));
     if (words.empty()) return;
-    if (is_one_of(folder_changes, words.front())) changes_folder_ = true;
     const auto named = [&](std::span<const std::string_view> names) {
       return is_one_of(starters, words.front())
                  ? std::ranges::find_if(words, [&](const Word& word) { return is_one_of(names, word); })
                  : words.begin() + (is_one_of(names, words.front()) ? 0 : std::ssize(words));
     };
-    if (const auto training = named(trainings); training != words.end()) {
+    const auto training = named(trainings);
+    changes_folder_ = changes_folder_ || named(folder_changes) != words.end() ||
+                      (is_one_of(starters, words.front()) && std::any_of(words.begin(), training, is_folder_option));
+    if (training != words.end()) {
       TrainingFolders folders = folders_in({training, words.end()});
       for (fs::path* const folder : {&folders.output, &folders.checkpoints})
         *folder = path_on_nodes(storages_, *folder);
-      if (std::ranges::find(found_, folders) == found_.end()) found_.push_back(folders);
+      found_.push_back(folders);
     } else if (const auto shell = named(shells); shell != words.end()) {
       const auto option = std::find(shell, words.end(), Word("-c"));
       if (std::distance(option, words.end()) > 1 && option[1]) {
@@ -146,14 +164,6 @@ class FolderSearch {
     }
   }
 
-  TrainingFolders result() const {
-    if (found_.size() != 1) return {};
-    const TrainingFolders& folders = found_.front();
-    const bool is_clear = !changes_folder_ || folders.checkpoints.is_absolute();
-    return is_clear ? folders : TrainingFolders{};
-  }
-
- private:
   // The value of the last option of this name; empty if there is none.
   static Word option_value(const Words& words, const std::string& name) {
     Word value = "";
@@ -167,12 +177,12 @@ class FolderSearch {
   static TrainingFolders folders_in(const Words& words) {
     const Word output = option_value(words, "--output");
     const Word checkpoints = option_value(words, "--checkpoints");
-    if (!output || !checkpoints) return {};
+    if (!output || !checkpoints) return unknown();
     if (!checkpoints->empty() || output->empty()) return {*output, *checkpoints};
     return {*output, std::filesystem::path(*output) / "checkpoints"};
   }
 
-  std::vector<Storage> storages_;  // of the role
+  std::vector<Storage> storages_;
   std::vector<TrainingFolders> found_;
   bool changes_folder_ = false;
 };
@@ -180,9 +190,14 @@ class FolderSearch {
 }  // namespace
 
 TrainingFolders training_folders(const std::vector<Role>& roles) {
-  FolderSearch search;
-  for (const Role& role : roles) search.read(role);
-  return search.result();
+  std::vector<TrainingFolders> all;
+  for (const Role& role : roles) {
+    for (const TrainingFolders& one : FolderSearch(role).take_folders()) {
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    }
+  }
+  if (all.empty()) return {};
+  return all.size() == 1 ? all.front() : unknown();
 }
 
 }  // namespace lockstep

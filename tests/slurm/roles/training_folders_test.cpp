@@ -31,7 +31,7 @@ TEST(TrainingFoldersTest, a_script_names_them) {
            "set -e\nSEED=1 exec train_cifar --output=runs/r20 --epochs '2' >log 2>&1",
            "if ! train_cifar --data \"$DATA\" \\\n  --output 'runs'/\"r20\"; then echo failed; fi",
            "# it's a comment with --output x\n(train_cifar --output runs/r20 | tee log) && evaluate --output eval",
-           "cat <(echo '--output x') && { srun train_cifar --output runs/r20; }",
+           "cat <(echo '--output x') && { srun -n $N train_cifar --output runs/r20; }",
            "bash -c 'train_cifar --output runs/r20'",
        }) {
     EXPECT_EQ(folders_of_script(script), (TrainingFolders{"runs/r20", "runs/r20/checkpoints"})) << script;
@@ -46,26 +46,46 @@ TEST(TrainingFoldersTest, a_folder_in_a_storage_is_told_as_the_nodes_know_it) {
 }
 
 TEST(TrainingFoldersTest, nothing_is_guessed) {
-  const TrainingFolders unknown;
+  const TrainingFolders none;
   for (const char* const script : {
            "python train.py --output runs/r20",
            "echo train_cifar --output runs/r20",
            "echo 'train_cifar --output runs/r20'",
            "train_cifar --data d",
+           "train_cifar --output",
+           "cd data",
+           "'",
+           "\"",
+           "\\",
+       }) {
+    EXPECT_EQ(folders_of_script(script), none) << script;
+  }
+  EXPECT_EQ(folders_of({{"bash", "-c"}, {"bash", "train_cifar"}, {"env"}}), none);
+}
+
+TEST(TrainingFoldersTest, folders_that_the_text_hides_are_unknown) {
+  const TrainingFolders unknown{.output = {}, .checkpoints = {}, .is_unknown = true};
+  for (const char* const script : {
            "train_cifar --output \"runs/$RUN\"",
            "train_cifar --output runs/$(date)",
            "train_cifar --output runs/`date`",
            "train_cifar --output ~/r20",
            "cd data && train_cifar --output runs/r20",
+           "if cd data; then train_cifar --output runs/r20; fi",
+           "{ cd data; train_cifar --output runs/r20; }",
+           "for i in 1 2; do cd $i; train_cifar --output runs/r20; popd; done",
+           "! pushd data || train_cifar --output runs/r20",
+           "env -C data train_cifar --output runs/r20",
+           "srun --chdir=data train_cifar --output runs/r20",
+           "srun -D data train_cifar --output runs/r20",
+           "mpirun -np 2 --wdir data train_cifar --output runs/r20",
+           "bash -c 'cd data'; train_cifar --output runs/r20",
            "train_cifar --output runs/a; train_cifar --output runs/b",
-           "train_cifar --output",
-           "'",
-           "\"",
-           "\\",
        }) {
     EXPECT_EQ(folders_of_script(script), unknown) << script;
   }
-  EXPECT_EQ(folders_of({{"bash", "-c"}, {"bash", "train_cifar"}, {"env"}}), unknown);
+  EXPECT_EQ(folders_of({{"bash", "-c", "cd a; server"}, {"train_cifar", "--output", "b"}}).output, "b")
+      << "another role changes its folder";
 }
 
 }  // namespace
