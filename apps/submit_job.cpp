@@ -3,10 +3,11 @@
 //   submit_job job.yaml --dry-run      prints the script
 //   submit_job job.yaml --set parameters.epochs=1 --name short --time 2:00:00 -- --exclusive
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -17,6 +18,7 @@
 #include "slurm/submit/job_script.hpp"
 #include "slurm/submit/sbatch_arguments.hpp"
 #include "slurm/submit/sbatch_run.hpp"
+#include "slurm/submit/shell_text.hpp"
 #include "slurm/submit/submission.hpp"
 
 using namespace lockstep;
@@ -43,9 +45,13 @@ struct SubmitOptions {
     app.add_option("--site", site, "Site profile (see slurm/README.md)")->type_name("FILE");
     app.add_option("--time", choices.time,
                    "Time limit in sbatch's format: 30 (minutes), 2:00:00, 1-12 (days-hours) (default: the partition's)")
-        ->type_name("TIME");
-    app.add_flag("--dry-run", dry_run, "Print the sbatch script, without secrets, and submit nothing");
-    app.add_option("OPTIONS", choices.options, "After --: further sbatch options, each one word, such as --exclusive");
+        ->type_name("TIME")
+        ->check(CLI::Validator(
+            [](const std::string& time) { return std::string(time.empty() ? "the time limit is empty" : ""); }, "",
+            "time"));
+    app.add_flag("--dry-run", dry_run, "Print the script for sbatch and its options, without secrets. Submit nothing");
+    app.add_option("SBATCH_OPTIONS", choices.options,
+                   "Options of sbatch, after '--', each in one word, such as --mail-user=me");
     app.footer(
         "Examples:\n  submit_job job.yaml --dry-run\n  submit_job job.yaml --set parameters.epochs=1 --name short\n"
         "  submit_job job.yaml --time 2:00:00 -- --exclusive");
@@ -82,7 +88,18 @@ int submit(const JobFile& job, const std::filesystem::path& library, const std::
 }
 
 int show(const JobFile& job, const std::filesystem::path& library, const std::vector<std::string>& choices) {
-  if (!choices.empty()) log::warning(fmt::format("arguments for sbatch: {}", fmt::join(choices, " ")));
+  std::vector<std::string> words = {(library / "site_sbatch").string(), "--show"};
+  words.insert(words.end(), choices.begin(), choices.end());
+  if (!job.secrets.empty()) add_comment(words, "submit_job:NUMBER");
+  std::string text;
+  run_with_input(words, "", [&](const std::string& line) { text += line + '\n'; });
+  std::string shown;
+  std::istringstream rest(text);
+  for (std::string word; std::getline(rest, word, '\0') && !rest.eof();) {
+    const bool is_plain = is_plain_text(word) && word.find_first_of(" \t") == std::string::npos;
+    shown += " " + (is_plain ? word : shell_word(word));
+  }
+  if (!shown.empty()) log::warning("options of sbatch:{}", shown);
   const std::filesystem::path secrets = job.secrets.empty() ? "" : std::filesystem::current_path() / "SECRETS";
   log::plain(job_script(job, {library, secrets}));
   return 0;
@@ -94,7 +111,8 @@ int main(int argc, char** argv) {
   return run_outside_ranks<SubmitOptions>(argc, argv, [](const SubmitOptions& options) {
     choose_site(options);
     const std::filesystem::path library = job_scripts_folder();
-    const SiteProfile site = read_site_profile(library);
+    SiteProfile site = read_site_profile(library);
+    site.sends_mail = site.sends_mail || std::ranges::any_of(options.choices.options, names_mail);
     const JobFile job = read_job_file(options.file, changes_in(options), site);
     for (const std::string& warning : job.warnings) log::warning(warning);
     const std::vector<std::string> choices = sbatch_arguments(job.virtual_cluster, options.choices);

@@ -108,6 +108,37 @@ class Walk {
   std::vector<std::string> path_;
 };
 
+void set_line(YamlValue& value, int line) {
+  value.line = line;
+  for (YamlValue& item : value.items) set_line(item, line);
+  for (YamlEntry& entry : value.entries) {
+    entry.line = line;
+    set_line(entry.value, line);
+  }
+}
+
+YamlValue value_of(const JobReader& reader, const JobChange& change, int line) {
+  const bool is_optional = change.path.starts_with("parameters.");
+  if (change.value.empty() && !is_optional) {
+    reader.refuse(line, "the value is empty, which only parameters may be. To leave out a field, write null");
+  }
+  YamlValue value;
+  if (change.value.find_first_of("[{\"'") != 0) {
+    value = plain_scalar(change.value);
+  } else {
+    try {
+      value = parse_yaml(change.value, change.option);
+    } catch (const Error&) {
+      reader.refuse(line,
+                    fmt::format("'{}' is not a value in YAML. Write a list as [a, b], a map as {{a: 1}}, and text "
+                                "that begins with a bracket or a quote in quotes of its own: '\"[a]\"'",
+                                printable(change.value)));
+    }
+  }
+  set_line(value, line);
+  return value;
+}
+
 }  // namespace
 
 JobChange parse_job_change(const std::string& text) {
@@ -127,8 +158,7 @@ void change_job(const JobReader& reader, const std::vector<JobChange>& changes, 
   for (const JobChange& change : changes) {
     --line;
     YamlValue& changed = Walk(reader, change, line).end(root);
-    changed = plain_scalar(change.value);
-    changed.line = line;
+    changed = value_of(reader, change, line);
   }
 }
 

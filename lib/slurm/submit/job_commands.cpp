@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view opening = "<%";
 constexpr std::string_view closing = "%>";
-constexpr std::string_view has_other_characters = "has more than letters, digits, blanks and -_./:=,@%+~^";
+constexpr std::string_view has_other_characters = "it has more than letters, digits, blanks and -_./:=,@%+~^";
 
 std::string_view without_spaces_around(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\n");
@@ -68,13 +68,14 @@ std::string JobCommands::text_of(const std::string& reference, int line) {
   }
   const bool is_several_words = place == ShellReader::Place::unquoted && !has_code(value.text) &&
                                 value.text.find_first_of(" \t\n") != std::string::npos;
-  std::string_view where = "where a shell may run it";
+  std::string_view where = "here, because a shell may run it";
   std::string_view advice = ", in a command that does not run it";
   if (!may_run) advice = "";
   if (is_several_words) advice = " if it is one word, else write its words into the command itself";
   if (!may_run || is_several_words) where = "outside double quotes";
-  reader_.refuse(line, fmt::format("the value of '{}' {}, and stands {}. Write \"${}\" instead{}", printable(reference),
-                                   is_plain ? "is a secret" : has_other_characters, where, value.variable, advice));
+  reader_.refuse(
+      line, fmt::format("the value of '{}' cannot stand {}: {}. Write \"${}\" instead{}", printable(reference), where,
+                        is_plain ? "it is a secret" : has_other_characters, value.variable, advice));
 }
 
 void JobCommands::add(const YamlValue& command) {
@@ -101,11 +102,13 @@ void JobCommands::check_output(int line) const {
   for (const Put& put : put_) {
     const bool is_stored = put.use == WordUse::stores && shell_.has_unknown_commands();
     if (!is_stored && !shell_.may_run_output()) continue;
-    reader_.refuse(
-        line, fmt::format("the value of '{}' {}, and {} may run it. Write \"${}\" instead, if none does",
-                          printable(put.reference), has_other_characters,
-                          is_stored ? "after a command that stores it in a variable, another" : "a command after a '|'",
-                          find(put.reference, line).variable));
+    const std::string_view who =
+        is_stored ? "another command may run this variable" : "a command after a '|' may run it";
+    reader_.refuse(line,
+                   fmt::format("the value of '{}' cannot stand in {}, because {}: {}. Write \"${}\" instead, if none "
+                               "does",
+                               printable(put.reference), is_stored ? "a variable" : "these commands", who,
+                               has_other_characters, find(put.reference, line).variable));
   }
 }
 

@@ -87,8 +87,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"submitFrom", unused},
     {"gangAllocation"},
     {"hivedScheduler", warned, "Slurm schedules the job. Choose a partition or a QOS in the site profile"},
-    {"jobStatusChangeNotification", warned,
-     "Slurm sends mail. Set 'mail_type' in the site profile, or pass --mail-type=BEGIN,END,FAIL,REQUEUE after '--'"},
+    {"jobStatusChangeNotification"},
     {"com.microsoft.pai.runtimeplugin"},
     {"storages"},
     {"lockstep"},
@@ -205,7 +204,7 @@ std::int64_t JobReader::number(const YamlValue& value, std::string_view field, s
 }
 
 const std::vector<YamlValue>& JobReader::list(const YamlValue& value, std::string_view field) const {
-  if (value.kind != YamlValue::Kind::list) refuse(value.line, fmt::format("{} is not a list", field));
+  if (value.kind != YamlValue::Kind::list) refuse(value.line, fmt::format("{} is not a list, such as [a, b]", field));
   return value.items;
 }
 

@@ -6,9 +6,11 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/printable.hpp"
+#include "slurm/roles/training_folders.hpp"
 #include "slurm/submit/job_array.hpp"
 #include "slurm/submit/job_commands.hpp"
 #include "slurm/submit/job_fields.hpp"
+#include "slurm/submit/job_nodes.hpp"
 #include "slurm/submit/job_plugins.hpp"
 #include "slurm/submit/job_roles.hpp"
 #include "slurm/submit/job_ssh.hpp"
@@ -41,6 +43,7 @@ class JobFileReader {
   }
 
   JobFile read() {
+    check_version();
     reader_.check_fields(root_, job_fields::job(), "a job");
     read_header();
     if (const YamlValue* const all = find_value(root_, "prerequisites")) {
@@ -58,10 +61,10 @@ class JobFileReader {
     if (job_.roles.empty()) reader_.refuse(roles.line, "'taskRoles' has no role");
     check_deployments(roles);
     check_all(roles.line);
-    check_nodes();
-    check_ssh();
-    check_components(roles.line);
+    check_nodes(reader_, job_, nodes_, roles.line);
+    warn_of_unknown_folder(roles.line);
     job_.array = read_job_array(reader_, root_, job_);
+    check_ssh(reader_, job_, roles.line);
     job_.warnings = reader_.take_warnings();
     return std::move(job_);
   }
@@ -72,6 +75,16 @@ class JobFileReader {
     if (value == nullptr)
       reader_.refuse(root_.line, fmt::format("the job has no field '{}', which is required", field));
     return *value;
+  }
+
+  // Jobs of version 1 are JSON, and do not state it.
+  void check_version() const {
+    const YamlValue* const version = find_value(root_, "protocolVersion");
+    const bool is_first = version == nullptr ? root_.find("jobName") != nullptr : version->text == "1";
+    if (!is_first) return;
+    reader_.refuse(version == nullptr ? root_.line : version->line,
+                   "this is a job of protocol version 1, but submit_job reads version 2. Write it as a job of version "
+                   "2, field by field as in the table of job_files.md, 'Jobs of protocol version 1'");
   }
 
   void read_header() {
@@ -90,24 +103,6 @@ class JobFileReader {
     }
   }
 
-  // A container has no srun.
-  void check_ssh() {
-    const bool has_container =
-        std::ranges::any_of(job_.roles, [](const Role& role) { return !role.container.program.empty(); });
-    if (!job_.has_ssh || !has_container) return;
-    const int line = needed("extras").line;
-    const std::string instance = instance_in_containers(job_.roles);
-    if (!instance.empty()) {
-      reader_.refuse(line, fmt::format("the commands use the instance '{}', which 'jobssh' cannot reach from a "
-                                       "container, because its image has no srun. For MPI, list the roles in 'world' "
-                                       "(extras.lockstep), and leave out mpirun",
-                                       instance));
-    }
-    reader_.warn(line,
-                 "'jobssh' does not connect instances in containers, because their images have no srun. For MPI, "
-                 "use 'world' of extras.lockstep");
-  }
-
   void warn_of_images() {
     if (!context_.site.container.empty()) return;
     for (const auto& [key, image] : context_.prerequisites) {
@@ -117,6 +112,14 @@ class JobFileReader {
                                "'container' and 'image.' in the site profile",
                                printable(key.second)));
     }
+  }
+
+  void warn_of_unknown_folder(int line) {
+    if (context_.retries_tasks || !job_.output.empty() || !training_folders(job_.roles).is_unknown) return;
+    reader_.warn(
+        line,
+        "the commands do not show where the training writes its checkpoints, so retries cannot tell whether an "
+        "attempt made progress. Write the folder as 'output' of extras.lockstep");
   }
 
   struct Section {
@@ -198,31 +201,6 @@ class JobFileReader {
     }
   }
 
-  void check_nodes() const {
-    if (nodes_ == nullptr) return;
-    std::int64_t instances = 0;
-    for (const Role& role : job_.roles) instances += role.instances;
-    if (instances % job_.nodes != 0) {
-      reader_.refuse(nodes_->line, fmt::format("'nodes' is {}, but the job has {} instances. Each node must get the "
-                                               "same number of instances",
-                                               job_.nodes, instances));
-    }
-  }
-
-  void check_components(int line) {
-    const std::size_t groups = std::ranges::max(resource_groups(job_.roles)) + 1;
-    if (groups == 1) return;
-    if (nodes_ != nullptr) {
-      reader_.refuse(
-          nodes_->line,
-          "'nodes' distributes all instances equally, but roles that request different resources never share "
-          "a node. Request the same resources for all roles, or leave out 'nodes'");
-    }
-    reader_.warn(line, fmt::format("the roles request different resources, so the job is a heterogeneous one with {} "
-                                   "components, and needs as many nodes. Only roles with equal resources share nodes",
-                                   groups));
-  }
-
   // Checks all deployments; one is used.
   void check_deployments(const YamlValue& roles) {
     const YamlValue* const all = find_value(root_, "deployments");
@@ -247,6 +225,13 @@ class JobFileReader {
     const YamlValue* const extras = find_value(root_, "extras");
     if (extras == nullptr) return;
     reader_.check_fields(*extras, job_fields::extras(), "extras");
+    const YamlEntry* const mail = extras->find("jobStatusChangeNotification");
+    if (mail != nullptr && mail->value.kind != YamlValue::Kind::nothing && !context_.site.sends_mail) {
+      reader_.warn(
+          mail->line,
+          "'jobStatusChangeNotification' is ignored, because Slurm sends the mail. Set 'mail_type' in the site "
+          "profile, or pass --mail-type=BEGIN,END,FAIL,REQUEUE after '--'");
+    }
     context_.retries_tasks = starts_independently(reader_, root_);
     if (const YamlValue* const own = find_value(*extras, "lockstep")) read_own(*own);
     if (const YamlValue* const list = find_value(*extras, "storages")) {

@@ -3,10 +3,9 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "slurm/roles/role.hpp"
 #include "slurm/submit/job_fields.hpp"
+#include "slurm/submit/job_file.hpp"
 
 namespace lockstep {
 
@@ -16,7 +15,8 @@ bool read_ssh_plugin(JobReader& reader, const YamlValue& parameters);
 // The first word of the text that consists of `beginning` and digits: "worker-0" for "worker-". Empty if there is none.
 std::string instance_in(std::string_view text, std::string_view beginning);
 
-// The first instance that the commands of a role in a container name, such as "worker-0"; empty: none.
-std::string instance_in_containers(const std::vector<Role>& roles);
+// Refuses commands that name an instance which they cannot reach: for mpirun or ssh without `jobssh`, in a container,
+// or because the job does not have it. Warns that `jobssh` does not reach containers. `line` is that of the roles.
+void check_ssh(JobReader& reader, const JobFile& job, int line);
 
 }  // namespace lockstep

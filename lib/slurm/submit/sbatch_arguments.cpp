@@ -45,10 +45,12 @@ constexpr Option wait{"--wait", 6, 'W'};
 constexpr Option quiet{"--quiet", 4, 'Q'};
 constexpr Option clusters{"--clusters", 9, 'M'};
 constexpr Option partitions{"--partition", 6, 'p'};
+constexpr Option mail_types{"--mail-type", 8};
 
 void check_option(const std::string& option) {
   require(option.size() > 1 && option.front() == '-' && option != "--", Failure::usage,
-          "'{}' is not an sbatch option in one word, so sbatch would read it as a script. Write --name=value.",
+          "'{}' is not an option. Options of sbatch follow '--', each in one word, such as --mail-user=me. A value of "
+          "several words needs quotes, and the name of a job is one word. Nothing was submitted.",
           printable(option));
   constexpr std::array others = std::to_array<Option>(
       {{"--wrap", 4}, {"--test-only", 4}, {"--help", 4, 'h'}, {"--usage", 4, 'u'}, {"--version", 6, 'V'}});
@@ -105,5 +107,6 @@ bool waits_in_silence(const std::vector<std::string>& words) {
 
 bool names_cluster(const std::string& word) { return states(word, clusters); }
 bool names_partition(const std::string& word) { return states(word, partitions); }
+bool names_mail(const std::string& word) { return states(word, mail_types); }
 
 }  // namespace lockstep

@@ -23,6 +23,8 @@ bool waits_in_silence(const std::vector<std::string>& words);
 bool names_cluster(const std::string& word);
 // Whether a word selects the partition for sbatch and sinfo.
 bool names_partition(const std::string& word);
+// Whether a word selects the events of which Slurm sends mail.
+bool names_mail(const std::string& word);
 
 // Whether an option turns the job into an array.
 bool makes_array(const SbatchChoices& choices);

@@ -26,6 +26,7 @@ SiteProfile read_site_profile(const std::filesystem::path& library) {
         const std::string key = line.substr(0, end);
         const std::string value = line.substr(end + 1);
         if (key == "partition") site.partition = value;
+        if (key == "mail_type") site.sends_mail = !value.empty() && value != "NONE";
         if (key == "container") site.container = value;
         add("image", key, value, site.images);
         add("storage", key, value, site.storages);

@@ -38,16 +38,38 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(JobChangesTest, a_path_names_a_value_of_the_file) {
-  const YamlValue root = changed(
-      {"parameters.epochs=1=one", "parameters.layers.1=64", "taskRoles.worker.commands[0]=", "parameters.epochs=3"});
+  const YamlValue root = changed({"parameters.epochs=1=one", "parameters.layers.1=64",
+                                  "taskRoles.worker.commands[0]=null", "parameters.a.b=", "parameters.epochs=3"});
   const YamlValue& parameters = root.find("parameters")->value;
   EXPECT_EQ(parameters.find("epochs")->value.text, "3") << "the last change counts";
-  EXPECT_EQ(parameters.find("epochs")->value.line, -4);
+  EXPECT_EQ(parameters.find("epochs")->value.line, -5);
   EXPECT_EQ(parameters.find("layers")->value.items.at(0).text, "16");
   EXPECT_EQ(parameters.find("layers")->value.items.at(1).text, "64");
   const YamlValue& worker = root.find("taskRoles")->value.find("worker")->value;
   EXPECT_EQ(worker.find("commands")->value.items.at(0).kind, YamlValue::Kind::nothing) << "as in YAML";
+  EXPECT_EQ(parameters.find("a.b")->value.text, "");
   EXPECT_EQ(changed({"parameters.epochs=a=b"}).find("parameters")->value.find("epochs")->value.text, "a=b");
+}
+
+TEST(JobChangesTest, a_value_may_be_a_list_a_map_or_text_in_quotes) {
+  const YamlValue root = changed({"extras.lockstep.world=[worker, \"b, c\"]", "parameters={epochs: 1, layers: [8]}",
+                                  "defaults.virtualCluster='[a]'", "name=a [b]"});
+  const YamlValue& world = root.find("extras")->value.find("lockstep")->value.find("world")->value;
+  ASSERT_EQ(world.items.size(), 2);
+  EXPECT_EQ(world.items.at(1).text, "b, c");
+  EXPECT_EQ(world.items.at(1).line, -1) << "of its option";
+  const YamlValue& layers = root.find("parameters")->value.find("layers")->value;
+  EXPECT_EQ(layers.items.at(0).text, "8");
+  EXPECT_EQ(layers.items.at(0).line, -2);
+  EXPECT_EQ(root.find("parameters")->value.entries.at(0).line, -2);
+  EXPECT_EQ(root.find("defaults")->value.find("virtualCluster")->value.text, "[a]");
+  EXPECT_EQ(root.find("name")->value.text, "a [b]");
+  for (const char* odd : {"[a", "[a] b", "{a: 1", "\"a", "'a' b", "[!x a]", "[*a]"}) {
+    expect_message(refusal(std::string("parameters.epochs=") + odd), {"--set parameters.epochs", odd, "[a, b]"});
+  }
+  for (const char* path : {"name", "taskRoles.worker.resourcePerInstance.cpu", "taskRoles.worker.commands.0"}) {
+    expect_message(refusal(std::string(path) + "="), {std::string("--set ") + path, "null"});
+  }
 }
 
 TEST(JobChangesTest, the_longest_key_with_dots_counts) {

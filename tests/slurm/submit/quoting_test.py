@@ -119,23 +119,32 @@ def refused_value(programs, folder, case):
 
 # What sbatch is given is what --dry-run shows, and secrets are its owner's alone while the job may need them.
 def refused_submissions(programs, folder, environment):
+    (folder / "site.profile").write_text("account=vision\nmail_type=END\n")
+    environment = environment | {"LOCKSTEP_SITE": str(folder / "site.profile")}
+    options = ["--", "--comment=it's  a", "--exclusive"]
     (folder / "job.yaml").write_text(job_file([("a b", "<>")], "runs/x", "hunter2"), newline="")
     for code in (0, 1):
         for old in folder.glob(".quoting.*.secrets"):
             old.unlink()
-        (folder / "slurm" / "sbatch").write_text(f'#!/usr/bin/env bash\ncat >taken\n(({code})) || echo 1\nexit {code}\n')
+        (folder / "slurm" / "sbatch").write_text(
+            f'#!/usr/bin/env bash\ncat >taken\nprintf "%s\\0" "$@" >words\n(({code})) || echo 1\nexit {code}\n')
         (folder / "slurm" / "sbatch").chmod(0o755)
-        ran = subprocess.run([programs / "submit_job", "job.yaml"], cwd=folder, env=environment, capture_output=True,
-                             text=True, check=False)
+        ran = subprocess.run([programs / "submit_job", "job.yaml", *options], cwd=folder, env=environment,
+                             capture_output=True, text=True, check=False)
         kept = list(folder.glob(".quoting.*.secrets"))
         assert "hunter2" not in ran.stdout + ran.stderr + (folder / "taken").read_text(), ran
         if code == 0:
             assert ran.returncode == 0 and len(kept) == 1, (ran, kept)
             assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600, oct(kept[0].stat().st_mode)
-            shown = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run"], cwd=folder, capture_output=True,
-                                   text=True, check=True).stdout
+            shown = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run", *options], cwd=folder,
+                                   env=environment, capture_output=True, text=True, check=True)
             taken = (folder / "taken").read_text().replace(kept[0].name, "SECRETS")
-            assert taken.rstrip("\n") == shown.rstrip("\n"), (taken, shown)
+            assert taken.rstrip("\n") == shown.stdout.rstrip("\n"), (taken, shown)
+            words = re.sub(r"submit_job:\w+", "submit_job:NUMBER", (folder / "words").read_text()).split("\0")[:-1]
+            lines = [line for line in shown.stderr.splitlines() if "options of sbatch:" in line]
+            read = subprocess.run(["bash", "-c", f"printf '%s\\0' {lines[0].partition('options of sbatch:')[2]}"],
+                                  capture_output=True, text=True, check=True).stdout.split("\0")[:-1]
+            assert read == words and "--account=vision" in words, (lines, words)
         else:
             assert ran.returncode == 2 and not kept, (ran, kept)
             assert "sbatch refused the job" in ran.stderr, ran

@@ -39,7 +39,7 @@ TEST(SbatchArgumentsTest, what_sbatch_would_read_otherwise_is_refused) {
   for (const char* time : {"2h", "-1", "1:", "1 --wrap=x"}) {
     expect_message(refusal_of({time, {}}), {"--time", "30"});
   }
-  expect_message(refusal_of({"", {"--nodes=2", "other.sh"}}), {"--name", "other.sh"});
+  expect_message(refusal_of({"", {"--nodes=2", "other.sh"}}), {"--mail-user=me", "other.sh"});
   for (const char* word : {"", "-", "--"}) expect_message(refusal_of({"", {word}}), {fmt::format("'{}'", word)});
   expect_message(refusal_of({"", {"--wrap=x"}}), {"--wrap"});
   expect_message(refusal_of({"", {"--test-only"}}), {"'--test-only'"});
@@ -106,6 +106,9 @@ TEST_F(SubmitJobTest, a_dry_run_says_what_sbatch_would_be_given) {
   EXPECT_EQ(timed.exit_code, 0) << timed.errors;
   EXPECT_THAT(timed.errors, HasSubstr(": --time=2:00:00 --exclusive\n"));
   EXPECT_THAT(timed.errors, Not(HasSubstr("SBATCH_TIMELIMIT")));
+  const ProgramResult empty = submit({"--dry-run", "--time", ""});
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_THAT(empty.errors, HasSubstr("--time: the time limit is empty"));
 }
 
 TEST_F(SubmitJobTest, a_job_with_secrets_is_no_array) {
