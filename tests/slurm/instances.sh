@@ -31,7 +31,7 @@ taskRoles:
       - ssh -o StrictHostKeyChecking=no -p 22 worker-0 'printf "there [%s] %s-%s %s\n" "a  b" $LOCKSTEP_ROLE $PAI_TASK_INDEX' '$(hostname)'
       - echo piped | ssh root@worker-0 cat
       - ssh $PAI_HOST_IP_worker_0 exit 7 || echo "code $?"
-      - ssh worker-1 true || echo "unknown $?"
+      - host=worker-1; ssh $host true || echo "unknown $?"
       - >
         mpirun -np 3 -H master-0:1,worker-0:2 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -x PATH
         train_cifar --data data --model lenet --global-batch 48 --epochs 1 --threads 1 --output runs/horovod
