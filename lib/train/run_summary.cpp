@@ -35,6 +35,12 @@ RunSummary::RunSummary(FolderLock& output)
   if (earlier_ && !earlier_->state) earlier_.reset();
 }
 
+bool RunSummary::has_epochs(const nlohmann::json& epochs) const {
+  if (!earlier_ || !epochs.is_number()) return false;
+  const nlohmann::json recipe = earlier_->fields.value("recipe", nlohmann::json());
+  return recipe.is_object() && recipe.value("epochs", nlohmann::json()) == epochs;
+}
+
 void RunSummary::go_on(std::int64_t step) {
   if (!earlier_) return;
   started_ = earlier_->started.value_or(started_);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "recipe/fields.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "train/observers/audit.hpp"
 #include "train/observers/best_model.hpp"
@@ -28,8 +29,9 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   std::optional<EarlierResults> earlier;
   if (output != nullptr) {
     const TrainingProgress progress = training.progress();
-    earlier.emplace(
-        take_over_results(*output, training.earlier() == nullptr ? nullptr : &progress, training.steps_left(), past));
+    const nlohmann::json epochs = json_of(Settings{training.recipe, {}}, Field::Part::recipe)["epochs"];
+    earlier.emplace(take_over_results(*output, training.earlier() == nullptr ? nullptr : &progress,
+                                      training.steps_left(), past, epochs));
   }
   AllObservers observers{std::make_unique<MetricsStream>(output, std::move(training.events)), {}};
   counters.start(earlier ? earlier->best : BestTest());

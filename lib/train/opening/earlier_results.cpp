@@ -50,7 +50,7 @@ BestTest cut_back(const std::filesystem::path& folder, const TrainingProgress& p
 }  // namespace
 
 EarlierResults take_over_results(FolderLock& output, const TrainingProgress* earlier, std::int64_t steps_left,
-                                 LaterOutput past) {
+                                 LaterOutput past, const nlohmann::json& epochs) {
   output.require_held();
   remove_partial_files(output.folder());
   SetAside aside(output);
@@ -58,8 +58,9 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
   if (earlier == nullptr) {
     for (const char* name : {"metrics.jsonl", "summary.json", "model.h5", best_model_file}) aside.move(name);
   } else {
-    if (steps_left > 0) aside.move("model.h5");
-    if (steps_left > 0 && !results.summary.is_unfinished()) aside.move("summary.json");
+    const bool has_own = steps_left == 0 || results.summary.has_epochs(epochs);
+    if (!has_own) aside.move("model.h5");
+    if (!has_own && !results.summary.is_unfinished()) aside.move("summary.json");
     results.summary.go_on(earlier->step);
     if (past == LaterOutput::set_aside || !aside.path().empty()) {
       aside.copy("metrics.jsonl");

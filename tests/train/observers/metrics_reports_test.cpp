@@ -234,6 +234,20 @@ TEST_F(MetricsReportsTest, a_finished_training_that_goes_on_keeps_its_results_as
   EXPECT_EQ(metrics().size(), 1U);
 }
 
+// Each promotion in a search left a copy.
+TEST_F(MetricsReportsTest, a_training_that_ended_at_max_steps_and_goes_on_keeps_its_results_in_place) {
+  for (const int epochs : {2, 3}) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "summary.json") << R"({"state": "done", "recipe": {"epochs": 2, "max-steps": 5}})";
+    std::ofstream(folder_ / "model.h5") << "weights";
+    TrainingState state;
+    state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+    ReportedTraining(lock(), length_, 2, &state, LaterOutput::repeated, nullptr, epochs);
+    EXPECT_EQ(std::filesystem::exists(folder_ / "set-aside-1"), epochs == 3);
+    EXPECT_EQ(std::filesystem::exists(folder_ / "model.h5"), epochs == 2);
+  }
+}
+
 TEST_F(MetricsReportsTest, a_training_without_a_step_left_keeps_its_results_until_they_are_written_anew) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "model.h5") << "weights";

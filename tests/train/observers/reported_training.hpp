@@ -53,12 +53,12 @@ class ReportedTraining {
  public:
   ReportedTraining(FolderLock* output, TrainingLength length, std::int64_t report_every,
                    const TrainingState* earlier = nullptr, LaterOutput past = LaterOutput::repeated,
-                   std::unique_ptr<EventLog> events = nullptr)
+                   std::unique_ptr<EventLog> events = nullptr, const nlohmann::json& epochs = nullptr)
       : length_(length), report_every_(report_every), counters_(earlier) {
     if (earlier != nullptr) progress_ = earlier->progress;
     if (output != nullptr) {
       results_.emplace(take_over_results(*output, earlier == nullptr ? nullptr : &earlier->progress,
-                                         length_.steps() - progress_.step, past));
+                                         length_.steps() - progress_.step, past, epochs));
     }
     counters_.start(results_ ? results_->best : BestTest());
     stream_ = std::make_unique<MetricsStream>(output, std::move(events));
