@@ -8,10 +8,17 @@
 namespace lockstep {
 namespace {
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int make_queue() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
   for (const int number : {SIGUSR1, SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&wanted, number);
+  // A blocked signal is delivered here even if it is ignored.
+  if (!is_ignored(SIGHUP)) ::sigaddset(&wanted, SIGHUP);
   ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
   return ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -13,8 +13,8 @@ struct Signal {
   std::int64_t sender = 0;  // process ID
 };
 
-// Receives SIGUSR1, SIGTERM, SIGINT and SIGCHLD through a descriptor. Blocks them in this thread, and so in threads
-// that it starts later: construct it before other threads start.
+// Receives SIGUSR1, SIGTERM, SIGINT, SIGCHLD and SIGHUP (unless it is ignored, as by nohup) through a descriptor.
+// Blocks them in this thread, and so in threads that it starts later: construct it before other threads start.
 class SignalQueue {
  public:
   SignalQueue();
