@@ -20,6 +20,7 @@
 #include "launch/run.hpp"
 #include "picture/decode.hpp"
 #include "picture/png.hpp"
+#include "search/search_overview.hpp"
 #include "train/inspection.hpp"
 
 using namespace lockstep;
@@ -44,11 +45,12 @@ struct InspectOptions {
 
   void declare(CLI::App& app) {
     app.description(
-        "Prints the contents of a data set, shard, model, checkpoint, training folder or pretrained weights.");
+        "Prints the contents of a data set, shard, model, checkpoint, training or search folder, or pretrained "
+        "weights.");
     app.add_option(
            "FILE", file,
-           "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training, or another "
-           "program's weights (safetensors, HDF5)")
+           "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training or search, or "
+           "another program's weights (safetensors, HDF5)")
         ->required()
         ->type_name("FILE");
     add_result(
@@ -102,7 +104,7 @@ void draw(const InspectOptions& options) {
 
 int main(int argc, char** argv) {
   return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
-    if (options.pictures.empty()) return log::plain(describe_file(options.file));
-    draw(options);
+    if (!options.pictures.empty()) return draw(options);
+    log::plain(holds_search(options.file) ? describe_search(options.file) : describe_file(options.file));
   });
 }

@@ -24,6 +24,7 @@
 #include "report/page/html.hpp"
 #include "report/training_page.hpp"
 #include "runtime/failure/contained_failure.hpp"
+#include "search/search_overview.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/evaluation/model_test.hpp"
 #include "train/pretrained/pretrained_model.hpp"
@@ -41,6 +42,7 @@ void require_place_for_page(const std::filesystem::path& file) {
 
 constexpr std::size_t max_pictures = 24;
 constexpr std::int64_t max_pixels = 128;
+constexpr std::size_t best_trials = 5;  // of a search
 
 struct ReportOptions {
   std::vector<std::filesystem::path> folders;
@@ -53,7 +55,8 @@ struct ReportOptions {
 
   void declare(CLI::App& app) {
     app.description("Writes a self-contained HTML page about a training, or a comparison of several.");
-    app.add_option("RUN_FOLDER", folders, "Output folders of trainings")
+    app.add_option("RUN_FOLDER", folders,
+                   "Output folders of trainings, or of searches, whose five best trials are compared")
         ->required()
         ->expected(1, max_runs)
         ->type_name("FOLDER");
@@ -92,19 +95,37 @@ std::string tested(const Session& session, const ReportOptions& options, const s
                          misclassified_images(evaluation, test.dataset(), test.rules(), max_pictures, max_pixels));
 }
 
+// With the best trials in place of a search.
+std::vector<std::filesystem::path> training_folders(const ReportOptions& options) {
+  std::vector<std::filesystem::path> folders;
+  for (const std::filesystem::path& folder : options.folders) {
+    if (!holds_search(folder)) {
+      folders.push_back(folder);
+      continue;
+    }
+    const std::vector<std::filesystem::path> best = best_trial_folders(folder, best_trials);
+    folders.insert(folders.end(), best.begin(), best.end());
+    log::info("'{}' is a search: its best {} are compared.", folder.string(), counted(best.size(), "trial"));
+  }
+  require(folders.size() <= max_runs, Failure::usage, "{} trainings are too many. Name at most {}.", folders.size(),
+          max_runs);
+  return folders;
+}
+
 // If there are several folders, skips those without a training and prints a warning.
 std::vector<RunRecord> runs_of(const ReportOptions& options) {
   std::vector<RunRecord> runs;
-  for (const std::filesystem::path& folder : options.folders) {
+  const std::vector<std::filesystem::path> folders = training_folders(options);
+  for (const std::filesystem::path& folder : folders) {
     try {
       runs.push_back(read_run(folder));
     } catch (const Error& error) {
-      if (options.folders.size() == 1 || error.failure() != Failure::usage) throw;
+      if (folders.size() == 1 || error.failure() != Failure::usage) throw;
       log::warning("skipped: {}", error.what());
     }
   }
   require(!runs.empty(), Failure::usage, "none of the {} folders has a training. Choose output folders of trainings.",
-          options.folders.size());
+          folders.size());
   return runs;
 }
 

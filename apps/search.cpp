@@ -12,12 +12,16 @@
 
 #include "backend/backend.hpp"
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "files/folder/folder_lock.hpp"
 #include "job/job_environment.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "search/page/search_page.hpp"
+#include "search/remove_checkpoints.hpp"
+#include "search/results_table.hpp"
 #include "search/search_run.hpp"
 #include "search/search_text.hpp"
 #include "search/space.hpp"
@@ -80,20 +84,39 @@ Failure common_failure(const std::map<std::int64_t, TrialRecord>& trials) {
   return Failure::other;
 }
 
-void conclude(const SearchRun& search, TrialCommands& commands, const Space& space, std::vector<std::string> launch,
-              const std::filesystem::path& folder) {
+void require_not_stopped(bool has_ended) {
+  require(has_ended, Failure::stopped_early, "the search was stopped. The same command continues it.");
+}
+
+// One screen with its title.
+constexpr std::size_t shown_results = 20;
+
+// The best trial's model becomes best.h5. False if a signal stops a repetition of the trial.
+bool keep_best(SearchRun& search, std::int64_t number) {
+  const SearchFolder& folder = search.folder();
+  if (is_absent(folder.model(number)) && !search.repeat(number)) return false;
+  folder.keep_best_model(number, search.trials().at(number).steps);
+  return true;
+}
+
+void conclude(SearchRun& search, TrialCommands& commands, const Space& space, std::vector<std::string> launch) {
   const std::map<std::int64_t, TrialRecord>& trials = search.trials();
+  log::forwarded(results_table(space, trials, shown_results));
   const std::optional<std::int64_t> number = best_trial(space, trials);
   require(number.has_value(), common_failure(trials), "no trial has a result. Trial 1: {}",
           trials.begin()->second.reason);
+  require_not_stopped(keep_best(search, *number));
+  const RemovedCheckpoints removed = remove_checkpoints(space, search.folder(), trials);
+  if (removed.files > 0) {
+    log::info("removed {} of ended trials, {} MiB.", counted(removed.files, "checkpoint"), removed.bytes >> 20);
+  }
   const TrialRecord& best = trials.at(*number);
-  keep_best_model(search.folder_of(*number), folder);
   TrialLength length = commands.length(best.settings, space.searcher.max_length);
   length.steps = best.steps;
   std::ranges::copy(commands.words(best.settings, length, "OUTPUT", 0), std::back_inserter(launch));
   log::info("{} trials, {:.1f} epochs in total.", trials.size(), trained_epochs(commands, space, trials));
   log::info("best: trial {}, {} {} after {} steps. Model: '{}'", *number, metric_name(space.metric),
-            metric_text(space, *best.metric), best.steps, (folder / "best.h5").string());
+            metric_text(space, *best.metric), best.steps, search.folder().best_model().string());
   log::info("its command: {}", shell_command(launch));
 }
 
@@ -137,10 +160,11 @@ int run_search(const SearchOptions& options) {
   SignalQueue signals;  // before the lock's thread starts
   const FolderLock lock(folder, "--output");
   SearchRun search(space, commands, places, signals, folder);
+  if (search.is_continued()) log::forwarded(results_table(space, search.trials(), shown_results));
   const bool has_ended = search.run();
   try_write_page(folder);
-  require(has_ended, Failure::stopped_early, "the search was stopped. The same command continues it.");
-  conclude(search, commands, space, places.launch, folder);
+  require_not_stopped(has_ended);
+  conclude(search, commands, space, places.launch);
   return 0;
 }
 

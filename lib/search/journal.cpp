@@ -23,14 +23,15 @@ Error unwritable(const std::filesystem::path& file, int error_number) {
                         "the search could not be continued");
 }
 
+Descriptor create_journal(const std::filesystem::path& file) {
+  Descriptor created(create_new_file(file.c_str()));
+  // careful-open: the folder, which this process has locked
+  const Descriptor folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (created < 0 || folder < 0 || ::fsync(folder) != 0) throw unwritable(file, errno);
+  return created;
+}
+
 Descriptor open_journal(const std::filesystem::path& file) {
-  if (is_absent(file)) {
-    Descriptor created(create_new_file(file.c_str()));
-    // careful-open: the folder, which this process has locked
-    const Descriptor folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (created < 0 || folder < 0 || ::fsync(folder) != 0) throw unwritable(file, errno);
-    return created;
-  }
   const RegularFile checked(file, Links::refused);  // no pipe, no device
   // careful-open: a regular file, as just checked, in a folder that this process has locked
   Descriptor opened(::open(file.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
@@ -40,7 +41,11 @@ Descriptor open_journal(const std::filesystem::path& file) {
 
 }  // namespace
 
-Journal::Journal(std::filesystem::path file) : file_(std::move(file)), descriptor_(open_journal(file_)) { read(); }
+Journal::Journal(std::filesystem::path file) : file_(std::move(file)) {
+  if (is_absent(file_)) return;
+  descriptor_ = open_journal(file_);
+  read();
+}
 
 void Journal::read() {
   const std::string text = read_file(file_, most_bytes);
@@ -68,6 +73,7 @@ void Journal::read() {
 }
 
 void Journal::append(const nlohmann::json& line) {
+  if (descriptor_ < 0) descriptor_ = create_journal(file_);
   if (!append_whole(descriptor_, json_text(line) + "\n") || ::fsync(descriptor_) != 0) throw unwritable(file_, errno);
 }
 

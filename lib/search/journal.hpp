@@ -13,8 +13,8 @@ namespace lockstep {
 
 class Journal {
  public:
-  // Opens or creates the file. Only one process at a time may have it open (files/folder/folder_lock). Drops a damaged
-  // last line with a warning. Throws Error(bad_data) if another line is damaged, and as system_failure() or
+  // Opens the file if there is one. Only one process at a time may have it open (files/folder/folder_lock). Drops a
+  // damaged last line with a warning. Throws Error(bad_data) if another line is damaged, and as system_failure() or
   // RegularFile if the file cannot be read or written.
   explicit Journal(std::filesystem::path file);
 
@@ -22,14 +22,14 @@ class Journal {
   const std::vector<nlohmann::json>& lines() const { return lines_; }
   const std::filesystem::path& path() const { return file_; }
 
-  // Returns once the line is on the disk. Throws as system_failure().
+  // Returns once the line is on the disk. The first line creates the file. Throws as system_failure().
   void append(const nlohmann::json& line);
 
  private:
   void read();
 
   std::filesystem::path file_;
-  Descriptor descriptor_;
+  Descriptor descriptor_{-1};  // -1: there is no file yet
   std::vector<nlohmann::json> lines_;
 };
 

@@ -29,6 +29,8 @@ inline constexpr std::array<Choice<BracketMode>, 3> bracket_modes{{{"aggressive"
 // What follows a trial's result at a rung: it waits until enough others are worse, or it continues or ends at once.
 enum class Promotion : std::uint8_t { when_best, stop_once };
 
+inline constexpr std::int64_t most_trials = 100'000;
+
 struct SearcherOptions {
   SearcherKind kind = SearcherKind::single;
   std::int64_t max_trials = 1;

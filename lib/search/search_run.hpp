@@ -1,25 +1,24 @@
-// Runs the trials of a search as commands of their own, and records their results in the search's folder.
-//
-//   FOLDER/search.jsonl     the journal (journal.hpp)
-//   FOLDER/trial-3          output folder of trial 3; trial-3.log: what its commands printed
-//   FOLDER/best.h5          the best trial's model.h5, at the end
+// Runs the trials of a search as commands of their own, and records their results in the search's folder
+// (search_folder.hpp).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/io/descriptor.hpp"
-#include "search/journal.hpp"
-#include "search/searcher.hpp"
+#include "search/search_folder.hpp"
+#include "search/search_state.hpp"
 #include "search/space.hpp"
 #include "search/trial_command.hpp"
 #include "search/trial_launch.hpp"
-#include "search/trial_record.hpp"
 #include "search/trial_result.hpp"
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/signal_queue.hpp"
@@ -31,17 +30,22 @@ ProgramOutput run_to_end(const std::vector<std::string>& words);
 
 class SearchRun {
  public:
-  // The caller holds the folder's lock, and has blocked the queue's signals in all threads. Replays the journal: throws
-  // Error(usage) if it belongs to another space, Error(bad_data) if its decisions are not those of this version.
+  // The caller holds the folder's lock, and has blocked the queue's signals in all threads. Throws as SearchState.
   SearchRun(const Space& space, TrialCommands& commands, TrialPlaces places, SignalQueue& signals,
             std::filesystem::path folder);
 
-  // Returns when all trials have ended, or after a signal, when all have stopped with a checkpoint: false. Throws if
-  // the journal cannot be written.
+  // Returns when all trials have ended, or after a signal, when all have stopped with a checkpoint: false. If a trial
+  // cannot go on because of the machine (trial_result.hpp), stops the others, and throws an Error with the cause.
+  // Throws as system_failure() if the journal or a log cannot be written. In all of these cases, the next run() goes
+  // on.
   bool run();
+  // Trains a trial again up to its last result, which stays as it is: for one whose folder is gone. Returns and throws
+  // as run().
+  bool repeat(std::int64_t trial);
 
-  const std::map<std::int64_t, TrialRecord>& trials() const { return trials_; }
-  std::filesystem::path folder_of(std::int64_t trial) const;
+  const std::map<std::int64_t, TrialRecord>& trials() const { return state_.trials(); }
+  const SearchFolder& folder() const { return folder_; }
+  bool is_continued() const { return state_.is_continued(); }
 
  private:
   struct Running {
@@ -50,15 +54,13 @@ class SearchRun {
     std::int64_t steps;
     Descriptor log;
     std::size_t place;  // among the trials at once
+    std::deque<std::string> last_lines = {};
+    bool was_alone = true;  // no other trial ran at the same time
   };
 
-  void replay();
-  void replay_line(const nlohmann::json& line, std::size_t number);
-  void take_orders(const std::vector<Order>& orders);
-  nlohmann::json json_of(const std::vector<Order>& orders) const;
-  std::vector<Order> record(const Order& order, std::int64_t steps, const TrialEnd& end);
   void write_result(const Order& order, std::int64_t steps, const TrialEnd& end);
   void start_trials();
+  bool must_wait(const Order& order) const;
   void start(const Order& order, Descriptor log);
   std::size_t free_place() const;
   void wait();
@@ -66,27 +68,26 @@ class SearchRun {
   void take_output(Running& trial, std::int64_t number);
   void take_ends();
   void take_end(const Running& trial, int code);
+  void take_failure(const Running& trial, const TrialEnd& end);
+  void restart(const Order& order, const TrialEnd& end);
+  void give_up(const Order& order, const TrialEnd& end);
   void ask_to_stop(const std::string& why);
   void show_progress();
-  std::filesystem::path exit_report_of(std::int64_t trial) const;
 
   const Space& space_;
   TrialCommands& commands_;
   TrialPlaces places_;
   SignalQueue& signals_;
-  std::filesystem::path folder_;
-  Journal journal_;
-  Searcher searcher_;
-  std::vector<Order> open_;  // without a result; some of them are running
+  SearchFolder folder_;
+  SearchState state_;
   std::map<std::int64_t, Running> running_;
-  std::map<std::int64_t, TrialRecord> trials_;
-  std::int64_t waits_for_ = 0;  // trial whose earlier command has not ended; 0: none yet
+  std::int64_t waits_for_ = 0;    // trial whose earlier command has not ended; 0: none yet
+  std::int64_t repeated_ = 0;     // by repeat(); 0: none
+  std::set<std::int64_t> alone_;  // trials that run only while no other does
   bool is_stopping_ = false;
+  std::optional<Error> obstacle_;  // because of which the search stops
   bool has_header_ = false;
   Stopwatch watch_;
 };
-
-// Copies the model of `trial_folder` to best.h5 in `folder`. Throws as write_file_atomically().
-void keep_best_model(const std::filesystem::path& trial_folder, const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -17,17 +17,6 @@ namespace {
 constexpr std::size_t columns = 80;
 constexpr std::int64_t most_listed = 50;  // trials
 
-std::string cut(std::string line) {
-  if (line.size() <= columns) return line;
-  std::size_t end = columns - 3;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;  // not within a character
-  return line.substr(0, end) + "...";
-}
-
-std::string settings_text(const std::vector<OptionWord>& settings) {
-  return settings.empty() ? "-" : printable(fmt::format("{}", fmt::join(settings, " ")));
-}
-
 // 25, 0.5, 3.33
 std::string epochs_text(double epochs) { return number_text(std::round(epochs * 100) / 100); }
 
@@ -65,6 +54,17 @@ std::string rung_rule(const SearcherOptions& options) {
 
 }  // namespace
 
+std::string cut_line(std::string line) {
+  if (line.size() <= columns) return line;
+  std::size_t end = columns - 3;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+  return line.substr(0, end) + "...";
+}
+
+std::string settings_text(const std::vector<OptionWord>& settings) {
+  return settings.empty() ? "-" : printable(fmt::format("{}", fmt::join(settings, " ")));
+}
+
 std::string shell_command(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {
@@ -84,8 +84,8 @@ std::string metric_text(const Space& space, double metric) {
 
 std::string plan_text(const Space& space, double units_per_epoch) {
   const SearcherOptions& options = space.searcher;
-  std::string text = cut(fmt::format("searcher: {}, {} of {}", choice_name(searcher_kinds, options.kind),
-                                     counted(options.max_trials, "trial"), printable(space.program)));
+  std::string text = cut_line(fmt::format("searcher: {}, {} of {}", choice_name(searcher_kinds, options.kind),
+                                          counted(options.max_trials, "trial"), printable(space.program)));
   text += fmt::format("\nmetric: {}, {} is better\n\nbracket  rung  {:>12}  trials\n", metric_name(space.metric),
                       space.smaller_is_better ? "smaller" : "larger", choice_name(length_units, space.unit));
   double cost = 0;
@@ -104,7 +104,7 @@ std::string plan_text(const Space& space, double units_per_epoch) {
                                   : fmt::format("\ncost: {} epochs\n", epochs_text(all / units_per_epoch));
   text += "\ntrial  settings";
   for (std::int64_t trial = 1; trial <= std::min(options.max_trials, most_listed); ++trial) {
-    text += "\n" + cut(fmt::format("{:>5}  {}", trial, settings_text(trial_settings(space, trial))));
+    text += "\n" + cut_line(fmt::format("{:>5}  {}", trial, settings_text(trial_settings(space, trial))));
   }
   if (options.max_trials > most_listed) text += fmt::format("\n  and {} more", options.max_trials - most_listed);
   return text;
@@ -119,8 +119,8 @@ std::string description_text(const Space& space) {
   }
   std::string text;
   for (const Bracket& bracket : brackets_of(options)) {
-    text += cut(fmt::format("{}: judged after {} {}.", counted(bracket.trials, "trial"),
-                            fmt::join(bracket.lengths, ", "), unit)) +
+    text += cut_line(fmt::format("{}: judged after {} {}.", counted(bracket.trials, "trial"),
+                                 fmt::join(bracket.lengths, ", "), unit)) +
             "\n";
   }
   return text + rung_rule(options) +
@@ -141,8 +141,8 @@ std::string table_row(const Space& space, const Order& order, const TrialRecord&
   }
   const std::string result =
       trial.code != 0 ? fmt::format("failed ({})", trial.code) : metric_text(space, *trial.metric);
-  return cut(fmt::format("{:>5}  {:>4}  {:>9}  {:>19}  {}", order.trial, order.rung + 1, trial.steps, result,
-                         next.empty() ? "-" : fmt::format("{}", fmt::join(next, ", "))));
+  return cut_line(fmt::format("{:>5}  {:>4}  {:>9}  {:>19}  {}", order.trial, order.rung + 1, trial.steps, result,
+                              next.empty() ? "-" : fmt::format("{}", fmt::join(next, ", "))));
 }
 
 }  // namespace lockstep

@@ -10,6 +10,12 @@
 
 namespace lockstep {
 
+// The line, cut to 80 bytes if it is longer, but not within a character.
+std::string cut_line(std::string line);
+
+// "--lr=0.1 --nesterov", printable.
+std::string settings_text(const std::vector<OptionWord>& settings);
+
 // Words as one line for a shell, quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);
 

@@ -29,6 +29,9 @@ class Searcher {
   // successive_halving that of the lower trial. Precondition: the order is open.
   std::vector<Order> report(std::int64_t trial, std::optional<double> metric);
 
+  // From 0. Precondition: the trial was created.
+  std::size_t bracket_of(std::int64_t trial) const { return trials_.at(static_cast<std::size_t>(trial - 1)).bracket; }
+
  private:
   struct Result {
     std::int64_t trial = 0;

@@ -15,7 +15,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t most_trials = 100'000;
 constexpr double most_integer = 0x1p53;
 constexpr double most_number = 1e300;
 
@@ -44,15 +43,22 @@ class SpaceFile {
   SpaceFile(const YamlValue& root, Space& space) : root_(root), space_(space), reader_(space.file) {}
 
   void read() {
-    reader_.check_fields(root_, "the file",
-                         {"name", "description", "program", "arguments", "searcher", "hyperparameters",
-                          "ranks_per_trial", "max_restarts", "seed"});
+    reader_.check_fields(
+        root_, "the file",
+        {"name", "description", "program", "arguments", "searcher", "hyperparameters", "ranks_per_trial",
+         "max_restarts", "seed", "save_experiment_best", "save_trial_best", "save_trial_latest"});
     read_program();
     if (const YamlValue* const ranks = find_value(root_, "ranks_per_trial")) {
       space_.lines.ranks = ranks->line;
       space_.ranks_per_trial = reader_.number<std::int64_t>(*ranks, "ranks_per_trial", {1, 65536});
     }
     space_.max_restarts = reader_.number_or<std::int64_t>(root_, "max_restarts", {0, 1000}, space_.max_restarts);
+    Retention& kept = space_.kept;
+    kept.search_best =
+        reader_.number_or<std::int64_t>(root_, "save_experiment_best", {0, most_trials}, kept.search_best);
+    kept.trial_best = reader_.number_or<std::int64_t>(root_, "save_trial_best", {0, most_trials}, kept.trial_best);
+    kept.trial_latest =
+        reader_.number_or<std::int64_t>(root_, "save_trial_latest", {0, most_trials}, kept.trial_latest);
     space_.seed = static_cast<std::uint64_t>(reader_.number_or<std::int64_t>(root_, "seed", {0, (1LL << 31) - 1}, 0));
     read_hyperparameters(reader_.get(root_, "hyperparameters", "the file"));
     read_searcher(reader_.get(root_, "searcher", "the file"));
@@ -187,6 +193,23 @@ class SpaceFile {
                      fmt::format("{} is from base^minval to base^maxval, but {}^{} is too {} for a number", owner,
                                  number_text(parameter.base), number_text(exponent), power > 0 ? "large" : "small"));
     }
+    refuse_values_as_exponents(map, owner, parameter);
+  }
+
+  // Both ends within the first power of the base: nobody needs a logarithm there.
+  void refuse_values_as_exponents(const YamlValue& map, const std::string& owner,
+                                  const Hyperparameter& parameter) const {
+    constexpr double near_nothing = 0.1;
+    if (parameter.least <= 0 || (parameter.most > 1 && parameter.least >= near_nothing)) return;
+    const auto exponent = [&](double value) {
+      return fmt::format("{:.6g}", std::log(value) / std::log(parameter.base));
+    };
+    const auto value = [&](double power) { return fmt::format("{:.4g}", std::pow(parameter.base, power)); };
+    reader_.refuse(
+        map.line, fmt::format("'minval' and 'maxval' of {} are exponents, so its values would be {} to {}. If you mean "
+                              "values from {} to {}, write minval: {}, maxval: {}. If not, use the type double",
+                              owner, value(parameter.least), value(parameter.most), number_text(parameter.least),
+                              number_text(parameter.most), exponent(parameter.least), exponent(parameter.most)));
   }
 
   void read_searcher(const YamlValue& map) {

@@ -9,6 +9,7 @@
 
 #include "recipe/early_stop.hpp"
 #include "search/hyperparameter.hpp"
+#include "search/retention.hpp"
 #include "search/schedule.hpp"
 
 namespace lockstep {
@@ -45,6 +46,7 @@ struct Space {
   bool smaller_is_better = false;
   std::int64_t ranks_per_trial = 1;
   std::int64_t max_restarts = 5;
+  Retention kept;  // of the checkpoints, at the end
   std::uint64_t seed = 0;
   nlohmann::json content;             // of the file
   std::vector<std::string> warnings;  // for the user

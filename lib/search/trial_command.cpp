@@ -71,17 +71,14 @@ std::vector<std::string> recipe_question(std::vector<std::string> words) {
 TrialCommands::TrialCommands(const Space& space, RunProgram run)
     : space_(space), run_(std::move(run)), program_(found_program(space.program)) {
   const SpaceReader reader(space.file);
-  check_options();
   const fs::path data = value_of(space.arguments, "data");
   if (data.empty()) reader.refuse(space.lines.arguments, "'arguments' has no --data FOLDER. Add it");
-  const bool is_missing = is_absent(split_folder(data, space.metric.split));
-  if (is_missing && space.metric.split == Split::validation) {
-    reader.refuse(space.lines.metric, fmt::format("'{}' has no validation split, so no trial reports {}. Use a metric "
-                                                  "of the test split, or create the split with make_shards "
-                                                  "--validation",
-                                                  printable(data.string()), metric_name(space.metric)));
-  }
+  check_options();
   samples_ = read_manifest(split_folder(data, Split::train)).samples();
+  if (space.metric.split != Split::validation || !is_absent(split_folder(data, Split::validation))) return;
+  reader.refuse(space.lines.metric, fmt::format("'{}' has no validation split, so no trial reports {}. Use a metric of "
+                                                "the test split, or create the split with make_shards --validation",
+                                                printable(data.string()), metric_name(space.metric)));
 }
 
 std::vector<std::string> TrialCommands::with(const std::vector<OptionWord>& settings) const {
@@ -181,6 +178,13 @@ std::vector<std::string> TrialCommands::words(const std::vector<OptionWord>& set
   result.push_back(fmt::format("--max-steps={}", length.steps));
   result.push_back(fmt::format("--output={}", output.string()));
   if (threads > 0 && !states(result, "threads")) result.push_back(fmt::format("--threads={}", threads));
+  const CheckpointOptions usual;
+  const Retention& kept = space_.kept;
+  const auto keep = [&](const char* option, std::int64_t count, std::int64_t otherwise) {
+    if (count > otherwise && !states(result, option)) result.push_back(fmt::format("--{}={}", option, count));
+  };
+  keep("keep-latest", kept.trial_latest, usual.keep.latest);
+  keep("keep-best", std::max(kept.trial_best, kept.search_best), usual.keep.best);
   return result;
 }
 

@@ -8,6 +8,7 @@ import html
 import json
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,6 +53,12 @@ max_restarts: 1
 KILLED_ONCE = """#!/bin/sh
 case "$*" in *--print-recipe*) exec {train_cifar} "$@" ;; esac
 [ -e killed ] || {{ touch killed; kill -KILL $$; }}
+exec {train_cifar} "$@"
+"""
+# A disk is full the first time that it trains.
+FULL_ONCE = """#!/bin/sh
+case "$*" in *--print-recipe*) exec {train_cifar} "$@" ;; esac
+[ -e full ] || {{ touch full; exec cp data/train/manifest.json /dev/full; }}
 exec {train_cifar} "$@"
 """
 
@@ -162,6 +169,75 @@ class Searches:
             done = subprocess.run([f"{self.programs}/search", *words], cwd=self.folder, capture_output=True, text=True,
                                   check=False)
             self.expect(f"page: refused: {words}", done.returncode == 2 and len(done.stderr.splitlines()) == 1, done)
+    def ended(self):
+        """What remains of a search that has ended, and what may be wrong when it is called again."""
+        folder = self.folder / "asha"
+        best = hash_of(folder / "best.h5")
+        self.expect("no copies of earlier rungs", not list(folder.glob("trial-*/**/set-aside-*")))
+        kept = [len(list((folder / f"trial-{trial}" / "checkpoints").glob("step-*.h5"))) for trial in range(1, 6)]
+        self.expect("the latest and the best checkpoint remain", max(kept) <= 2 and min(kept) >= 1, kept)
+        shown = subprocess.run([self.programs / "inspect", folder], capture_output=True, text=True, check=False)
+        self.expect("inspect", shown.returncode == 0 and "asha, 5 trials" in shown.stdout and "best.h5" in shown.stdout
+                    and "in full" in shown.stdout, shown.stdout + shown.stderr)
+        page = self.folder / "asha.html"
+        shown = subprocess.run([self.programs / "report", folder, "--output", page], capture_output=True, text=True,
+                               check=False)
+        self.expect("report", shown.returncode == 0 and "5 trainings" in shown.stdout, shown.stdout + shown.stderr)
+        self.write("changed", ASHA + "description: again\nmax_restarts: 1\n", concurrent=3)
+        number = next(line for line in self.run("changed", output="asha")[1].splitlines() if "best: trial" in line)
+        trial = folder / f"trial-{number.split('best: trial ')[1].split(',')[0]}"
+        model = trial / "model.h5"
+        damaged = bytearray(model.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        model.write_bytes(damaged)
+        code, words = self.run("asha")
+        self.expect("a damaged model: code", code == 65 and str(model.relative_to(self.folder)) in words, words)
+        self.expect("a damaged model: best.h5", hash_of(folder / "best.h5") == best)
+        shutil.rmtree(trial)
+        code, words = self.run("asha")
+        self.expect("a missing trial is trained again", code == 0 and "trained again" in words, words)
+        self.expect("a missing trial: best.h5", hash_of(folder / "best.h5") == best == hash_of(model), words)
+        self.expect("results are shown", "  state        settings\n" in words and "  in full      --lr=" in words, words)
+        self.expect("columns", all(len(line) <= 80 for line in words.splitlines() if not line.startswith("[")), words)
+
+    def strangers(self):
+        """Files of others in the folder."""
+        (self.folder / "elsewhere").mkdir()
+        (self.folder / "linked").mkdir()
+        (self.folder / "linked" / "trial-2").symlink_to(self.folder / "elsewhere")
+        self.write("linked", RANDOM)
+        code, words = self.run("linked")
+        self.expect("trials without a journal", code == 2 and "trial-2" in words and "search.jsonl" in words, words)
+        self.expect("nothing was written", [file.name for file in (self.folder / "linked").iterdir()] == ["trial-2"])
+        (self.folder / "linked" / "trial-2").unlink()
+        process = self.start("linked")
+        self.wait_for_journal(process, "linked", 1)
+        process.kill()
+        process.communicate()
+        trial = self.folder / "linked" / "trial-3"
+        shutil.rmtree(trial, ignore_errors=True)
+        trial.symlink_to(self.folder / "elsewhere")
+        code, words = self.run("linked")
+        self.expect("a link in place of a trial", code == 2 and "linked/trial-3" in words, words)
+        self.expect("a link is not followed", not list((self.folder / "elsewhere").iterdir()))
+        trial.unlink()
+        code, words = self.run("linked")
+        self.expect("without the link", code == 0, words)
+
+    def full_disk(self):
+        program = self.folder / "full_once"
+        program.write_text(FULL_ONCE.format(train_cifar=shlex.quote(str(self.programs / "train_cifar"))))
+        program.chmod(0o755)
+        self.write("full_disk", GRID.replace("max_restarts: 1", "max_restarts: 0"), program="./full_once",
+                   hyperparameters="{lr: {type: categorical, vals: [0.05, 0.1]}}")
+        code, words = self.run("full_disk")
+        self.expect("a full disk: code", code == 1, (code, words))
+        self.expect("a full disk: cause", "No space left on device" in words and "Nothing is decided" in words, words)
+        self.expect("a full disk: no result of its trial", not [line for line in self.journal("full_disk")
+                                                                if "code" in line], self.journal("full_disk"))
+        code, words = self.run("full_disk")
+        self.expect("with space again: code", code == 0, words)
+        self.expect("with space again: results", len(self.journal("full_disk")) == 3, self.journal("full_disk"))
 
     def wait_for_journal(self, process, name, lines, more=0.0):
         deadline = time.monotonic() + 100
@@ -172,13 +248,13 @@ class Searches:
     def interrupted(self):
         """The same search, killed and stopped in the middle of trials."""
         self.write("kills", ASHA, concurrent=1)
-        for lines, more, number in ((1, 0.0, signal.SIGKILL), (2, 0.3, signal.SIGKILL), (4, 0.2, signal.SIGTERM),
+        for lines, more, number in ((1, 0.0, signal.SIGKILL), (2, 0.3, signal.SIGHUP), (4, 0.2, signal.SIGTERM),
                                     (6, 0.1, signal.SIGKILL)):
             process = self.start("kills")
             self.wait_for_journal(process, "kills", lines, more)
             process.send_signal(number)
             words = process.communicate(timeout=200)[0]
-            expected = 75 if number == signal.SIGTERM else -number
+            expected = -number if number == signal.SIGKILL else 75
             self.expect(f"interrupted after {lines} lines: code", process.returncode == expected, words)
             if number == signal.SIGKILL:
                 with open(self.folder / "kills" / "search.jsonl", "a") as journal:
@@ -237,6 +313,10 @@ class Searches:
                                                 "count: 2}}"), ("line 4", "--momentum", "7")),
             ("no such program", GRID, dict(grid, program="train_nothing"), ("line 1", "train_nothing")),
             ("no such data", GRID, dict(grid, arguments="--data nowhere"), ("nowhere",)),
+            ("no such data to validate with", GRID.replace("test-accuracy", "validation-loss"),
+             dict(grid, arguments="--data nowhere"), ("nowhere", "manifest.json")),
+            ("values in place of exponents", GRID, dict(grid, hyperparameters="{lr: {type: log, minval: 0.001, "
+                                                        "maxval: 0.1, count: 3}}"), ("line 4", "minval: -3")),
             ("no data", GRID, dict(grid, arguments="--model lenet"), ("line 2", "--data")),
             ("no validation split", GRID.replace("test-accuracy", "validation-loss"), grid, ("line 3", "validation")),
             ("more ranks than cores", GRID + "ranks_per_trial: 60000\n", grid, ("line 6", "60000")),
@@ -265,7 +345,8 @@ def main(programs):
     with tempfile.TemporaryDirectory() as name:
         searches = Searches(programs.resolve(), pathlib.Path(name))
         for part in (searches.dry_run, searches.refusals, searches.random, searches.asha, searches.page,
-                     searches.interrupted, searches.failures, searches.ranks):
+                     searches.interrupted, searches.ended, searches.strangers, searches.full_disk, searches.failures,
+                     searches.ranks):
             try:
                 part()
             except (FileNotFoundError, IndexError, StopIteration) as error:

@@ -22,6 +22,7 @@ TEST_F(JournalTest, keeps_lines_in_order) {
   {
     Journal journal(file());
     EXPECT_TRUE(journal.lines().empty());
+    EXPECT_FALSE(std::filesystem::exists(file())) << "the first line creates it";
     journal.append({{"trial", 1}});
     journal.append({{"trial", 2}});
   }

@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/io/file.hpp"
-#include "support/messages.hpp"
-#include "support/temporary_folder.hpp"
-
 namespace lockstep {
 namespace {
 
@@ -22,6 +18,8 @@ TEST(BestTrialTest, the_metric_decides_then_the_steps_then_the_number) {
   EXPECT_EQ(best_trial(space, trials), 2);
   trials[3].steps = 10;
   EXPECT_EQ(best_trial(space, trials), 3);
+  trials[6] = {};  // no result yet
+  EXPECT_EQ(ranked_trials(space, trials), (std::vector<std::int64_t>{3, 2, 1, 6, 4, 5}));
   space.smaller_is_better = true;
   EXPECT_EQ(best_trial(space, trials), 1);
 }
@@ -30,15 +28,6 @@ TEST(RunToEndTest, returns_lines_and_code) {
   const ProgramOutput output = run_to_end({"sh", "-c", "echo one; echo two >&2; exit 3"});
   EXPECT_EQ(output.code, 3);
   EXPECT_EQ(output.lines, (std::vector<std::string>{"one", "two"}));
-}
-
-TEST(BestModelTest, is_a_copy) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder.path() / "trial");
-  const std::string model(5'000'000, 'm');
-  write_file_atomically(folder.path() / "trial/model.h5", model);
-  keep_best_model(folder.path() / "trial", folder.path());
-  EXPECT_EQ(read_file(folder.path() / "best.h5", 1 << 24), model);
 }
 
 }  // namespace

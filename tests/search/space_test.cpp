@@ -200,6 +200,27 @@ TEST_F(SpaceTest, refuses_ranges_that_are_empty_or_have_no_logarithm) {
   expect_parameters_refused({"line 5", "'val'"}, "  lr: {type: const}\n");
 }
 
+// As in Determined, the ends are exponents. Values in their place gave learning rates from 1 to 1.26.
+TEST_F(SpaceTest, refuses_values_in_place_of_exponents) {
+  expect_parameters_refused({"line 5", "'lr'", "-3", "-1"}, "  lr: {type: log, minval: 0.001, maxval: 0.1}\n");
+  expect_parameters_refused({"line 5", "-9.96578", "-3.32193"},
+                            "  lr: {type: log, minval: 0.001, maxval: 0.1, base: 2}\n");
+  expect_parameters_refused({"line 5", "-4", "0"}, "  lr: {type: log, minval: 1e-4, maxval: 1}\n");
+  expect_parameters_refused({"line 5"}, "  lr: {type: log, minval: 0.01, maxval: 10}\n");
+  for (const char* ends : {"minval: -3, maxval: -1", "minval: -1, maxval: 0.5", "minval: 0, maxval: 1",
+                           "minval: 1, maxval: 3", "minval: 0.5, maxval: 2.5"}) {
+    read_parameters(fmt::format("  lr: {{type: log, {}}}\n", ends));
+  }
+}
+
+TEST_F(SpaceTest, reads_which_checkpoints_are_kept) {
+  const Space space = read(fmt::format("{}{}hyperparameters: {{lr: 1}}\nsave_experiment_best: 2\nsave_trial_best: 0\n",
+                                       head, random_searcher));
+  EXPECT_EQ(space.kept.search_best, 2);
+  EXPECT_EQ(space.kept.trial_best, 0);
+  EXPECT_EQ(space.kept.trial_latest, 1);
+}
+
 TEST_F(SpaceTest, refuses_grids_that_nobody_finishes) {
   expect_parameters_refused({"line 3", "100000"},
                             "  lr: {type: double, minval: 0, maxval: 1, count: 1000}\n"

@@ -75,6 +75,14 @@ TEST_F(TrialCommandTest, the_command_has_the_settings_then_the_length) {
   EXPECT_EQ(commands.words({}, {10, 4, 25}, "out", 0).back(), "--output=out");
 }
 
+TEST_F(TrialCommandTest, trials_keep_as_many_checkpoints_as_the_search_keeps) {
+  const TrialCommands commands(space_, prints(R"("global-batch": 40)"));
+  space_.kept = {3, 1, 4};
+  const Lines words = commands.words({}, {10, 4, 25}, "out", 0);
+  EXPECT_THAT(Lines(words.end() - 2, words.end()), ElementsAre("--keep-latest=4", "--keep-best=3"));
+  EXPECT_EQ(commands.words({"--keep-latest=9", "--keep-best=9"}, {10, 4, 25}, "out", 0).back(), "--output=out");
+}
+
 TEST_F(TrialCommandTest, asks_about_the_ends_of_all_ranges) {
   Hyperparameter rate{"lr", 5, Hyperparameter::Kind::logarithmic};
   rate.least = -2;
@@ -105,6 +113,9 @@ TEST_F(TrialCommandTest, refuses_what_the_program_refuses) {
 TEST_F(TrialCommandTest, refuses_a_metric_that_the_data_do_not_give) {
   space_.metric.split = Split::validation;
   expect_error(Failure::usage, {"line 3", "validation-accuracy", data().string()},
+               [&] { const TrialCommands commands(space_, prints(R"("global-batch": 40)")); });
+  space_.arguments = {"--data", "nowhere"};
+  expect_error(Failure::usage, {"nowhere/train"},
                [&] { const TrialCommands commands(space_, prints(R"("global-batch": 40)")); });
   space_.arguments.clear();
   expect_error(Failure::usage, {"line 2", "--data"},

@@ -78,12 +78,10 @@ std::vector<std::int64_t> lengths_of(const ReportedTrial& trial) {
 void conclude(SearchRecord& search) {
   std::set<std::int64_t> firsts;
   std::set<std::int64_t> all;
-  std::map<std::int64_t, TrialRecord> records;
   for (const auto& [number, trial] : search.trials) {
     const std::vector<std::int64_t> lengths = lengths_of(trial);
     firsts.insert(lengths.front());
     all.insert(lengths.begin(), lengths.end());
-    records[number] = trial.last;
   }
   if (has_rungs(search.space.searcher.kind)) search.brackets = std::max<std::size_t>(firsts.size(), 1);
   for (auto& [number, trial] : search.trials) {
@@ -91,7 +89,7 @@ void conclude(SearchRecord& search) {
     trial.bracket = search.brackets == 1 ? 0 : static_cast<std::size_t>(place);
   }
   search.lengths.assign(all.begin(), all.end());
-  search.best = best_trial(search.space, records);
+  search.best = best_trial(search.space, records_of(search));
 }
 
 }  // namespace
@@ -144,20 +142,19 @@ std::vector<const Hyperparameter*> varied_parameters(const Space& space) {
   return varied;
 }
 
+std::map<std::int64_t, TrialRecord> records_of(const SearchRecord& search) {
+  std::map<std::int64_t, TrialRecord> records;
+  for (const auto& [number, trial] : search.trials) {
+    TrialRecord& record = records[number] = trial.last;
+    record.bracket = trial.bracket;
+    if (!trial.results.empty()) record.length = trial.results.back().length;
+    if (trial.open_length && record.code == 0) record.ahead = trial.results.empty() ? 0 : record.rung + 1;
+  }
+  return records;
+}
+
 std::vector<std::int64_t> ranked_trials(const SearchRecord& search) {
-  std::vector<std::int64_t> numbers;
-  for (const auto& [number, trial] : search.trials) numbers.push_back(number);
-  const auto is_better = [&](std::int64_t a, std::int64_t b) {
-    const TrialRecord& one = search.trials.at(a).last;
-    const TrialRecord& other = search.trials.at(b).last;
-    const auto group = [](const TrialRecord& trial) { return trial.code != 0 ? 2 : trial.metric ? 0 : 1; };
-    if (group(one) != group(other)) return group(one) < group(other);
-    if (group(one) != 0) return false;
-    if (*one.metric != *other.metric) return (*one.metric < *other.metric) == search.space.smaller_is_better;
-    return one.steps > other.steps;
-  };
-  std::ranges::stable_sort(numbers, is_better);
-  return numbers;
+  return ranked_trials(search.space, records_of(search));
 }
 
 }  // namespace lockstep

@@ -51,7 +51,10 @@ std::string short_setting_text(const ReportedTrial& trial, const Hyperparameter&
 // The hyperparameters that can differ between trials.
 std::vector<const Hyperparameter*> varied_parameters(const Space& space);
 
-// The trials, the best one first: by last result as best_trial(), then failed ones by number.
+// The trials, as a running search knows them.
+std::map<std::int64_t, TrialRecord> records_of(const SearchRecord& search);
+
+// The trials, the best one first, as in trial_record.hpp.
 std::vector<std::int64_t> ranked_trials(const SearchRecord& search);
 
 }  // namespace lockstep

@@ -1,0 +1,20 @@
+// The results of a search as a table, in 80 columns.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "search/space.hpp"
+#include "search/trial_record.hpp"
+
+namespace lockstep {
+
+// "to rung 3", "in full", "failed (79)", or "judged" after an earlier rung.
+std::string state_of(const Space& space, const TrialRecord& trial);
+
+// A line for each trial, the best first: trial, bracket, rung of its last result, metric, state, settings. At most
+// `most` lines; the last one then has the number of the others.
+std::string results_table(const Space& space, const std::map<std::int64_t, TrialRecord>& trials, std::size_t most);
+
+}  // namespace lockstep

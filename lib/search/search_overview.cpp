@@ -1,0 +1,78 @@
+#include "search/search_overview.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "run/lock_holder.hpp"
+#include "search/page/search_record.hpp"
+#include "search/results_table.hpp"
+#include "search/search_folder.hpp"
+#include "search/search_text.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t shown_trials = 12;
+
+std::string describe_state(const SearchRecord& search) {
+  const FolderHolder holder = holder_of(search.folder);
+  if (holder.kind != FolderHolder::Kind::nobody) return "running: " + describe_lock_holder(holder.process);
+  const bool has_more = std::ranges::any_of(
+      search.trials, [](const auto& trial) { return trial.second.open_length && trial.second.last.code == 0; });
+  if (has_more || is_absent(SearchFolder(search.folder).best_model())) return "stopped; the same command continues it";
+  return "done";
+}
+
+std::string describe_best(const SearchRecord& search) {
+  if (!search.best) return "no trial has a result";
+  const TrialRecord& trial = search.trials.at(*search.best).last;
+  return fmt::format("trial {}, {} {} after {} steps{}", *search.best, metric_name(search.space.metric),
+                     metric_text(search.space, *trial.metric), trial.steps,
+                     is_absent(SearchFolder(search.folder).best_model()) ? "" : " (best.h5)");
+}
+
+}  // namespace
+
+bool holds_search(const fs::path& folder) { return !is_absent(SearchFolder(folder).journal()); }
+
+std::string describe_search(const fs::path& folder) {
+  const SearchRecord search = read_search(folder);
+  const Space& space = search.space;
+  const std::map<std::int64_t, TrialRecord> records = records_of(search);
+  std::size_t results = 0;
+  std::int64_t restarts = 0;
+  for (const auto& [number, trial] : search.trials) {
+    results += trial.results.size();
+    restarts += trial.last.restarts;
+  }
+  return fmt::format(
+      "search over options of '{}'\n  searcher   {}, {} so far, each of at most {} {}\n  metric     {}, {} is better\n"
+      "  state      {}\n  results    {}, and {}\n  best       {}\n\n{}\n\n"
+      "A trial: inspect '{}'. Its output: trial-1.log. A page: search --report FOLDER.",
+      printable(space.program), choice_name(searcher_kinds, space.searcher.kind), counted(records.size(), "trial"),
+      space.searcher.max_length, choice_name(length_units, space.unit), metric_name(space.metric),
+      space.smaller_is_better ? "smaller" : "larger", describe_state(search), results, counted(restarts, "restart"),
+      describe_best(search), results_table(space, records, shown_trials), SearchFolder(folder).trial(1).string());
+}
+
+std::vector<fs::path> best_trial_folders(const fs::path& folder, std::size_t most) {
+  const SearchRecord search = read_search(folder);
+  require(search.best.has_value(), Failure::usage,
+          "no trial of the search in '{}' has a result yet. Call report again later.", folder.string());
+  std::vector<fs::path> folders;
+  for (const std::int64_t number : ranked_trials(search)) {
+    const TrialRecord& trial = search.trials.at(number).last;
+    if (trial.code != 0 || !trial.metric || folders.size() == most) break;
+    folders.push_back(SearchFolder(folder).trial(number));
+  }
+  return folders;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,57 @@
+// The state of a search: decisions, results, and orders that are open. All of it is in the journal.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "search/journal.hpp"
+#include "search/search_folder.hpp"
+#include "search/searcher.hpp"
+#include "search/space.hpp"
+#include "search/trial_record.hpp"
+#include "search/trial_result.hpp"
+
+namespace lockstep {
+
+class SearchState {
+ public:
+  // Replays the journal, or starts it. The caller holds the folder's lock, and `space` outlives this. Throws
+  // Error(usage) if the journal belongs to another space, if there are trials but no journal, or if a trial that goes
+  // on has no folder of its own; Error(bad_data) if the decisions are not those of this version; as Journal.
+  SearchState(const Space& space, const SearchFolder& folder);
+
+  // Orders without a result; some of them are running. Promotions come first, so that good trials end early.
+  const std::vector<Order>& open_orders() const { return open_; }
+
+  // Adds the result of an open order, and returns the decisions that follow, once they are on the disk. Throws as
+  // Journal::append().
+  std::vector<Order> add_result(const Order& order, std::int64_t steps, const TrialEnd& end);
+  // Adds a restart of the trial of an open order. Throws as Journal::append().
+  void add_restart(const Order& order, const TrialEnd& end);
+  // An order whose result is known: it is repeated until it is closed. The journal does not have it.
+  void reopen(const Order& order) { add({order}); }
+  void close(const Order& order);
+
+  const std::map<std::int64_t, TrialRecord>& trials() const { return trials_; }
+  // Whether there was a journal.
+  bool is_continued() const { return !journal_.lines().empty(); }
+
+ private:
+  nlohmann::json recorded_space() const;
+  void replay(const SearchFolder& folder);
+  void replay_line(const nlohmann::json& line, std::size_t number);
+  void require_folders(const SearchFolder& folder) const;
+  void add(const std::vector<Order>& orders);
+  nlohmann::json json_of(const std::vector<Order>& orders) const;
+  std::vector<Order> record(const Order& order, std::int64_t steps, const TrialEnd& end);
+
+  const Space& space_;
+  Journal journal_;
+  Searcher searcher_;
+  std::vector<Order> open_;
+  std::map<std::int64_t, TrialRecord> trials_;
+};
+
+}  // namespace lockstep
