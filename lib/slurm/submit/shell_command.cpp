@@ -44,7 +44,6 @@ constexpr auto evaluating =
                                      "read", "mapfile", "readarray", "compgen"});
 constexpr auto comparisons =
     std::to_array<std::string_view>({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"});  // of a test
-constexpr auto with_options = std::to_array<std::string_view>({"printf", "wait"});            // -v NAME, -p NAME
 constexpr auto shells = std::to_array<std::string_view>({"bash", "sh", "dash", "ksh", "zsh"});
 constexpr auto assignments =
     std::to_array<std::string_view>({"PS4=", "BASH_ENV=", "RANDOM=", "SRANDOM=", "OPTIND=", "HISTCMD="});
@@ -75,6 +74,11 @@ bool expands_file(std::string_view word, std::string_view next) {
   return file.empty() || file.find_first_not_of("-0123456789") != std::string_view::npos;
 }
 
+// Bash evaluates the x[...] of `printf -vx[...]`, also if a variable holds this option. '?' is a value's place.
+bool may_be_option(const std::string& word) {
+  return word.empty() || std::string_view("-$`?").find(word.front()) != std::string_view::npos;
+}
+
 // Whether an interpreter runs a file, so that all further words are the file's: "t.py", "-u t.py".
 bool runs_file(std::span<const std::string> words) {
   if (!words.empty() && words.front() == "-u") words = words.subspan(1);
@@ -87,8 +91,7 @@ WordUse use_by_name(std::string_view path, std::span<const std::string> argument
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const std::string_view unnumbered = name.substr(0, name.find_last_not_of(".0123456789") + 1);  // python3.11
   if (is_one_of(unnumbered, interpreters)) return runs_file(arguments) ? WordUse::reads : WordUse::unknown;
-  const bool names_variable = std::ranges::any_of(arguments, [](const auto& word) { return word.starts_with("-v"); });
-  if (name == "printf" && names_variable) return WordUse::unknown;
+  if (name == "printf" && !arguments.empty() && may_be_option(arguments.front())) return WordUse::unknown;
   if (is_one_of(name, readers)) return WordUse::reads;
   if (is_one_of(name, storers)) return WordUse::stores;
   return path.starts_with("((") || is_one_of(name, tests) || name == "let" || name == "wait" ? WordUse::computes
@@ -130,7 +133,7 @@ bool may_evaluate_variables(const std::string& command) {
   for (const std::string& word : words_in(command)) {
     const bool is_option = word.starts_with('-') && !word.starts_with("--");
     const bool is_code = has_shell && ((is_option && word.find('c') != std::string::npos) || word.starts_with('<'));
-    const bool is_name = is_option && is_one_of(last, with_options);
+    const bool is_name = (is_option && last == "wait") || (last == "printf" && may_be_option(word));
     if (is_code || is_name || is_one_of(word, comparisons) || is_one_of(word, evaluating) ||
         is_special_assignment(word)) {
       return true;

@@ -15,6 +15,7 @@ enum class WordUse : std::uint8_t {
 };
 
 // The command's words are separated by spaces, and contain none. A word that begins with '<' or '>' is a redirection.
+// '?' stands for a value that is to be inserted.
 WordUse word_use(const std::string& command);
 
 // Whether the command may evaluate the contents of variables that its words name, as arithmetic, names or code.

@@ -83,6 +83,14 @@ const std::vector<Command> constructs = {
     {R"(export n="<>")", false},
     {R"(printf -v "<>" x)", true},
     {R"(printf "-v<>" x)", true},
+    {R"(printf "<>" x)", true},
+    {R"(printf "$E<>" x)", true},
+    {R"(printf "a<>" x; exit "<>")", false},
+    {R"(n="<>"; printf "$n" x)", true},
+    {R"(printf "$LOCKSTEP_PARAMETER_v" x)", false},
+    {R"(shift "<>"; break "<>"; (cd "<>"; set "<>"))", false},
+    {R"(sort "<>" | tail "<>")", false},
+    {R"(ls "<>"; date "<>"; sleep "<>"; hostname -s "<>"; env A="<>" printenv A)", false},
     {R"(printf %s "<>" "<>"; printf %d "<>")", false},
     {R"(read "<>" <<<1)", true},
     {R"(getopts ab "<>" -a)", false},
@@ -223,7 +231,8 @@ TEST(JobCommandsTest, bash_runs_nothing_that_a_value_holds) {
                                            "x[y[$(touch PWNED)]]",  "x[${z:=$(touch PWNED)}]",
                                            "1 ]] && touch PWNED #", "'; touch PWNED; '",
                                            R"("; touch PWNED)",     "x[$((y[$(touch PWNED)]))]",
-                                           "-v x[$(touch PWNED)]",  "touch PWNED;"};
+                                           "-v x[$(touch PWNED)]",  "-vx[$(touch PWNED)]",
+                                           "touch PWNED;"};
   const TemporaryFolder folder;
   int ran = 0;
   for (const Command& command : constructs) {
