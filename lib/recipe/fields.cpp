@@ -224,11 +224,9 @@ std::vector<Field> device_fields() {
                 of(&Recipe::arithmetic, &Arithmetic::direct_convolutions), one_of(convolutions)),
       flag({"tf32", group, "", "GPU: fp32 convolutions and matrix products in TF32"},
            of(&Recipe::arithmetic, &Arithmetic::tf32), true, false),
-      one_value(
-          {"gpu-memory-limit", group, "MIB",
-           "GPU: memory that each rank reserves for tensors, if others use the GPU too; libraries need more. 0: all "
-           "that is free, or a share if ranks share the GPU"},
-          of(&RunOptions::device, &DeviceChoice::gpu_memory_mib), from_to<std::int64_t>(0, 1 << 20)),
+      one_value({"gpu-memory-limit", group, "MIB",
+                 "GPU: memory of each rank for tensors, if others use the GPU too; 0: all that is free, or a share"},
+                of(&RunOptions::device, &DeviceChoice::gpu_memory_mib), from_to<std::int64_t>(0, 1 << 20)),
       flag({"no-graphs", group, "", "GPU: launch every kernel of a step separately instead of replaying a CUDA graph"},
            of(&RunOptions::device, &DeviceChoice::graphs), false, true),
       flag({"deterministic", group, "",
