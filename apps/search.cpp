@@ -22,11 +22,16 @@
 #include "search/page/search_page.hpp"
 #include "search/remove_checkpoints.hpp"
 #include "search/results_table.hpp"
+#include "search/search_array.hpp"
 #include "search/search_run.hpp"
 #include "search/search_text.hpp"
+#include "search/shared_search.hpp"
 #include "search/space.hpp"
 #include "search/trial_command.hpp"
 #include "search/trial_launch.hpp"
+#include "slurm/submit/blocked_signals.hpp"
+#include "slurm/submit/sbatch_run.hpp"
+#include "slurm/submit/submission.hpp"
 
 using namespace lockstep;
 
@@ -36,6 +41,9 @@ struct SearchOptions {
   std::filesystem::path space;
   std::filesystem::path output;
   std::filesystem::path report;
+  std::string group;
+  bool is_array = false;
+  std::vector<std::string> sbatch_options;
   bool dry_run = false;
   bool describes = false;
   TrialLauncher launcher = TrialLauncher::automatic;
@@ -50,7 +58,15 @@ struct SearchOptions {
         ->type_name("FOLDER");
     add_choice(app, "--launcher", trial_launchers, launcher,
                "What starts trials of several ranks; auto: srun in a Slurm job, else mpirun");
-    app.add_flag("--dry-run", dry_run, "Check the file, print trials, rungs and cost, and start nothing");
+    app.add_option("--join", group,
+                   "Share the search with other processes that join GROUP, such as tasks of a job array")
+        ->type_name("GROUP");
+    app.add_flag("--array", is_array, "Submit the search as a job array of Slurm, whose tasks share it")
+        ->excludes(app.get_option("--join"));
+    app.add_option("OPTIONS", sbatch_options, "With --array, after --: options of sbatch, one word each");
+    app.add_flag(
+        "--dry-run", dry_run,
+        "Check the file, print trials, rungs and cost (with --array: and the sbatch command), and start nothing");
     app.add_flag("--describe", describes, "Explain how the searcher decides, and start nothing");
     app.add_option("--report", report,
                    "Write the page 'search.html' of the search in this folder, also while it runs, and start nothing")
@@ -58,7 +74,7 @@ struct SearchOptions {
         ->excludes(space_file);
     app.footer(
         "Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search\n"
-        "  search --report runs/search");
+        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search");
   }
 };
 
@@ -99,14 +115,17 @@ bool keep_best(SearchRun& search, std::int64_t number) {
   return true;
 }
 
-void conclude(SearchRun& search, TrialCommands& commands, const Space& space, std::vector<std::string> launch) {
+void conclude(SearchRun& search, TrialCommands& commands, const Space& space, std::vector<std::string> launch,
+              const SharedSearch* shared) {
   const std::map<std::int64_t, TrialRecord>& trials = search.trials();
   log::forwarded(results_table(space, trials, shown_results));
   const std::optional<std::int64_t> number = best_trial(space, trials);
   require(number.has_value(), common_failure(trials), "no trial has a result. Trial 1: {}",
           trials.begin()->second.reason);
   require_not_stopped(keep_best(search, *number));
+  std::unique_ptr<JournalLock> lock = shared ? shared->lock_journal() : nullptr;  // others remove them, too
   const RemovedCheckpoints removed = remove_checkpoints(space, search.folder(), trials);
+  lock.reset();
   if (removed.files > 0) {
     log::info("removed {} of ended trials, {} MiB.", counted(removed.files, "checkpoint"), removed.bytes >> 20);
   }
@@ -133,6 +152,28 @@ void try_write_page(const std::filesystem::path& folder) try { write_search_page
   log::warning("the search's page is not written: {} Call search --report {}.", error.what(), folder.string());
 }
 
+int show_plan(const SearchOptions& options, TrialCommands& commands, const Space& space) {
+  const TrialLength whole = commands.length(trial_settings(space, 1), space.searcher.max_length);
+  const double epochs = static_cast<double>(whole.steps) / static_cast<double>(whole.steps_per_epoch);
+  if (options.dry_run) log::plain(plan_text(space, static_cast<double>(space.searcher.max_length) / epochs));
+  if (options.describes) log::plain(description_text(space));
+  return 0;
+}
+
+std::vector<std::string> sbatch_command(const SearchOptions& options, const Space& space,
+                                        const std::filesystem::path& folder) {
+  std::vector<std::string> arguments = {options.space.string(), "--output", folder.string()};
+  if (options.launcher != TrialLauncher::automatic) {
+    arguments.insert(arguments.end(), {"--launcher", std::string(choice_name(trial_launchers, options.launcher))});
+  }
+  return array_command(space, job_scripts_folder(), options.sbatch_options, arguments);
+}
+
+int submit_array(const std::vector<std::string>& command) {
+  BlockedSignals signals;
+  return run_sbatch(command, "", nullptr, signals);
+}
+
 int run_search(const SearchOptions& options) {
   if (!options.report.empty()) {
     write_search_page(options.report);
@@ -140,6 +181,9 @@ int run_search(const SearchOptions& options) {
     return 0;
   }
   require(!options.space.empty(), Failure::usage, "SPACE is missing. Name a search file, or use --report FOLDER.");
+  require(options.is_array || options.sbatch_options.empty(), Failure::usage,
+          "'{}' has no effect without --array, which passes it to sbatch. Add --array, or leave it out.",
+          options.sbatch_options.front());
   require(this_job().launcher == Launcher::none, Failure::usage,
           "search runs once and starts the ranks of its trials itself, but {} has started it. Call it without {}.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));
@@ -147,24 +191,32 @@ int run_search(const SearchOptions& options) {
   const Space space = read_space(options.space);
   for (const std::string& warning : space.warnings) log::warning(warning);
   TrialCommands commands(space, run_to_end);
-  const TrialPlaces places =
-      trial_places(space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); });
-  if (options.dry_run || options.describes) {
-    const TrialLength whole = commands.length(trial_settings(space, 1), space.searcher.max_length);
-    const double epochs = static_cast<double>(whole.steps) / static_cast<double>(whole.steps_per_epoch);
-    if (options.dry_run) log::plain(plan_text(space, static_cast<double>(space.searcher.max_length) / epochs));
-    if (options.describes) log::plain(description_text(space));
+  const std::filesystem::path folder = options.output.empty() ? options.space.stem() : options.output;
+  if (options.is_array) {
+    const std::vector<std::string> command = sbatch_command(options, space, folder);
+    if (!options.dry_run) return submit_array(command);
+    show_plan(options, commands, space);
+    log::plain(shell_command(command));
     return 0;
   }
-  const std::filesystem::path folder = options.output.empty() ? options.space.stem() : options.output;
+  const TrialPlaces places =
+      trial_places(space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); });
+  if (options.dry_run || options.describes) return show_plan(options, commands, space);
   SignalQueue signals;  // before the lock's thread starts
-  const FolderLock lock(folder, "--output");
-  SearchRun search(space, commands, places, signals, folder);
+  std::optional<FolderLock> lock;
+  std::optional<SharedSearch> shared;
+  if (options.group.empty()) {
+    lock.emplace(folder, "--output");
+    require_no_other_group(folder, "");
+  } else {
+    shared.emplace(folder, options.group);
+  }
+  SearchRun search(space, commands, places, signals, folder, shared ? &*shared : nullptr);
   if (search.is_continued()) log::forwarded(results_table(space, search.trials(), shown_results));
   const bool has_ended = search.run();
   try_write_page(folder);
   require_not_stopped(has_ended);
-  conclude(search, commands, space, places.launch);
+  conclude(search, commands, space, places.launch, shared ? &*shared : nullptr);
   return 0;
 }
 

@@ -13,7 +13,8 @@ namespace lockstep {
 
 class Journal {
  public:
-  // Opens the file if there is one. Only one process at a time may have it open (files/folder/folder_lock). Drops a
+  // Opens the file if there is one. No other process may use it meanwhile: the caller has the folder's lock
+  // (files/folder/folder_lock) or the journal's (journal_lock.hpp). Drops a
   // damaged last line with a warning. Throws Error(bad_data) if another line is damaged, and as system_failure() or
   // RegularFile if the file cannot be read or written.
   explicit Journal(std::filesystem::path file);
@@ -22,14 +23,20 @@ class Journal {
   const std::vector<nlohmann::json>& lines() const { return lines_; }
   const std::filesystem::path& path() const { return file_; }
 
-  // Returns once the line is on the disk. The first line creates the file. Throws as system_failure().
+  // Whether the file has another length than this process knows.
+  bool has_changed() const;
+  // The lines that other processes have added. The caller has the journal's lock. Throws as the constructor.
+  std::vector<nlohmann::json> read_new();
+
+  // Returns once the line is on the disk. The first line creates the file. Throws as system_failure(), and
+  // Error(out_of_step) if another process has written at the same time.
   void append(const nlohmann::json& line);
 
  private:
-  void read();
-
   std::filesystem::path file_;
   Descriptor descriptor_{-1};  // -1: there is no file yet
+  std::size_t length_ = 0;     // of what this process knows
+  std::size_t line_count_ = 0;
   std::vector<nlohmann::json> lines_;
 };
 

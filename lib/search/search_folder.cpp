@@ -37,6 +37,10 @@ fs::path SearchFolder::exit_report(std::int64_t trial) const {
   return path_ / fmt::format("{}{}.end.json", trial_prefix, trial);
 }
 
+fs::path SearchFolder::exit_report(std::int64_t trial, std::int64_t lease) const {
+  return path_ / fmt::format("{}{}.lease-{}.end.json", trial_prefix, trial, lease);
+}
+
 void SearchFolder::require_no_trials() const {
   std::error_code error;
   for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {

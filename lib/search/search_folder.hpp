@@ -29,6 +29,7 @@ class SearchFolder {
   std::filesystem::path trial(std::int64_t number) const;
   std::filesystem::path log(std::int64_t trial) const;
   std::filesystem::path exit_report(std::int64_t trial) const;
+  std::filesystem::path exit_report(std::int64_t trial, std::int64_t lease) const;  // in a shared search
   std::filesystem::path model(std::int64_t trial) const { return this->trial(trial) / "model.h5"; }
   std::filesystem::path best_model() const { return path_ / "best.h5"; }
 

@@ -50,13 +50,18 @@ ProgramOutput run_to_end(const std::vector<std::string>& words) {
 }
 
 SearchRun::SearchRun(const Space& space, TrialCommands& commands, TrialPlaces places, SignalQueue& signals,
-                     fs::path folder)
+                     fs::path folder, SharedSearch* shared)
     : space_(space),
       commands_(commands),
       places_(std::move(places)),
       signals_(signals),
       folder_(std::move(folder)),
-      state_(space, folder_) {}
+      shared_(shared),
+      state_(space, folder_, shared) {}
+
+fs::path SearchRun::exit_report_of(std::int64_t trial) const {
+  return shared_ ? folder_.exit_report(trial, shared_->lease_of(trial)) : folder_.exit_report(trial);
+}
 
 void SearchRun::write_result(const Order& order, std::int64_t steps, const TrialEnd& end) {
   const std::vector<Order> orders = state_.add_result(order, steps, end);
@@ -74,6 +79,7 @@ bool SearchRun::run() {
     show_progress();
     wait();
     take_signals();
+    if (shared_) look_for_lost_trials();
     take_ends();
   }
   if (obstacle_) throw Error(*obstacle_);
@@ -94,25 +100,30 @@ bool SearchRun::must_wait(const Order& order) const {
   return !running_.empty() && (alone_.contains(order.trial) || alone_.contains(running_.begin()->first));
 }
 
+std::optional<Order> SearchRun::next_order() const {
+  const std::vector<Order>& open = state_.open_orders();
+  const auto next = std::ranges::find_if(open, [&](const Order& one) { return !running_.contains(one.trial); });
+  return next == open.end() || must_wait(*next) ? std::nullopt : std::optional(*next);
+}
+
 void SearchRun::start_trials() {
   while (std::ssize(running_) < places_.at_once) {
-    const std::vector<Order>& open = state_.open_orders();
-    const auto next = std::ranges::find_if(open, [&](const Order& one) { return !running_.contains(one.trial); });
-    if (next == open.end() || must_wait(*next)) return;
-    const Order order = *next;
-    folder_.require_own_folder(order.trial);
-    std::optional<Descriptor> log = folder_.open_log(order.trial);
+    const std::optional<Order> order = shared_ ? take_shared_order() : next_order();
+    if (!order) return;
+    folder_.require_own_folder(order->trial);
+    std::optional<Descriptor> log = folder_.open_log(order->trial);
     if (!log) {
-      if (std::exchange(waits_for_, order.trial) != order.trial) {
-        log::info("trial {} waits for its earlier command, which is stopping.", order.trial);
+      if (std::exchange(waits_for_, order->trial) != order->trial) {
+        log::info("trial {} waits for its earlier command, which is stopping.", order->trial);
       }
-      return;
+      return decide(order->trial, [] {});
     }
     try {
-      start(order, std::move(*log));
+      start(*order, std::move(*log));
     } catch (const Error& error) {
       if (error.failure() != Failure::usage) throw;
-      write_result(order, 0, {TrialEnd::Kind::ended, 0, error.exit_code(), error.what()});
+      const TrialEnd end{TrialEnd::Kind::ended, 0, error.exit_code(), error.what()};
+      decide(order->trial, [&] { write_result(*order, 0, end); });
     }
   }
 }
@@ -123,7 +134,7 @@ void SearchRun::start(const Order& order, Descriptor log) {
   std::vector<std::string> words = places_.launch;
   std::ranges::copy(commands_.words(settings, length, folder_.trial(order.trial), places_.threads),
                     std::back_inserter(words));
-  const fs::path report = folder_.exit_report(order.trial);
+  const fs::path report = exit_report_of(order.trial);
   std::error_code ignored;
   fs::remove(report, ignored);
   append_whole(log, shell_command(words) + "\n");
@@ -133,7 +144,7 @@ void SearchRun::start(const Order& order, Descriptor log) {
   if (!places_.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = places_.gpus[place];
   ChildProcess process(words, variables);
   ::fcntl(log, F_SETFD, FD_CLOEXEC);
-  running_.emplace(order.trial, Running{std::move(process), order, length.steps, std::move(log), place});
+  running_.emplace(order.trial, Running{std::move(process), order, length.steps, std::move(log), place, report});
   if (running_.size() == 1) return;
   for (auto& [number, trial] : running_) trial.was_alone = false;
 }
@@ -167,7 +178,7 @@ void SearchRun::take_output(Running& trial, std::int64_t number) {
   for (const std::string& line : trial.process.lines()) {
     trial.last_lines.push_back(line);
     if (trial.last_lines.size() > lines_for_text_cause) trial.last_lines.pop_front();
-    if (append_whole(trial.log, line + "\n")) continue;
+    if (trial.is_lost || append_whole(trial.log, line + "\n")) continue;
     throw system_failure(fmt::format("cannot write the log of trial {}", number), errno, Access::writing);
   }
 }
@@ -187,10 +198,13 @@ void SearchRun::take_ends() {
 }
 
 void SearchRun::take_end(const Running& trial, int code) {
+  decide(trial.order.trial, [&] { judge_end(trial, code); });
+}
+
+void SearchRun::judge_end(const Running& trial, int code) {
   const Order& order = trial.order;
   const std::vector<std::string> last_lines(trial.last_lines.begin(), trial.last_lines.end());
-  const TrialEnd end =
-      trial_end(space_, folder_.trial(order.trial), trial.steps, code, folder_.exit_report(order.trial), last_lines);
+  const TrialEnd end = trial_end(space_, folder_.trial(order.trial), trial.steps, code, trial.exit_report, last_lines);
   // While the search stops, a failure may be due to that. The next run repeats the rest of the rung.
   if (end.kind == TrialEnd::Kind::stopped || (has_failed(end) && is_stopping_)) {
     if (!is_stopping_) ask_to_stop(fmt::format("trial {} was stopped: {}", order.trial, end.reason));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "base/io/descriptor.hpp"
 #include "search/search_folder.hpp"
 #include "search/search_state.hpp"
+#include "search/shared_search.hpp"
 #include "search/space.hpp"
 #include "search/trial_command.hpp"
 #include "search/trial_launch.hpp"
@@ -30,9 +32,10 @@ ProgramOutput run_to_end(const std::vector<std::string>& words);
 
 class SearchRun {
  public:
-  // The caller holds the folder's lock, and has blocked the queue's signals in all threads. Throws as SearchState.
+  // The caller holds the folder's lock, unless other processes share the search: then `shared` is this process's part.
+  // The queue's signals are blocked in all threads. Throws as SearchState.
   SearchRun(const Space& space, TrialCommands& commands, TrialPlaces places, SignalQueue& signals,
-            std::filesystem::path folder);
+            std::filesystem::path folder, SharedSearch* shared = nullptr);
 
   // Returns when all trials have ended, or after a signal, when all have stopped with a checkpoint: false. If a trial
   // cannot go on because of the machine (trial_result.hpp), stops the others, and throws an Error with the cause.
@@ -54,6 +57,8 @@ class SearchRun {
     std::int64_t steps;
     Descriptor log;
     std::size_t place;  // among the trials at once
+    std::filesystem::path exit_report;
+    bool is_lost = false;  // another process has taken the trial
     std::deque<std::string> last_lines = {};
     bool was_alone = true;  // no other trial ran at the same time
   };
@@ -61,24 +66,32 @@ class SearchRun {
   void write_result(const Order& order, std::int64_t steps, const TrialEnd& end);
   void start_trials();
   bool must_wait(const Order& order) const;
+  std::optional<Order> next_order() const;
   void start(const Order& order, Descriptor log);
+  std::filesystem::path exit_report_of(std::int64_t trial) const;
   std::size_t free_place() const;
   void wait();
   void take_signals();
   void take_output(Running& trial, std::int64_t number);
   void take_ends();
   void take_end(const Running& trial, int code);
+  void judge_end(const Running& trial, int code);
   void take_failure(const Running& trial, const TrialEnd& end);
   void restart(const Order& order, const TrialEnd& end);
   void give_up(const Order& order, const TrialEnd& end);
   void ask_to_stop(const std::string& why);
   void show_progress();
+  // search_run_shared.cpp:
+  std::optional<Order> take_shared_order();
+  void decide(std::int64_t trial, const std::function<void()>& record);
+  void look_for_lost_trials();
 
   const Space& space_;
   TrialCommands& commands_;
   TrialPlaces places_;
   SignalQueue& signals_;
   SearchFolder folder_;
+  SharedSearch* shared_;  // null: this process works alone
   SearchState state_;
   std::map<std::int64_t, Running> running_;
   std::int64_t waits_for_ = 0;    // trial whose earlier command has not ended; 0: none yet
@@ -88,6 +101,8 @@ class SearchRun {
   std::optional<Error> obstacle_;  // because of which the search stops
   bool has_header_ = false;
   Stopwatch watch_;
+  std::optional<Stopwatch> looked_;  // since this process looked for decisions and free trials of others
+  Stopwatch checked_;                // since it looked whether it still has its trials
 };
 
 }  // namespace lockstep

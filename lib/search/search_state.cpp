@@ -18,11 +18,28 @@ constexpr int journal_version = 1;
 
 }  // namespace
 
-SearchState::SearchState(const Space& space, const SearchFolder& folder)
+SearchState::SearchState(const Space& space, const SearchFolder& folder, SharedSearch* shared)
     : space_(space),
+      shared_(shared),
+      decision_(shared ? shared->lock_journal() : nullptr),
       journal_(folder.journal()),
       searcher_(is_continued() ? with_recorded_concurrency(space.searcher, recorded_space()) : space.searcher) {
   replay(folder);
+  end_decision();
+}
+
+void SearchState::begin_decision() {
+  decision_ = shared_->lock_journal();
+  for (const nlohmann::json& line : journal_.read_new()) replay_line(line);
+}
+
+void SearchState::append(nlohmann::json line) {
+  ++line_count_;
+  if (shared_) {
+    decision_->require_held();
+    line["line"] = line_count_;
+  }
+  journal_.append(line);
 }
 
 nlohmann::json SearchState::recorded_space() const { return journal_.lines().front().value("space", nlohmann::json()); }
@@ -55,7 +72,7 @@ void SearchState::replay(const SearchFolder& folder) {
   add(first);
   if (!is_continued()) {
     folder.require_no_trials();
-    journal_.append(header);
+    append(header);
     return;
   }
   const std::string difference = difference_in_spaces(recorded_space(), space_.content);
@@ -63,11 +80,14 @@ void SearchState::replay(const SearchFolder& folder) {
           "'{}' holds a search of another space ('{}' differs). Choose another --output, or restore the space file.",
           folder.path().string(), difference);
   header["space"] = recorded_space();
-  require(journal_.lines().front() == header, Failure::bad_data,
+  nlohmann::json recorded = journal_.lines().front();
+  recorded.erase("line");
+  require(recorded == header, Failure::bad_data,
           "'{}', line 1 has other decisions than this version of search makes. Continue with the version that started "
           "it, or choose another --output.",
           journal_.path().string());
-  for (std::size_t line = 1; line < journal_.lines().size(); ++line) replay_line(journal_.lines()[line], line + 1);
+  line_count_ = 1;
+  for (std::size_t line = 1; line < journal_.lines().size(); ++line) replay_line(journal_.lines()[line]);
   log::info("continuing the search in '{}': {} results are known.", folder.path().string(),
             std::ranges::count_if(journal_.lines(), [](const auto& line) { return line.contains("orders"); }) - 1);
   require_folders(folder);
@@ -82,7 +102,10 @@ void SearchState::require_folders(const SearchFolder& folder) const {
   }
 }
 
-void SearchState::replay_line(const nlohmann::json& line, std::size_t number) {
+void SearchState::replay_line(const nlohmann::json& line) {
+  // Written by a process that had lost the journal's lock without knowing it, so it does not follow from the others.
+  if (line.contains("line") && count_in(line, "line") != line_count_ + 1) return;
+  ++line_count_;
   const std::int64_t trial = count_in(line, "trial").value_or(0);
   const std::int64_t rung = count_in(line, "rung").value_or(0);
   const auto order = std::ranges::find_if(
@@ -106,7 +129,7 @@ void SearchState::replay_line(const nlohmann::json& line, std::size_t number) {
   require(is_known, Failure::bad_data,
           "'{}', line {} has other decisions than this version of search makes. Continue with the version that started "
           "it, or choose another --output.",
-          journal_.path().string(), number);
+          journal_.path().string(), line_count_);
 }
 
 // Returns the decisions that follow.
@@ -135,18 +158,18 @@ std::vector<Order> SearchState::add_result(const Order& order, std::int64_t step
     line["code"] = end.code;
     line["reason"] = end.reason;
   }
-  journal_.append(line);
+  append(line);
   add(orders);
   return orders;
 }
 
 void SearchState::add_restart(const Order& order, const TrialEnd& end) {
   const std::int64_t restarts = ++trials_.at(order.trial).restarts;
-  journal_.append({{"trial", order.trial},
-                   {"rung", order.rung + 1},
-                   {"restart", restarts},
-                   {"code", end.code},
-                   {"reason", end.reason}});
+  append({{"trial", order.trial},
+          {"rung", order.rung + 1},
+          {"restart", restarts},
+          {"code", end.code},
+          {"reason", end.reason}});
 }
 
 void SearchState::close(const Order& order) {

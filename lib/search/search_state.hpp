@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "search/journal.hpp"
 #include "search/search_folder.hpp"
 #include "search/searcher.hpp"
+#include "search/shared_search.hpp"
 #include "search/space.hpp"
 #include "search/trial_record.hpp"
 #include "search/trial_result.hpp"
@@ -17,13 +19,21 @@ namespace lockstep {
 
 class SearchState {
  public:
-  // Replays the journal, or starts it. The caller holds the folder's lock, and `space` outlives this. Throws
-  // Error(usage) if the journal belongs to another space, if there are trials but no journal, or if a trial that goes
-  // on has no folder of its own; Error(bad_data) if the decisions are not those of this version; as Journal.
-  SearchState(const Space& space, const SearchFolder& folder);
+  // Replays the journal, or starts it. The caller holds the folder's lock, unless other processes share the search:
+  // then `shared` is this process's part. `space` and `shared` outlive this. Throws Error(usage) if the journal belongs
+  // to another space, if there are trials but no journal, or if a trial that goes on has no folder of its own;
+  // Error(bad_data) if the decisions are not those of this version; as Journal.
+  SearchState(const Space& space, const SearchFolder& folder, SharedSearch* shared);
 
   // Orders without a result; some of them are running. Promotions come first, so that good trials end early.
   const std::vector<Order>& open_orders() const { return open_; }
+
+  // In a shared search, results and restarts are added between these two. begin_decision() waits for the journal's
+  // lock, and adds what other processes have decided. Throws as JournalLock and Journal::read_new().
+  void begin_decision();
+  void end_decision() { decision_.reset(); }
+  // Whether other processes have decided something since.
+  bool has_news() const { return journal_.has_changed(); }
 
   // Adds the result of an open order, and returns the decisions that follow, once they are on the disk. Throws as
   // Journal::append().
@@ -41,14 +51,18 @@ class SearchState {
  private:
   nlohmann::json recorded_space() const;
   void replay(const SearchFolder& folder);
-  void replay_line(const nlohmann::json& line, std::size_t number);
+  void replay_line(const nlohmann::json& line);
+  void append(nlohmann::json line);
   void require_folders(const SearchFolder& folder) const;
   void add(const std::vector<Order>& orders);
   nlohmann::json json_of(const std::vector<Order>& orders) const;
   std::vector<Order> record(const Order& order, std::int64_t steps, const TrialEnd& end);
 
   const Space& space_;
+  SharedSearch* shared_;                   // null: this process works alone
+  std::unique_ptr<JournalLock> decision_;  // between begin_decision() and end_decision()
   Journal journal_;
+  std::int64_t line_count_ = 0;  // of the journal, without lines that do not count
   Searcher searcher_;
   std::vector<Order> open_;
   std::map<std::int64_t, TrialRecord> trials_;

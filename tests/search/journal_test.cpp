@@ -49,6 +49,29 @@ TEST_F(JournalTest, refuses_damage_before_the_last_line) {
   EXPECT_EQ(text(), "{\"trial\":1}\nx\n{\"trial\":3}\n");
 }
 
+TEST_F(JournalTest, reads_what_others_have_added) {
+  write("{\"trial\":0}\n");
+  Journal one(file());
+  Journal other(file());
+  one.append({{"trial", 1}});
+  EXPECT_FALSE(one.has_changed());
+  EXPECT_TRUE(other.has_changed());
+  EXPECT_EQ(other.read_new(), (std::vector<nlohmann::json>{{{"trial", 1}}}));
+  EXPECT_EQ(other.read_new(), std::vector<nlohmann::json>{});
+  other.append({{"trial", 2}});
+  write(text() + "{\"tri");
+  EXPECT_EQ(Journal(file()).lines().size(), 3U);
+}
+
+TEST_F(JournalTest, overwrites_no_line_of_another_process) {
+  write("{\"trial\":0}\n");
+  Journal one(file());
+  Journal other(file());
+  one.append({{"trial", 1}});
+  expect_error(Failure::out_of_step, {"search.jsonl"}, [&] { other.append({{"trial", 2}}); });
+  EXPECT_EQ(text(), "{\"trial\":0}\n{\"trial\":1}\n{\"trial\":2}\n");
+}
+
 TEST_F(JournalTest, follows_no_link) {
   write_file_atomically(folder_.path() / "other", "{}\n");
   std::filesystem::create_symlink("other", file());

@@ -46,6 +46,13 @@ wait_for_end() { wait_for 250 ended || { scancel "$id"; fail "job $id did not en
 expect() { grep -qF "$1" <<<"$job" || fail "Slurm does not say '$1': $job"; }
 # expect_log NAME WORDS: the job's log contains them.
 expect_log() { grep -qF -- "$2" "$work/$1.out" || fail "the log of $1 does not say '$2'"; }
+# task_of_trial TRIAL FOLDER: the task of a job array that runs the trial of a shared search. Only ARRAY_TASK identifies a
+# task: the last one has the number of the whole array.
+task_of_trial() {
+  local number
+  number=$(sed -n 's/.*"job":"\([0-9]*\)".*/\1/p' "$2/trial-$1/lease")
+  grep -l "\"job\":\"$number\"" "$2"/tasks/*/lock | sed 's:.*/[0-9]*\.\([0-9]*\)/lock:\1:'
+}
 # run_scenarios NAME...: functions, one after another; the first that fails ends the test.
 run_scenarios() {
   local scenario begin
