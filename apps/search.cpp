@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 
 #include "backend/backend.hpp"
 #include "base/error.hpp"
@@ -19,6 +20,7 @@
 #include "job/job_environment.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "search/hparams/trial_events.hpp"
 #include "search/page/search_page.hpp"
 #include "search/remove_checkpoints.hpp"
 #include "search/results_table.hpp"
@@ -44,6 +46,7 @@ struct SearchOptions {
   std::string group;
   bool is_array = false;
   std::vector<std::string> sbatch_options;
+  std::filesystem::path tensorboard;
   bool dry_run = false;
   bool describes = false;
   TrialLauncher launcher = TrialLauncher::automatic;
@@ -68,6 +71,12 @@ struct SearchOptions {
         "--dry-run", dry_run,
         "Check the file, print trials, rungs and cost (with --array: and the sbatch command), and start nothing");
     app.add_flag("--describe", describes, "Explain how the searcher decides, and start nothing");
+    app.add_option("--tensorboard", tensorboard,
+                   "Also write TensorBoard events to this folder: hyperparameters and results of each trial, and in "
+                   "'trial-N/training' those of its training")
+        ->type_name("FOLDER")
+        ->excludes(app.get_option("--join"))
+        ->excludes(app.get_option("--array"));
     app.add_option("--report", report,
                    "Write the page 'search.html' of the search in this folder, also while it runs, and start nothing")
         ->type_name("FOLDER")
@@ -120,6 +129,7 @@ void conclude(SearchRun& search, TrialCommands& commands, const Space& space, st
   const std::map<std::int64_t, TrialRecord>& trials = search.trials();
   log::forwarded(results_table(space, trials, shown_results));
   const std::optional<std::int64_t> number = best_trial(space, trials);
+  require(!trials.empty(), Failure::usage, "the searcher's program has proposed no trial.");
   require(number.has_value(), common_failure(trials), "no trial has a result. Trial 1: {}",
           trials.begin()->second.reason);
   require_not_stopped(keep_best(search, *number));
@@ -190,6 +200,10 @@ int run_search(const SearchOptions& options) {
   forget_requests_of_the_job();
   const Space space = read_space(options.space);
   for (const std::string& warning : space.warnings) log::warning(warning);
+  const bool is_shared = options.is_array || !options.group.empty();
+  require(!is_shared || space.searcher.kind != SearcherKind::custom, Failure::usage,
+          "a custom searcher's program decides for one process. Leave out --array and --join: trials run at the same "
+          "time in one job, too.");
   TrialCommands commands(space, run_to_end);
   const std::filesystem::path folder = options.output.empty() ? options.space.stem() : options.output;
   if (options.is_array) {
@@ -211,7 +225,10 @@ int run_search(const SearchOptions& options) {
   } else {
     shared.emplace(folder, options.group);
   }
-  SearchRun search(space, commands, places, signals, folder, shared ? &*shared : nullptr);
+  std::optional<TrialEvents> events;
+  if (!options.tensorboard.empty()) events.emplace(space, options.tensorboard);
+  SearchRun search(space, commands, places, signals, folder,
+                   {shared ? &*shared : nullptr, events ? &*events : nullptr});
   if (search.is_continued()) log::forwarded(results_table(space, search.trials(), shown_results));
   const bool has_ended = search.run();
   try_write_page(folder);

@@ -12,9 +12,9 @@ namespace lockstep {
 namespace {
 
 constexpr const char* concurrency = "max_concurrent_trials";
-constexpr std::array free_fields =
-    std::to_array<std::string_view>({"/name", "/description", "/max_restarts", "/save_experiment_best",
-                                     "/save_trial_best", "/save_trial_latest", "/searcher/max_concurrent_trials"});
+constexpr std::array free_fields = std::to_array<std::string_view>(
+    {"/name", "/description", "/max_restarts", "/save_experiment_best", "/save_trial_best", "/save_trial_latest",
+     "/searcher/max_concurrent_trials", "/searcher/answer_seconds"});
 
 // Its values by path, such as "/searcher/divisor".
 nlohmann::json values_of(const nlohmann::json& space) {

@@ -10,11 +10,12 @@
 
 namespace lockstep {
 
-enum class SearcherKind : std::uint8_t { single, random, grid, adaptive_asha, asha, successive_halving };
-inline constexpr std::array<Choice<SearcherKind>, 6> searcher_kinds{
+enum class SearcherKind : std::uint8_t { single, random, grid, custom, adaptive_asha, asha, successive_halving };
+inline constexpr std::array<Choice<SearcherKind>, 7> searcher_kinds{
     {{"single", SearcherKind::single},
      {"random", SearcherKind::random},
      {"grid", SearcherKind::grid},
+     {"custom", SearcherKind::custom},
      {"adaptive_asha", SearcherKind::adaptive_asha},
      {"asha", SearcherKind::asha},
      {"successive_halving", SearcherKind::successive_halving}}};

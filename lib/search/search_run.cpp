@@ -50,17 +50,17 @@ ProgramOutput run_to_end(const std::vector<std::string>& words) {
 }
 
 SearchRun::SearchRun(const Space& space, TrialCommands& commands, TrialPlaces places, SignalQueue& signals,
-                     fs::path folder, SharedSearch* shared)
+                     fs::path folder, SearchParts parts)
     : space_(space),
       commands_(commands),
       places_(std::move(places)),
       signals_(signals),
       folder_(std::move(folder)),
-      shared_(shared),
-      state_(space, folder_, shared) {}
+      parts_(parts),
+      state_(space, folder_, parts) {}
 
 fs::path SearchRun::exit_report_of(std::int64_t trial) const {
-  return shared_ ? folder_.exit_report(trial, shared_->lease_of(trial)) : folder_.exit_report(trial);
+  return parts_.shared ? folder_.exit_report(trial, parts_.shared->lease_of(trial)) : folder_.exit_report(trial);
 }
 
 void SearchRun::write_result(const Order& order, std::int64_t steps, const TrialEnd& end) {
@@ -72,18 +72,38 @@ void SearchRun::write_result(const Order& order, std::int64_t steps, const Trial
   }
 }
 
+// The questions that can be answered now, and those whose answers have arrived.
+void SearchRun::take_answers() try {
+  while (state_.custom() != nullptr && !is_stopping_) {
+    const std::size_t open = state_.open_orders().size();
+    const auto line = state_.custom()->next_answer(static_cast<std::int64_t>(open) < places_.at_once, open > 0);
+    if (!line) return;
+    state_.add_answer(*line);
+  }
+} catch (const Error& error) {
+  obstacle_ = error;
+  ask_to_stop("the searcher's program has failed");
+}
+
+bool SearchRun::is_open() const {
+  return !state_.open_orders().empty() || (state_.custom() != nullptr && state_.custom()->is_open());
+}
+
 bool SearchRun::run() {
-  while (!running_.empty() || (!state_.open_orders().empty() && !is_stopping_)) {
+  while (!running_.empty() || (is_open() && !is_stopping_)) {
+    take_answers();
     if (!is_stopping_) start_trials();
-    if (running_.empty() && state_.open_orders().empty()) break;
+    if (running_.empty() && (is_stopping_ || !is_open())) break;
     show_progress();
     wait();
     take_signals();
-    if (shared_) look_for_lost_trials();
+    if (parts_.shared) look_for_lost_trials();
     take_ends();
   }
   if (obstacle_) throw Error(*obstacle_);
-  return state_.open_orders().empty();
+  if (is_open()) return false;
+  if (repeated_ == 0) state_.finish();
+  return true;
 }
 
 bool SearchRun::repeat(std::int64_t trial) {
@@ -108,7 +128,7 @@ std::optional<Order> SearchRun::next_order() const {
 
 void SearchRun::start_trials() {
   while (std::ssize(running_) < places_.at_once) {
-    const std::optional<Order> order = shared_ ? take_shared_order() : next_order();
+    const std::optional<Order> order = parts_.shared ? take_shared_order() : next_order();
     if (!order) return;
     folder_.require_own_folder(order->trial);
     std::optional<Descriptor> log = folder_.open_log(order->trial);
@@ -134,6 +154,9 @@ void SearchRun::start(const Order& order, Descriptor log) {
   std::vector<std::string> words = places_.launch;
   std::ranges::copy(commands_.words(settings, length, folder_.trial(order.trial), places_.threads),
                     std::back_inserter(words));
+  if (parts_.events != nullptr) {
+    words.push_back(fmt::format("--tensorboard={}", parts_.events->training_folder(order.trial).string()));
+  }
   const fs::path report = exit_report_of(order.trial);
   std::error_code ignored;
   fs::remove(report, ignored);
@@ -158,6 +181,7 @@ std::size_t SearchRun::free_place() const {
 void SearchRun::wait() {
   std::vector<pollfd> waits = {{signals_.handle(), POLLIN, 0}};
   for (const auto& [number, trial] : running_) waits.push_back({trial.process.handle(), POLLIN, 0});
+  if (state_.custom() != nullptr) waits.push_back({state_.custom()->handle(), POLLIN, 0});
   ::poll(waits.data(), waits.size(), look_again_ms);
 }
 

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/io/descriptor.hpp"
+#include "search/hparams/trial_events.hpp"
 #include "search/search_folder.hpp"
 #include "search/search_state.hpp"
 #include "search/shared_search.hpp"
@@ -32,15 +33,15 @@ ProgramOutput run_to_end(const std::vector<std::string>& words);
 
 class SearchRun {
  public:
-  // The caller holds the folder's lock, unless other processes share the search: then `shared` is this process's part.
-  // The queue's signals are blocked in all threads. Throws as SearchState.
+  // The caller holds the folder's lock, unless other processes share the search. The queue's signals are blocked in all
+  // threads. Throws as SearchState.
   SearchRun(const Space& space, TrialCommands& commands, TrialPlaces places, SignalQueue& signals,
-            std::filesystem::path folder, SharedSearch* shared = nullptr);
+            std::filesystem::path folder, SearchParts parts);
 
   // Returns when all trials have ended, or after a signal, when all have stopped with a checkpoint: false. If a trial
-  // cannot go on because of the machine (trial_result.hpp), stops the others, and throws an Error with the cause.
-  // Throws as system_failure() if the journal or a log cannot be written. In all of these cases, the next run() goes
-  // on.
+  // cannot go on because of the machine (trial_result.hpp), or a custom searcher's program fails, stops the others, and
+  // throws an Error with the cause. Throws as system_failure() if the journal or a log cannot be written. In all of
+  // these cases, the next run() goes on.
   bool run();
   // Trains a trial again up to its last result, which stays as it is: for one whose folder is gone. Returns and throws
   // as run().
@@ -63,6 +64,8 @@ class SearchRun {
     bool was_alone = true;  // no other trial ran at the same time
   };
 
+  bool is_open() const;
+  void take_answers();
   void write_result(const Order& order, std::int64_t steps, const TrialEnd& end);
   void start_trials();
   bool must_wait(const Order& order) const;
@@ -91,7 +94,7 @@ class SearchRun {
   TrialPlaces places_;
   SignalQueue& signals_;
   SearchFolder folder_;
-  SharedSearch* shared_;  // null: this process works alone
+  SearchParts parts_;
   SearchState state_;
   std::map<std::int64_t, Running> running_;
   std::int64_t waits_for_ = 0;    // trial whose earlier command has not ended; 0: none yet

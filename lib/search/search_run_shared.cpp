@@ -14,7 +14,7 @@ std::optional<Order> SearchRun::take_shared_order() {
   looked_.emplace();
   const auto free_order = [&]() -> std::optional<Order> {
     for (const Order& order : state_.open_orders()) {
-      if (!running_.contains(order.trial) && !must_wait(order) && shared_->is_free(order.trial)) return order;
+      if (!running_.contains(order.trial) && !must_wait(order) && parts_.shared->is_free(order.trial)) return order;
     }
     return std::nullopt;
   };
@@ -23,7 +23,7 @@ std::optional<Order> SearchRun::take_shared_order() {
   const std::optional<Order> order = free_order();
   if (order) {
     folder_.require_own_folder(order->trial);
-    shared_->take(order->trial);
+    parts_.shared->take(order->trial);
     looked_.reset();  // more may be free
   }
   state_.end_decision();
@@ -32,10 +32,10 @@ std::optional<Order> SearchRun::take_shared_order() {
 
 // Records what became of a trial. In a shared search, only if this process still has it.
 void SearchRun::decide(std::int64_t trial, const std::function<void()>& record) {
-  if (!shared_) return record();
+  if (!parts_.shared) return record();
   state_.begin_decision();
-  if (shared_->holds(trial)) record();
-  shared_->release(trial);
+  if (parts_.shared->holds(trial)) record();
+  parts_.shared->release(trial);
   state_.end_decision();
   looked_.reset();
 }
@@ -45,7 +45,7 @@ void SearchRun::look_for_lost_trials() {
   if (checked_.seconds() < pause_seconds) return;
   checked_ = {};
   for (auto& [number, trial] : running_) {
-    if (trial.is_lost || shared_->holds(number)) continue;
+    if (trial.is_lost || parts_.shared->holds(number)) continue;
     trial.is_lost = true;
     log::warning("another process has taken trial {}, because this one was silent for long. Its training stops here.",
                  number);

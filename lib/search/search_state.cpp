@@ -18,12 +18,15 @@ constexpr int journal_version = 1;
 
 }  // namespace
 
-SearchState::SearchState(const Space& space, const SearchFolder& folder, SharedSearch* shared)
+SearchState::SearchState(const Space& space, const SearchFolder& folder, SearchParts parts)
     : space_(space),
-      shared_(shared),
-      decision_(shared ? shared->lock_journal() : nullptr),
+      shared_(parts.shared),
+      decision_(shared_ ? shared_->lock_journal() : nullptr),
       journal_(folder.journal()),
-      searcher_(is_continued() ? with_recorded_concurrency(space.searcher, recorded_space()) : space.searcher) {
+      searcher_(is_continued() ? with_recorded_concurrency(space.searcher, recorded_space()) : space.searcher),
+      custom_(space.searcher.kind == SearcherKind::custom ? std::make_unique<CustomSearcher>(space, folder.path())
+                                                          : nullptr),
+      events_(parts.events) {
   replay(folder);
   end_decision();
 }
@@ -48,16 +51,22 @@ nlohmann::json SearchState::json_of(const std::vector<Order>& orders) const {
   nlohmann::json list = nlohmann::json::array();
   for (const Order& order : orders) {
     list.push_back({{"trial", order.trial}, {"rung", order.rung + 1}, {"length", order.length}});
-    if (order.rung == 0) list.back()["settings"] = trial_settings(space_, order.trial);
+    if (order.rung == 0) list.back()["settings"] = settings_of(order.trial);
   }
   return list;
 }
 
+std::vector<OptionWord> SearchState::settings_of(std::int64_t trial) const {
+  return custom_ ? custom_->settings_of(trial) : trial_settings(space_, trial);
+}
+
 void SearchState::add(const std::vector<Order>& orders) {
   for (const Order& order : orders) {
-    TrialRecord& trial = trials_[order.trial];
-    if (order.rung == 0) trial.settings = trial_settings(space_, order.trial);
-    trial.bracket = searcher_.bracket_of(order.trial);
+    const auto [place, is_new] = trials_.try_emplace(order.trial);
+    TrialRecord& trial = place->second;
+    if (is_new) trial.settings = settings_of(order.trial);
+    if (is_new && events_ != nullptr) events_->start(order.trial, trial.settings);
+    if (!custom_) trial.bracket = searcher_.bracket_of(order.trial);
     trial.ahead = order.rung;
     open_.push_back(order);
   }
@@ -67,7 +76,7 @@ void SearchState::add(const std::vector<Order>& orders) {
 }
 
 void SearchState::replay(const SearchFolder& folder) {
-  const std::vector<Order> first = searcher_.start();
+  const std::vector<Order> first = custom_ ? std::vector<Order>() : searcher_.start();
   nlohmann::json header = {{"search", journal_version}, {"space", space_.content}, {"orders", json_of(first)}};
   add(first);
   if (!is_continued()) {
@@ -89,7 +98,9 @@ void SearchState::replay(const SearchFolder& folder) {
   line_count_ = 1;
   for (std::size_t line = 1; line < journal_.lines().size(); ++line) replay_line(journal_.lines()[line]);
   log::info("continuing the search in '{}': {} results are known.", folder.path().string(),
-            std::ranges::count_if(journal_.lines(), [](const auto& line) { return line.contains("orders"); }) - 1);
+            std::ranges::count_if(journal_.lines(), [](const auto& line) {
+              return line.contains("orders") && !line.contains("ask");
+            }) - 1);
   require_folders(folder);
 }
 
@@ -112,12 +123,17 @@ void SearchState::replay_line(const nlohmann::json& line) {
       open_, [&](const Order& one) { return one.trial == trial && static_cast<std::int64_t>(one.rung) + 1 == rung; });
   const std::optional<double> metric = number_in(line, "metric");
   const int code = static_cast<int>(std::min<std::int64_t>(count_in(line, "code").value_or(0), 255));
-  bool is_known = order != open_.end();
+  const bool is_answer = custom_ && line.contains("ask");
+  bool is_known = is_answer || order != open_.end();
   if (is_known && line.contains("restart")) {
     ++trials_[trial].restarts;
     return;
   }
-  if (is_known) {
+  if (is_answer) {
+    const std::vector<Order> orders = custom_->follow(line);
+    is_known = line.value("orders", nlohmann::json()) == json_of(orders);
+    add(orders);
+  } else if (is_known) {
     const Order done = *order;
     close(done);
     const TrialEnd end{metric ? TrialEnd::Kind::reached : TrialEnd::Kind::ended, metric.value_or(0), code,
@@ -138,13 +154,19 @@ std::vector<Order> SearchState::record(const Order& order, std::int64_t steps, c
   if (end.kind != TrialEnd::Kind::reached) {
     trial.code = end.code;
     trial.reason = end.reason;
-    return searcher_.report(order.trial, std::nullopt);
+    if (events_ != nullptr) events_->end(order.trial, SessionStatus::failure);
+    if (!custom_) return searcher_.report(order.trial, std::nullopt);
+    custom_->report(order, std::nullopt);
+    return {};
   }
   trial.rung = order.rung;
   trial.length = order.length;
   trial.steps = steps;
   trial.metric = end.metric;
-  return searcher_.report(order.trial, space_.smaller_is_better ? end.metric : -end.metric);
+  if (events_ != nullptr) events_->add_result(order.trial, steps, end.metric);
+  if (!custom_) return searcher_.report(order.trial, space_.smaller_is_better ? end.metric : -end.metric);
+  custom_->report(order, end.metric);
+  return {};
 }
 
 std::vector<Order> SearchState::add_result(const Order& order, std::int64_t steps, const TrialEnd& end) {
@@ -161,6 +183,20 @@ std::vector<Order> SearchState::add_result(const Order& order, std::int64_t step
   append(line);
   add(orders);
   return orders;
+}
+
+void SearchState::add_answer(nlohmann::json line) {
+  const std::vector<Order> orders = custom_->follow(line);
+  line["orders"] = json_of(orders);
+  append(std::move(line));
+  add(orders);
+}
+
+void SearchState::finish() {
+  if (custom_) custom_->finish();
+  for (const auto& [number, trial] : trials_) {
+    if (events_ != nullptr && trial.code == 0) events_->end(number, SessionStatus::success);
+  }
 }
 
 void SearchState::add_restart(const Order& order, const TrialEnd& end) {

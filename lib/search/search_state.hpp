@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "search/custom/custom_searcher.hpp"
+#include "search/hparams/trial_events.hpp"
 #include "search/journal.hpp"
 #include "search/search_folder.hpp"
 #include "search/searcher.hpp"
@@ -17,13 +19,19 @@
 
 namespace lockstep {
 
+// What a search may have besides its space and folder. Both outlive it.
+struct SearchParts {
+  SharedSearch* shared = nullptr;  // null: this process works alone
+  TrialEvents* events = nullptr;   // told of each trial and result, also those of the journal. Null: no --tensorboard
+};
+
 class SearchState {
  public:
-  // Replays the journal, or starts it. The caller holds the folder's lock, unless other processes share the search:
-  // then `shared` is this process's part. `space` and `shared` outlive this. Throws Error(usage) if the journal belongs
-  // to another space, if there are trials but no journal, or if a trial that goes on has no folder of its own;
-  // Error(bad_data) if the decisions are not those of this version; as Journal.
-  SearchState(const Space& space, const SearchFolder& folder, SharedSearch* shared);
+  // Replays the journal, or starts it. The caller holds the folder's lock, unless other processes share the search.
+  // `space` and `parts` outlive this. Throws Error(usage) if the journal belongs to another space, if there are trials
+  // but no journal, or if a trial that goes on has no folder of its own; Error(bad_data) if the decisions are not those
+  // of this version; as Journal.
+  SearchState(const Space& space, const SearchFolder& folder, SearchParts parts);
 
   // Orders without a result; some of them are running. Promotions come first, so that good trials end early.
   const std::vector<Order>& open_orders() const { return open_; }
@@ -40,6 +48,12 @@ class SearchState {
   std::vector<Order> add_result(const Order& order, std::int64_t steps, const TrialEnd& end);
   // Adds a restart of the trial of an open order. Throws as Journal::append().
   void add_restart(const Order& order, const TrialEnd& end);
+  // Adds an answer of custom(), once it is on the disk. Throws as CustomSearcher::follow() and Journal::append().
+  void add_answer(nlohmann::json line);
+  // What decides instead of a searcher of ours; null if there is none.
+  CustomSearcher* custom() const { return custom_.get(); }
+  // All trials have ended.
+  void finish();
   // An order whose result is known: it is repeated until it is closed. The journal does not have it.
   void reopen(const Order& order) { add({order}); }
   void close(const Order& order);
@@ -55,15 +69,18 @@ class SearchState {
   void append(nlohmann::json line);
   void require_folders(const SearchFolder& folder) const;
   void add(const std::vector<Order>& orders);
+  std::vector<OptionWord> settings_of(std::int64_t trial) const;
   nlohmann::json json_of(const std::vector<Order>& orders) const;
   std::vector<Order> record(const Order& order, std::int64_t steps, const TrialEnd& end);
 
   const Space& space_;
-  SharedSearch* shared_;                   // null: this process works alone
+  SharedSearch* shared_;
   std::unique_ptr<JournalLock> decision_;  // between begin_decision() and end_decision()
   Journal journal_;
   std::int64_t line_count_ = 0;  // of the journal, without lines that do not count
   Searcher searcher_;
+  std::unique_ptr<CustomSearcher> custom_;
+  TrialEvents* events_;
   std::vector<Order> open_;
   std::map<std::int64_t, TrialRecord> trials_;
 };

@@ -99,9 +99,15 @@ std::string plan_text(const Space& space, double units_per_epoch) {
     cost += bracket_cost(brackets[bracket], options.divisor);
   }
   const double all = static_cast<double>(options.max_trials) * static_cast<double>(options.max_length);
-  text += has_rungs(options.kind) ? fmt::format("\ncost: about {} epochs, instead of {} for all trials in full\n",
-                                                epochs_text(cost / units_per_epoch), epochs_text(all / units_per_epoch))
-                                  : fmt::format("\ncost: {} epochs\n", epochs_text(all / units_per_epoch));
+  text += has_rungs(options.kind)
+              ? fmt::format("\ncost: about {} epochs, instead of {} for all trials in full\n",
+                            epochs_text(cost / units_per_epoch), epochs_text(all / units_per_epoch))
+              : fmt::format("\ncost: {}{} epochs\n", options.kind == SearcherKind::custom ? "at most " : "",
+                            epochs_text(all / units_per_epoch));
+  if (options.kind == SearcherKind::custom) {
+    return text + "\n" +
+           cut_line(fmt::format("settings: by '{}'", printable(fmt::format("{}", fmt::join(space.command, " ")))));
+  }
   text += "\ntrial  settings";
   for (std::int64_t trial = 1; trial <= std::min(options.max_trials, most_listed); ++trial) {
     text += "\n" + cut_line(fmt::format("{:>5}  {}", trial, settings_text(trial_settings(space, trial))));
@@ -113,6 +119,12 @@ std::string plan_text(const Space& space, double units_per_epoch) {
 std::string description_text(const Space& space) {
   const SearcherOptions& options = space.searcher;
   const std::string unit = choice_name(length_units, space.unit);
+  if (options.kind == SearcherKind::custom) {
+    return fmt::format(
+        "A program chooses the settings of at most {}. After each result, it\nlets the trial continue, up to {} {}, or "
+        "stops it (apps/search.md).",
+        counted(options.max_trials, "trial"), options.max_length, unit);
+  }
   if (!has_rungs(options.kind)) {
     return fmt::format("Each of {} is trained for {} {}. No trial ends early.", counted(options.max_trials, "trial"),
                        options.max_length, unit);

@@ -25,8 +25,9 @@ constexpr std::array<Choice<SearchMetric>, 4> metrics{
      {"validation-loss", {Split::validation, TestMetric::loss}}}};
 
 // Options that a search sets, or that would end a trial before its rung.
-constexpr std::array own_options = std::to_array<std::string_view>(
-    {"output", "checkpoints", "epochs", "max-steps", "resume", "early-stop", "time-limit", "gpus", "print-recipe"});
+constexpr std::array own_options =
+    std::to_array<std::string_view>({"output", "checkpoints", "epochs", "max-steps", "resume", "early-stop",
+                                     "time-limit", "gpus", "print-recipe", "tensorboard"});
 
 std::string with_dashes(std::string name) {
   std::ranges::replace(name, '_', '-');
@@ -219,11 +220,12 @@ class SpaceFile {
     check_searcher_fields(map, options.kind, reader_.text(kind_name, "name"));
     read_length(reader_.get(map, "max_length", "the searcher"));
     read_metric(map);
-    if (options.kind == SearcherKind::random || has_rungs(options.kind)) {
+    if (has_max_trials(options.kind)) {
       options.max_trials =
           reader_.number<std::int64_t>(reader_.get(map, "max_trials", "the searcher"), "max_trials", {1, most_trials});
     }
     if (options.kind == SearcherKind::grid) options.max_trials = count_grid(map);
+    if (options.kind == SearcherKind::custom) read_command(map);
     options.max_concurrent_trials = reader_.number_or<std::int64_t>(map, "max_concurrent_trials", {1, most_trials}, 16);
     options.divisor = reader_.number_or<double>(map, "divisor", {1.5, 1e6}, options.divisor);
     options.max_rungs = reader_.number_or<std::int64_t>(map, "max_rungs", {1, 100}, options.max_rungs);
@@ -233,17 +235,32 @@ class SpaceFile {
     if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;
   }
 
+  static bool has_max_trials(SearcherKind kind) {
+    return kind == SearcherKind::random || kind == SearcherKind::custom || has_rungs(kind);
+  }
+
+  void read_command(const YamlValue& map) {
+    const YamlValue& command = reader_.get(map, "command", "the searcher");
+    if (command.kind != YamlValue::Kind::list || command.items.empty()) {
+      reader_.refuse(command.line, "'command' is not a list of words. Write [python3, propose.py]");
+    }
+    for (const YamlValue& word : command.items) space_.command.push_back(reader_.text(word, "command"));
+    space_.answer_seconds = reader_.number_or<double>(map, "answer_seconds", {0, 86400, LeastIs::excluded}, 600);
+  }
+
   void check_searcher_fields(const YamlValue& map, SearcherKind kind, std::string_view name) const {
     reader_.check_fields(map, "the searcher",
                          {"name", "metric", "smaller_is_better", "max_length", "max_trials", "max_concurrent_trials",
-                          "divisor", "max_rungs", "mode", "stop_once"});
+                          "divisor", "max_rungs", "mode", "stop_once", "command", "answer_seconds"});
     const auto refuse_unread = [&](std::string_view field, bool is_read) {
       const YamlEntry* const entry = map.find(field);
       if (entry == nullptr || is_read) return;
       reader_.refuse(entry->line, fmt::format("the searcher '{}' does not use '{}'. Leave it out", name, field));
     };
     const bool is_asynchronous = kind == SearcherKind::adaptive_asha || kind == SearcherKind::asha;
-    refuse_unread("max_trials", kind == SearcherKind::random || has_rungs(kind));
+    refuse_unread("max_trials", has_max_trials(kind));
+    refuse_unread("command", kind == SearcherKind::custom);
+    refuse_unread("answer_seconds", kind == SearcherKind::custom);
     refuse_unread("divisor", has_rungs(kind));
     refuse_unread("max_rungs", has_rungs(kind));
     refuse_unread("mode", kind == SearcherKind::adaptive_asha);

@@ -41,6 +41,8 @@ struct Space {
   std::vector<std::string> arguments;
   std::vector<Hyperparameter> hyperparameters;  // in file order; options are unique
   SearcherOptions searcher;
+  std::vector<std::string> command;      // of the searcher 'custom'
+  double answer_seconds = 600;           // that its program has for an answer
   LengthUnit unit = LengthUnit::epochs;  // of the searcher's lengths
   SearchMetric metric;
   bool smaller_is_better = false;

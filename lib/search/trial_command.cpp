@@ -81,6 +81,15 @@ TrialCommands::TrialCommands(const Space& space, RunProgram run)
                                                 printable(data.string()), metric_name(space.metric)));
 }
 
+ProgramOutput TrialCommands::ask(const std::vector<std::string>& words) const {
+  ProgramOutput output = run_(recipe_question(words));
+  constexpr int signal_base = 128;
+  require(output.code <= signal_base, Failure::other,
+          "{} was ended by signal {} while it checked its options. Call search again.", printable(space_.program),
+          output.code - signal_base);
+  return output;
+}
+
 std::vector<std::string> TrialCommands::with(const std::vector<OptionWord>& settings) const {
   std::vector<std::string> words = {program_};
   std::ranges::copy(space_.arguments, std::back_inserter(words));
@@ -103,7 +112,7 @@ void TrialCommands::check_options() {
       const OptionWord& word = words[std::min(question, words.size() - 1)];
       if (!word.empty()) settings.push_back(word);
     }
-    const ProgramOutput output = run_(recipe_question(with(settings)));
+    const ProgramOutput output = ask(with(settings));
     if (output.code == 0) continue;
     const std::string sentence = sentence_in(output.lines);
     if (output.code == not_started || output.code == not_executable) {
@@ -124,7 +133,7 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
   });
   if (const auto known = batches_.find(relevant); known != batches_.end()) return known->second;
   const std::vector<std::string> words = with(settings);
-  const ProgramOutput output = run_(recipe_question(words));
+  const ProgramOutput output = ask(words);
   require(output.code == 0, Failure::usage, "{} refuses its options: {}.", printable(space_.program),
           sentence_in(output.lines));
   std::string text;

@@ -33,7 +33,7 @@ class TrialCommands {
   // `run` runs the program; it is called for questions that end at once (--print-recipe). Throws Error(usage), with
   // file and line, if there is no such program, or if it refuses an option: it is asked about the smallest and the
   // largest value of each hyperparameter, and about every category. Throws as read_manifest() if the data cannot be
-  // read, and Error(usage) if they lack the split that the metric needs.
+  // read, Error(usage) if they lack the split that the metric needs, and Error(other) if a signal ends the program.
   TrialCommands(const Space& space, RunProgram run);
 
   // The length of a training with these settings up to a rung of `length`, in the space's unit. Throws Error(usage) if
@@ -45,6 +45,7 @@ class TrialCommands {
                                  const std::filesystem::path& output, int threads) const;
 
  private:
+  ProgramOutput ask(const std::vector<std::string>& words) const;
   std::vector<std::string> with(const std::vector<OptionWord>& settings) const;
   void check_options();
   BatchOptions batch_of(const std::vector<OptionWord>& settings);

@@ -17,6 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
+from tensorboard_events import at, fields_of, summaries_of  # noqa: E402: found only now
 from training import make_data  # noqa: E402: found only now
 
 ARGUMENTS = "--data data --model lenet --global-batch 30 --device cpu --threads 1 --checkpoint-every 3"
@@ -250,7 +251,7 @@ class Searches:
         self.write("kills", ASHA, concurrent=1)
         for lines, more, number in ((1, 0.0, signal.SIGKILL), (2, 0.3, signal.SIGHUP), (4, 0.2, signal.SIGTERM),
                                     (6, 0.1, signal.SIGKILL)):
-            process = self.start("kills")
+            process = self.start("kills", "--tensorboard", "events")
             self.wait_for_journal(process, "kills", lines, more)
             process.send_signal(number)
             words = process.communicate(timeout=200)[0]
@@ -259,7 +260,9 @@ class Searches:
             if number == signal.SIGKILL:
                 with open(self.folder / "kills" / "search.jsonl", "a") as journal:
                     journal.write('{"trial": 3, "me')
-        second = self.start("kills")
+                events = self.folder / "events/trial-1/events.out.tfevents.search"
+                events.write_bytes(events.read_bytes()[:-5])
+        second = self.start("kills", "--tensorboard", "events")
         self.wait_for_journal(second, "kills", 7)
         code, words = self.run("kills")
         self.expect("a second search is refused", code == 2 and "--output" in words, words)
@@ -270,6 +273,34 @@ class Searches:
                     (self.decisions("kills"), self.decisions("asha")))
         self.expect("after interruptions: best.h5", hash_of(self.folder / "kills" / "best.h5") ==
                     hash_of(self.folder / "asha" / "best.h5"))
+
+    def events(self):
+        """For TensorBoard, each record once after the interruptions, and the numbers of the journal."""
+        _, _, experiment = summaries_of(self.folder / "events/events.out.tfevents.search")[0]
+        experiment = fields_of(at(experiment, 2))
+        names = [at(info, 1).decode() for info in experiment[4]]
+        self.expect("events: hyperparameters", names == ["lr", "momentum"], experiment)
+        self.expect("events: range of lr", abs(at(experiment[4][0], 6, 1) - 10 ** -2.5) < 1e-12, experiment)
+        self.expect("events: metric", at(experiment[5][0], 1, 2) == b"test-loss", experiment)
+        for trial in range(1, 6):
+            (start, _, settings), *results, (end, _, status) = summaries_of(
+                self.folder / f"events/trial-{trial}/events.out.tfevents.search")
+            self.expect("events: sessions", (start, end) == ("_hparams_/session_start_info", "_hparams_/session_end_info"))
+            self.expect("events: status", at(status, 4, 1) == 1, status)
+            settings = dict((at(entry, 1).decode(), fields_of(at(entry, 2))) for entry in fields_of(at(settings, 3))[1])
+            told = [order["settings"] for line in self.journal("kills") for order in line["orders"]
+                    if order["trial"] == trial and "settings" in order][0]
+            found = [f"--lr={settings['lr'][2][0]!r}", f"--momentum={settings['momentum'][3][0].decode()}"]
+            self.expect("events: settings", found == told, (found, told))
+            wanted = [("test-loss", line["steps"], line["metric"]) for line in self.journal("kills")[1:]
+                      if line.get("trial") == trial and "metric" in line]
+            self.expect("events: results", len(wanted) == len(results) > 0 and all(
+                one[:2] == other[:2] and abs(one[2] - other[2]) < 1e-6 for one, other in zip(wanted, results)),
+                (wanted, results))
+            self.expect("events: of the training", any((self.folder / f"events/trial-{trial}/training").iterdir()))
+        process = self.start("random", "--tensorboard", "events", output="random-events")
+        words = process.communicate(timeout=200)[0]
+        self.expect("events of another search", process.returncode == 2 and "--tensorboard" in words, words)
 
     def failures(self):
         self.write("fails", GRID, program="train_cifar", hyperparameters="{lr: {type: categorical, vals: [0.05, 1e9]}}")
@@ -345,8 +376,8 @@ def main(programs):
     with tempfile.TemporaryDirectory() as name:
         searches = Searches(programs.resolve(), pathlib.Path(name))
         for part in (searches.dry_run, searches.refusals, searches.random, searches.asha, searches.page,
-                     searches.interrupted, searches.ended, searches.strangers, searches.full_disk, searches.failures,
-                     searches.ranks):
+                     searches.interrupted, searches.events, searches.ended, searches.strangers, searches.full_disk,
+                     searches.failures, searches.ranks):
             try:
                 part()
             except (FileNotFoundError, IndexError, StopIteration) as error:

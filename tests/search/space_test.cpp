@@ -178,6 +178,31 @@ TEST_F(SpaceTest, refuses_wrong_fields) {
                             "smaller_is_better: perhaps}\n");
 }
 
+TEST_F(SpaceTest, a_custom_searcher_has_a_command) {
+  const Space space = read_parameters("  lr: 0.1\n",
+                                      "searcher: {name: custom, metric: test-loss, max_length: {epochs: 1}, "
+                                      "max_trials: 5, command: [python3, a b.py], answer_seconds: 0.5}\n");
+  EXPECT_EQ(space.searcher.kind, SearcherKind::custom);
+  EXPECT_THAT(space.command, ElementsAre("python3", "a b.py"));
+  EXPECT_EQ(space.answer_seconds, 0.5);
+  expect_parameters_refused({"line 3", "'command'", "list"}, "  lr: 0.1\n",
+                            "searcher: {name: custom, metric: test-loss, max_length: {epochs: 1}, max_trials: 5, "
+                            "command: python3 propose.py}\n");
+  expect_parameters_refused({"line 3", "'command'", "'random'"}, "  lr: 0.1\n",
+                            "searcher: {name: random, metric: test-loss, max_length: {epochs: 1}, max_trials: 5, "
+                            "command: [python3]}\n");
+}
+
+TEST_F(SpaceTest, the_content_is_a_space_again) {
+  const Space space = read_parameters("  warmup: {type: int, minval: 0, maxval: 2}\n  lr: 0.1\n");
+  const Space again = space_of(space.content, "search.jsonl");
+  EXPECT_EQ(again.content, space.content);
+  EXPECT_EQ(again.hyperparameters.at(1).option, "warmup");
+  EXPECT_EQ(again.hyperparameters.at(1).most, 2);
+  EXPECT_EQ(again.searcher.max_trials, 5);
+  expect_error(Failure::usage, {"search.jsonl"}, [] { space_of("no map", "search.jsonl"); });
+}
+
 TEST_F(SpaceTest, refuses_options_of_its_own) {
   expect_refused({"line 2", "--output"}, "program: train_cifar\narguments: --data d --output=r\n");
   expect_parameters_refused({"line 5", "--epochs"}, "  epochs: {type: int, minval: 1, maxval: 9}\n");

@@ -118,15 +118,6 @@ SearchRecord read_search(const std::filesystem::path& folder) {
   return search;
 }
 
-std::string setting_text(const std::vector<OptionWord>& settings, std::string_view option) {
-  const std::string flag = fmt::format("--{}", option);
-  for (const OptionWord& word : settings) {
-    if (word == flag) return "on";
-    if (word.starts_with(flag + "=")) return word.substr(flag.size() + 1);
-  }
-  return "off";
-}
-
 std::string short_setting_text(const ReportedTrial& trial, const Hyperparameter& parameter) {
   const std::string text = setting_text(trial.last.settings, parameter.option);
   if (parameter.kind == Hyperparameter::Kind::listed) return text;

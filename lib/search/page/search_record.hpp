@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "search/setting_text.hpp"
 #include "search/space.hpp"
 #include "search/trial_record.hpp"
 
@@ -42,10 +42,7 @@ struct SearchRecord {
 // file and the line if its journal is damaged.
 SearchRecord read_search(const std::filesystem::path& folder);
 
-// The value that settings give to an option: "0.1", "on" for a flag, "off" if it is left out.
-std::string setting_text(const std::vector<OptionWord>& settings, std::string_view option);
-
-// The same, with four digits of a number.
+// The value of a parameter (setting_text()), with four digits of a number.
 std::string short_setting_text(const ReportedTrial& trial, const Hyperparameter& parameter);
 
 // The hyperparameters that can differ between trials.

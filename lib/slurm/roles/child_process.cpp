@@ -60,12 +60,17 @@ ChildProcess::Pipe ChildProcess::make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+// No process writes to the pipe that is its input, so the child reads the end of its input at once.
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables)
-    : ChildProcess(words, variables, make_pipe(), make_pipe()) {}
+    : ChildProcess(words, variables, make_pipe(), make_pipe().end, -1) {}
 
-// No process writes to `input`, so the child reads the end of its input at once.
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
-                           Pipe output, Pipe input)
+                           const Descriptor& input, const Descriptor& errors)
+    : ChildProcess(words, variables, make_pipe(), input, static_cast<int>(errors)) {}
+
+// `errors`: -1 for those that go where the output goes.
+ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
+                           Pipe output, int input, int errors)
     : output_(std::move(output.end)) {
   const std::vector<std::string> environment = environment_with(variables);
   const std::vector<char*> word_pointers = pointers_to(words);
@@ -74,9 +79,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map
   require(process_ >= 0, Failure::other, "cannot start '{}': {}. Start fewer instances.", words.at(0),
           system_error_message(errno));
   if (process_ == 0) {
-    ::dup2(input.end, STDIN_FILENO);
+    ::dup2(input, STDIN_FILENO);
     ::dup2(output.start, STDOUT_FILENO);
-    ::dup2(output.start, STDERR_FILENO);
+    ::dup2(errors < 0 ? static_cast<int>(output.start) : errors, STDERR_FILENO);
     become(word_pointers.data(), environment_pointers.data());
   }
   ::fcntl(output_, F_SETFL, ::fcntl(output_, F_GETFL) | O_NONBLOCK);

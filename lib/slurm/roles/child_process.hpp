@@ -19,6 +19,9 @@ class ChildProcess {
   // only this process. It is terminated when this process ends. Throws Error(other) if the system cannot start a
   // process. A program that is not found prints an error and exits with 127.
   ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables);
+  // The same with open files as its standard input and its standard error.
+  ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
+               const Descriptor& input, const Descriptor& errors);
   ChildProcess(ChildProcess&&) = default;
 
   void signal(int number) const;  // no effect once it has ended
@@ -35,7 +38,7 @@ class ChildProcess {
   };
   static Pipe make_pipe();
   ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables, Pipe output,
-               Pipe input);
+               int input, int errors);
 
   Descriptor output_;
   pid_t process_ = -1;
