@@ -64,7 +64,7 @@ class CustomSearcher {
   std::optional<nlohmann::json> next_question(bool has_room);
   nlohmann::json begin_message() const;
   std::vector<Order> follow_proposal(const nlohmann::json& answer);
-  std::vector<Order> follow_report(std::int64_t trial, const nlohmann::json& answer);
+  std::vector<Order> follow_report(std::int64_t number, const nlohmann::json& answer);
   std::int64_t length_in(const nlohmann::json& answer, std::int64_t above) const;
 
   const Space& space_;
