@@ -112,7 +112,7 @@ std::vector<Order> CustomSearcher::follow_proposal(const json& answer) {
     is_done_ = true;
     return {};
   }
-  require(answer.is_object(), Failure::usage, R"(it is neither an object, nor "wait", nor "done")");
+  require(answer.is_object(), Failure::usage, "it is neither an object, nor 'wait', nor 'done'");
   Trial trial;
   trial.settings = answer.value("settings", json());
   trial.words = proposed_words(space_, trial.settings);
@@ -130,7 +130,7 @@ std::vector<Order> CustomSearcher::follow_report(std::int64_t number, const json
   const Result result = report->result;
   std::vector<Order> orders;
   if (answer != "stop") {
-    require(answer.is_object(), Failure::usage, R"(it is neither an object nor "stop")");
+    require(answer.is_object(), Failure::usage, "it is neither an object nor 'stop'");
     require(result.metric.has_value(), Failure::usage, "the trial has failed");
     orders.push_back({number, trial.rung + 1, length_in(answer, trial.length)});
     ++trial.rung;
