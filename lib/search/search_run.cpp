@@ -246,14 +246,13 @@ void SearchRun::take_failure(const Running& trial, const TrialEnd& end) {
   const Order& order = trial.order;
   const bool lacked_memory = end.kind == Kind::no_memory || end.kind == Kind::killed;
   if (lacked_memory && !trial.was_alone) alone_.insert(order.trial);
+  const bool may_go_on = end.kind != Kind::prevented && order.trial != repeated_;
   if (end.kind == Kind::no_memory && !trial.was_alone) {
     log::warning("trial {} ran out of memory beside other trials. It is repeated alone: {}", order.trial, end.reason);
-  } else if (end.kind == Kind::prevented || order.trial == repeated_) {
-    give_up(order, end);
-  } else if (end.kind != Kind::ended && end.kind != Kind::no_memory &&
+  } else if (may_go_on && end.kind != Kind::ended && end.kind != Kind::no_memory &&
              trials().at(order.trial).restarts < space_.max_restarts) {
     restart(order, end);
-  } else if (end.kind == Kind::bad_place) {
+  } else if (!may_go_on || end.kind == Kind::bad_place) {
     give_up(order, end);
   } else {
     write_result(order, trial.steps, end);
