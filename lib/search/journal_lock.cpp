@@ -56,9 +56,10 @@ bool JournalLock::take() {
   if (created < 0 && errno == EEXIST) return false;
   if (created < 0) throw unwritable(file_);
   if (append_whole(created, text_) && created.close()) return true;
-  const Error error = unwritable(file_);
+  const int reason = errno;
   ::unlink(file_.c_str());
-  throw error;
+  errno = reason;
+  throw unwritable(file_);
 }
 
 void JournalLock::wait_or_break() {

@@ -65,7 +65,7 @@ LeaseState read_lease(const fs::path& trial_folder) {
   return state;
 }
 
-TrialLease::TrialLease(fs::path trial_folder, const LockHolder& own, milliseconds heartbeat)
+TrialLease::TrialLease(const fs::path& trial_folder, const LockHolder& own, milliseconds heartbeat)
     : file_(lease_file(trial_folder)),
       number_(read_lease(trial_folder).number + 1),
       line_(lease_line(own, number_, heartbeat)),

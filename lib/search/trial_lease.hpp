@@ -47,7 +47,7 @@ class TrialLease {
   // Takes the lease with the next number, creates the folder if needed, and removes the lock of an earlier training
   // there. The caller holds the journal's lock, and LeaseWatch has just called the trial free. Throws as
   // write_file_atomically().
-  TrialLease(std::filesystem::path trial_folder, const LockHolder& own, std::chrono::milliseconds heartbeat);
+  TrialLease(const std::filesystem::path& trial_folder, const LockHolder& own, std::chrono::milliseconds heartbeat);
   TrialLease(const TrialLease&) = delete;
   TrialLease& operator=(const TrialLease&) = delete;
   ~TrialLease();  // ends the heartbeats without a release
