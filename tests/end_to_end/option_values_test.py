@@ -70,7 +70,7 @@ def judge(folder, command, name, type_name):
 def main(folder):
     commands = [command for command in COMMANDS if command[0] not in OPTIONAL or (folder / command[0]).exists()]
     faults, total = [], 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
         for command in commands:
             options = list(options_of(folder, command))
             verdicts = list(pool.map(lambda option: judge(folder, command, *option), options))
