@@ -31,6 +31,7 @@
 #include "search/space.hpp"
 #include "search/trial_command.hpp"
 #include "search/trial_launch.hpp"
+#include "search/trial_result.hpp"
 #include "slurm/submit/blocked_signals.hpp"
 #include "slurm/submit/sbatch_run.hpp"
 #include "slurm/submit/submission.hpp"
@@ -101,12 +102,8 @@ double trained_epochs(TrialCommands& commands, const Space& space, const std::ma
 // The code of all trials if it is the same, else 1.
 Failure common_failure(const std::map<std::int64_t, TrialRecord>& trials) {
   const int code = trials.begin()->second.code;
-  for (const Failure failure : {Failure::usage, Failure::bad_data, Failure::out_of_memory, Failure::bad_node,
-                                Failure::out_of_step, Failure::diverged}) {
-    const auto has_it = [&](const auto& trial) { return trial.second.code == static_cast<int>(failure); };
-    if (static_cast<int>(failure) == code && std::ranges::all_of(trials, has_it)) return failure;
-  }
-  return Failure::other;
+  const bool is_same = std::ranges::all_of(trials, [&](const auto& trial) { return trial.second.code == code; });
+  return is_same ? failure_of_code(code) : Failure::other;
 }
 
 void require_not_stopped(bool has_ended) {

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
+#include "run/run_file.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,6 +49,10 @@ Descriptor open_journal(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+bool is_next_line(const nlohmann::json& line, std::int64_t count) {
+  return !line.contains("line") || count_in(line, "line") == count + 1;
+}
 
 Journal::Journal(std::filesystem::path file) : file_(std::move(file)) {
   if (is_absent(file_)) return;

@@ -3,6 +3,7 @@
 // search acts on it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -11,12 +12,16 @@
 
 namespace lockstep {
 
+// Whether a line counts, after `count` lines that do. A shared search numbers its lines: a line with another number was
+// written by a process that had lost the journal's lock without knowing it, so it does not follow from the others.
+bool is_next_line(const nlohmann::json& line, std::int64_t count);
+
 class Journal {
  public:
   // Opens the file if there is one. No other process may use it meanwhile: the caller has the folder's lock
-  // (files/folder/folder_lock) or the journal's (journal_lock.hpp). Drops a
-  // damaged last line with a warning. Throws Error(bad_data) if another line is damaged, and as system_failure() or
-  // RegularFile if the file cannot be read or written.
+  // (files/folder/folder_lock) or the journal's (journal_lock.hpp). Drops a damaged last line with a warning. Throws
+  // Error(bad_data) if another line is damaged, and as system_failure() or RegularFile if the file cannot be read or
+  // written.
   explicit Journal(std::filesystem::path file);
 
   // The lines that the file had when it was opened.

@@ -14,7 +14,7 @@
 // Limits: creation, rename and link must be atomic for all nodes, as on NFS from version 3, Lustre, GPFS, BeeGFS and
 // CephFS. A process that pauses for half of `patience` between require_held() and its write may still write, and while
 // a moved lock is put back, a third process may create another one. Lines of the journal therefore state their number,
-// and a line that does not have the next one does not count (search_run.cpp).
+// and a line that does not have the next one does not count (is_next_line()).
 #pragma once
 
 #include <chrono>

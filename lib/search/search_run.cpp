@@ -25,15 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr int look_again_ms = 200;
 
-// Of a trial's exit code: another program's codes have no meaning here.
-Failure failure_of_code(int code) {
-  for (const Failure failure :
-       {Failure::usage, Failure::bad_data, Failure::out_of_memory, Failure::bad_node, Failure::out_of_step}) {
-    if (static_cast<int>(failure) == code) return failure;
-  }
-  return Failure::other;
-}
-
 }  // namespace
 
 ProgramOutput run_to_end(const std::vector<std::string>& words) {
@@ -217,12 +208,8 @@ void SearchRun::take_ends() {
     }
     const Running ended = std::move(trial->second);
     trial = running_.erase(trial);
-    take_end(ended, *code);
+    decide(ended.order.trial, [&] { judge_end(ended, *code); });
   }
-}
-
-void SearchRun::take_end(const Running& trial, int code) {
-  decide(trial.order.trial, [&] { judge_end(trial, code); });
 }
 
 void SearchRun::judge_end(const Running& trial, int code) {

@@ -40,8 +40,8 @@ class SearchRun {
 
   // Returns when all trials have ended, or after a signal, when all have stopped with a checkpoint: false. If a trial
   // cannot go on because of the machine (trial_result.hpp), or a custom searcher's program fails, stops the others, and
-  // throws an Error with the cause. Throws as system_failure() if the journal or a log cannot be written. In all of
-  // these cases, the next run() goes on.
+  // throws an Error with the cause. Throws as system_failure() if the journal or a log cannot be written. After any of
+  // this, a new SearchRun continues.
   bool run();
   // Trains a trial again up to its last result, which stays as it is: for one whose folder is gone. Returns and throws
   // as run().
@@ -77,7 +77,6 @@ class SearchRun {
   void take_signals();
   void take_output(Running& trial, std::int64_t number);
   void take_ends();
-  void take_end(const Running& trial, int code);
   void judge_end(const Running& trial, int code);
   void take_failure(const Running& trial, const TrialEnd& end);
   void restart(const Order& order, const TrialEnd& end);

@@ -114,8 +114,7 @@ void SearchState::require_folders(const SearchFolder& folder) const {
 }
 
 void SearchState::replay_line(const nlohmann::json& line) {
-  // Written by a process that had lost the journal's lock without knowing it, so it does not follow from the others.
-  if (line.contains("line") && count_in(line, "line") != line_count_ + 1) return;
+  if (!is_next_line(line, line_count_)) return;
   ++line_count_;
   const std::int64_t trial = count_in(line, "trial").value_or(0);
   const std::int64_t rung = count_in(line, "rung").value_or(0);

@@ -50,7 +50,7 @@ class SearchState {
   void add_restart(const Order& order, const TrialEnd& end);
   // Adds an answer of custom(), once it is on the disk. Throws as CustomSearcher::follow() and Journal::append().
   void add_answer(nlohmann::json line);
-  // What decides instead of a searcher of ours; null if there is none.
+  // The custom searcher. Null: a searcher of this library decides.
   CustomSearcher* custom() const { return custom_.get(); }
   // All trials have ended.
   void finish();

@@ -80,6 +80,14 @@ TrialEnd result_in(const Space& space, const std::filesystem::path& folder, std:
 
 }  // namespace
 
+Failure failure_of_code(int code) {
+  for (const Failure failure : {Failure::usage, Failure::bad_data, Failure::out_of_memory, Failure::bad_node,
+                                Failure::out_of_step, Failure::diverged}) {
+    if (static_cast<int>(failure) == code) return failure;
+  }
+  return Failure::other;
+}
+
 std::map<std::int64_t, std::optional<double>> metrics_by_step(const Space& space, const std::filesystem::path& folder) {
   const std::optional<Summary> summary = read_summary(folder);
   const bool is_of_ema = summary && summary->keeps_ema;

@@ -2,8 +2,7 @@
 //
 //   the trial's      it diverged, its own settings are wrong, its program fails: it counts as the worst
 //   the machine's    no space on a disk, no memory beside other trials, a bad node, a signal from outside, damaged
-//   data:
-//                    another trial would end the same way, so nothing is decided
+//                    data: another trial would end the same way, so nothing is decided
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "base/error.hpp"
 #include "run/metrics.hpp"
 #include "search/space.hpp"
 
@@ -34,6 +34,9 @@ struct TrialEnd {
   int code = 0;             // of failures
   std::string reason = {};  // of failures: a sentence, printable
 };
+
+// Of a trial's exit code: other codes of another program have no meaning here.
+Failure failure_of_code(int code);
 
 // The metric in a line of metrics.jsonl; nothing if the line has none, or is of another split. `is_of_ema`: the
 // summary's `keeps_ema`.

@@ -27,8 +27,8 @@ class RunSummary {
 
   // Whether the file is of an unfinished training, which another attempt then resumes.
   bool is_unfinished() const { return earlier_ && earlier_->state != RunState::done; }
-  // Whether the file is of a training with the same number as --epochs. If that ended earlier, at --max-steps or by
-  // --early-stop, it is the beginning of one that resumes: its learning rates are the same.
+  // Whether the file is of a training with the same --epochs. Its learning rates are the same then, so a training that
+  // ended earlier, by --max-steps or --early-stop, can be resumed.
   bool has_epochs(const nlohmann::json& epochs) const;
   // The training resumes after `step` steps. Its start time is kept, and the unfinished attempt becomes an
   // interruption.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""search with a searcher of one's own: the example of apps/search.md, killed and continued, and a program that dies.
+"""search with a custom searcher: the example of apps/search.md, killed and continued, and a program that dies.
 
 custom_search_test.py PROGRAMS DOCUMENT
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A search that several processes share, as tasks of a job array do: killed at any moment, each trial goes on elsewhere.
+"""A search that several processes share, as tasks of a job array do. If one is killed, others continue its trials.
 
 search_together_test.py PROGRAMS [PART]...
 """

@@ -17,19 +17,13 @@
 #include "base/io/descriptor.hpp"
 #include "base/io/file.hpp"
 #include "support/messages.hpp"
+#include "support/stranger.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
 
 using namespace std::chrono_literals;
-
-// On another node, so that nothing is known of its process.
-LockHolder stranger() {
-  LockHolder holder = this_lock_holder();
-  holder.host = "elsewhere";
-  return holder;
-}
 
 class JournalLockTest : public testing::Test {
  protected:

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/io/file.hpp"
+#include "support/stranger.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -17,12 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto heartbeat = 100ms;
-
-LockHolder stranger() {
-  LockHolder holder = this_lock_holder();
-  holder.host = "elsewhere";
-  return holder;
-}
 
 class TrialLeaseTest : public testing::Test {
  protected:

@@ -14,6 +14,7 @@
 #include "run/summary.hpp"
 #include "search/page/importance.hpp"
 #include "search/page/search_plots.hpp"
+#include "search/search_folder.hpp"
 #include "search/search_text.hpp"
 
 namespace lockstep {
@@ -36,7 +37,7 @@ std::string state_of(const SearchRecord& search, std::int64_t number) {
 
 // The command of a trial as its training recorded it; empty if it is unknown.
 std::string command_of(const SearchRecord& search, std::int64_t number) {
-  const std::optional<Summary> summary = read_summary(search.folder / fmt::format("trial-{}", number));
+  const std::optional<Summary> summary = read_summary(SearchFolder(search.folder).trial(number));
   if (!summary || summary->command_line.empty()) return "";
   std::vector<std::string> words;
   if (search.space.ranks_per_trial > 1) words = {"mpirun", "-n", std::to_string(search.space.ranks_per_trial)};
@@ -78,13 +79,13 @@ std::string cost_html(const SearchRecord& search) {
   double trained = 0;
   for (const auto& [number, trial] : search.trials) {
     for (const RungResult& result : trial.results) {
-      Rung& rung = rungs[{trial.bracket, result.rung}];
+      Rung& rung = rungs[{trial.last.bracket, result.rung}];
       rung.length = result.length;
       ++rung.results;
     }
     if (!trial.results.empty()) trained += static_cast<double>(trial.results.back().length);
     if (!trial.open_length) continue;
-    Rung& rung = rungs[{trial.bracket, trial.results.size()}];
+    Rung& rung = rungs[{trial.last.bracket, trial.results.size()}];
     rung.length = *trial.open_length;
     ++(trial.last.code != 0 ? rung.failures : rung.under_way);
   }
@@ -236,7 +237,7 @@ std::string trials_html(const SearchRecord& search, std::span<const RatedParamet
     if (rows.size() == most_rows) break;
     const ReportedTrial& trial = search.trials.at(number);
     const bool has_result = !trial.results.empty();
-    rows.push_back({std::to_string(number), std::to_string(trial.bracket + 1),
+    rows.push_back({std::to_string(number), std::to_string(trial.last.bracket + 1),
                     has_result ? std::to_string(trial.last.rung + 1) : "",
                     has_result ? std::to_string(trial.results.back().length) : "",
                     has_result ? metric_text(search.space, *trial.last.metric) : "", state_of(search, number),

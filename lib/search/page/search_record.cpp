@@ -10,6 +10,8 @@
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
 #include "run/run_file.hpp"
+#include "search/journal.hpp"
+#include "search/search_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -38,6 +40,7 @@ class JournalReader {
     if (is_new != (*rung == 1)) return false;
     ReportedTrial& trial = search_.trials[*number];
     if (is_new) trial.last.settings = texts_in(order, "settings");
+    trial.last.ahead = static_cast<std::size_t>(*rung - 1);
     trial.open_length = length;
     return true;
   }
@@ -50,9 +53,11 @@ class JournalReader {
       ++trial.last.restarts;
       return true;
     }
+    trial.last.ahead.reset();
     const auto rung = static_cast<std::size_t>(std::max<std::int64_t>(count_in(line, "rung").value_or(1), 1) - 1);
     if (const std::optional<double> metric = number_in(line, "metric")) {
       trial.last.rung = rung;
+      trial.last.length = *trial.open_length;
       trial.last.steps = count_in(line, "steps").value_or(0);
       trial.last.metric = metric;
       trial.results.push_back({rung, *trial.open_length, trial.last.steps, *metric});
@@ -86,7 +91,7 @@ void conclude(SearchRecord& search) {
   if (has_rungs(search.space.searcher.kind)) search.brackets = std::max<std::size_t>(firsts.size(), 1);
   for (auto& [number, trial] : search.trials) {
     const auto place = std::distance(firsts.begin(), firsts.find(lengths_of(trial).front()));
-    trial.bracket = search.brackets == 1 ? 0 : static_cast<std::size_t>(place);
+    trial.last.bracket = search.brackets == 1 ? 0 : static_cast<std::size_t>(place);
   }
   search.lengths.assign(all.begin(), all.end());
   search.best = best_trial(search.space, records_of(search));
@@ -95,7 +100,7 @@ void conclude(SearchRecord& search) {
 }  // namespace
 
 SearchRecord read_search(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "search.jsonl";
+  const std::filesystem::path file = SearchFolder(folder).journal();
   const std::optional<std::string> text = read_run_file(file, most_bytes);
   require(text.has_value(), Failure::usage,
           "'{}' contains no search: 'search.jsonl' is missing or cannot be read. Name the --output folder of a search.",
@@ -104,10 +109,13 @@ SearchRecord read_search(const std::filesystem::path& folder) {
   search.folder = folder;
   JournalReader reader(search);
   std::int64_t number = 0;
+  std::int64_t counted = 0;
   for (std::size_t place = 0, end = 0; (end = text->find('\n', place)) != std::string::npos; place = end + 1) {
     const nlohmann::json line = try_parse_json(std::string_view(*text).substr(place, end - place));
     ++number;
     const bool is_object = line.is_object();
+    if (is_object && !is_next_line(line, counted)) continue;
+    ++counted;
     if (is_object && number == 1) search.space = space_of(line.value("space", nlohmann::json()), file.string());
     require(is_object && reader.take(line), Failure::bad_data,
             "'{}', line {} is damaged. Restore the file from a copy.", printable(file.string()), number);
@@ -135,12 +143,7 @@ std::vector<const Hyperparameter*> varied_parameters(const Space& space) {
 
 std::map<std::int64_t, TrialRecord> records_of(const SearchRecord& search) {
   std::map<std::int64_t, TrialRecord> records;
-  for (const auto& [number, trial] : search.trials) {
-    TrialRecord& record = records[number] = trial.last;
-    record.bracket = trial.bracket;
-    if (!trial.results.empty()) record.length = trial.results.back().length;
-    if (trial.open_length && record.code == 0) record.ahead = trial.results.empty() ? 0 : record.rung + 1;
-  }
+  for (const auto& [number, trial] : search.trials) records.emplace(number, trial.last);
   return records;
 }
 

@@ -22,8 +22,7 @@ struct RungResult {
 };
 
 struct ReportedTrial {
-  TrialRecord last;
-  std::size_t bracket = 0;          // from 0: the one with the shortest first rung
+  TrialRecord last;                 // brackets by the length of their first rung
   std::vector<RungResult> results;  // by rung
   // Of the order without a result: its trial has failed, is being trained, or was stopped.
   std::optional<std::int64_t> open_length;
@@ -48,7 +47,7 @@ std::string short_setting_text(const ReportedTrial& trial, const Hyperparameter&
 // The hyperparameters that can differ between trials.
 std::vector<const Hyperparameter*> varied_parameters(const Space& space);
 
-// The trials, as a running search knows them.
+// What a running search knows of the trials.
 std::map<std::int64_t, TrialRecord> records_of(const SearchRecord& search);
 
 // The trials, the best one first, as in trial_record.hpp.

@@ -15,7 +15,7 @@ struct SiteProfile {
   Paths images;                // by Docker URI or prerequisite's name
   Paths storages;              // by name
   std::string partition = {};  // empty: Slurm chooses
-  bool sends_mail = false;     // Slurm is told of which events of a job it sends mail
+  bool sends_mail = false;     // mail_type asks Slurm for mail
 };
 
 // Reads the profile with the job scripts' own parser, site.sh in the folder `library`. Throws Error(usage) if the

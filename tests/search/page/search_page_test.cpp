@@ -143,6 +143,18 @@ TEST_F(SearchPageTest, importance_ranks_the_hyperparameters) {
   EXPECT_THAT(page, HasSubstr("may have none"));
 }
 
+// Of a process that had lost the journal's lock without knowing it.
+TEST_F(SearchPageTest, a_numbered_line_that_does_not_follow_does_not_count) {
+  const auto result = [](double metric, int line) {
+    return json{{"trial", 1},  {"rung", 1}, {"steps", 20}, {"metric", metric}, {"orders", json::array()},
+                {"line", line}};
+  };
+  json header = {{"search", 1}, {"space", space_with({{"lr", "1"}})}, {"orders", {order(1, 1, 8, {"--lr=1"})}}};
+  header["line"] = 1;
+  write({header, result(1.5, 2), result(0.5, 2)});
+  EXPECT_EQ(read_search(folder_.path()).trials.at(1).last.metric, 1.5);
+}
+
 TEST_F(SearchPageTest, refuses_folders_without_a_search_and_damaged_journals) {
   expect_error(Failure::usage, {"search.jsonl", "--output"}, [&] { read_search(folder_.path()); });
   write({}, R"({"search": 1)");

@@ -12,7 +12,7 @@ namespace {
 thread_local int device_of_thread = 0;
 thread_local cudaError_t error_of_thread = cudaSuccess;
 
-// Where a thread goes on whose work has touched memory that it may not.
+// Where a thread continues after its work touched forbidden memory.
 thread_local sigjmp_buf* way_out = nullptr;
 
 void leave_work(int signal, siginfo_t* info, void*) {

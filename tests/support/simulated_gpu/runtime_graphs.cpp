@@ -33,7 +33,7 @@ cudaError_t destroy(std::set<Made*>& all, Handle handle) {
   return cudaSuccess;
 }
 
-// The graph's work comes after the stream's, which goes on after all of it.
+// The graph's work follows the stream's. Later work of the stream follows all of the graph's.
 void queue_graph(ReadyGraph& graph, Stream& stream) {
   Schedule& schedule = gpu().schedule();
   const WorkHandle begin = schedule.add({stream.tail, graph.last_launch}, {}, stream.device, stream.lane);

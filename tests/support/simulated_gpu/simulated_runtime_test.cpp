@@ -16,7 +16,7 @@ TEST_F(SimulatedRuntimeTest, a_copy_stays_within_the_exact_size_of_both_sides) {
   EXPECT_EQ(to_host(pinned, device + 200, 57, main_), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemsetAsync(device + 1, 0, 256, main_), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "such an error is told once";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "this error is reported once";
 }
 
 TEST_F(SimulatedRuntimeTest, a_copy_names_the_direction_of_its_sides) {

@@ -29,8 +29,8 @@ constexpr std::int64_t workspace_share = 4;  // a quarter of the free memory at 
 constexpr std::int64_t deterministic_workspace_bytes = std::int64_t{1} << 30;
 
 std::int64_t bytes_of_dx(const ConvProblem& problem) {
-  assert(problem.direction == Direction::backward_data);
-  return problem.n * problem.h * problem.w * padded(problem.conv.in_channels) * size_of(problem.precision);
+  const Shape dx{problem.n, problem.h, problem.w, problem.conv.in_channels};
+  return storage_count(dx, problem.input) * size_of(problem.precision);
 }
 
 struct PlanEntry {
