@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "slurm/roles/command_words.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -18,12 +20,8 @@ using Words = std::vector<Word>;
 
 constexpr std::array trainings = std::to_array<std::string_view>({"train_cifar", "train_imagenet"});
 constexpr std::array shells = std::to_array<std::string_view>({"bash", "sh"});
-// Programs and keywords of bash with a command among the words that follow.
-constexpr std::array starters = std::to_array<std::string_view>(
-    {"!",       "do",   "elif",   "else",    "env",  "exec", "if",      "mpirun", "nice",  "nohup",
-     "numactl", "srun", "stdbuf", "taskset", "then", "time", "timeout", "until",  "while", "{"});
 constexpr std::array folder_changes = std::to_array<std::string_view>({"cd", "pushd", "popd"});
-// Options of the starters for the working directory, also as --chdir=FOLDER.
+// Options of command starters for the working directory, also as --chdir=FOLDER.
 constexpr std::array folder_options =
     std::to_array<std::string_view>({"-C", "-D", "-wd", "-wdir", "--chdir", "--wd", "--wdir", "--workdir"});
 
@@ -144,13 +142,14 @@ class FolderSearch {
     words.erase(words.begin(), std::ranges::find_if_not(words, is_assignment));
     if (words.empty()) return;
     const auto named = [&](std::span<const std::string_view> names) {
-      return is_one_of(starters, words.front())
+      return is_one_of(command_starters, words.front())
                  ? std::ranges::find_if(words, [&](const Word& word) { return is_one_of(names, word); })
                  : words.begin() + (is_one_of(names, words.front()) ? 0 : std::ssize(words));
     };
     const auto training = named(trainings);
-    changes_folder_ = changes_folder_ || named(folder_changes) != words.end() ||
-                      (is_one_of(starters, words.front()) && std::any_of(words.begin(), training, is_folder_option));
+    changes_folder_ =
+        changes_folder_ || named(folder_changes) != words.end() ||
+        (is_one_of(command_starters, words.front()) && std::any_of(words.begin(), training, is_folder_option));
     if (training != words.end()) {
       TrainingFolders folders = folders_in({training, words.end()});
       for (fs::path* const folder : {&folders.output, &folders.checkpoints})

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "slurm/roles/command_words.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
@@ -33,11 +34,7 @@ constexpr auto readers = std::to_array<std::string_view>({":",           "basena
                                                           "wget",        "train_cifar",  "train_imagenet"});
 constexpr auto storers = std::to_array<std::string_view>({"export", "for", "readonly", "set"});
 constexpr auto tests = std::to_array<std::string_view>({"test", "[", "[["});
-// Keywords, and programs that start the command after their options, numbers and assignments.
-constexpr auto starters = std::to_array<std::string_view>(
-    {"!",     "{",      "}",       "if",      "then",   "elif",    "else",   "fi",   "while",
-     "until", "do",     "done",    "esac",    "time",   "exec",    "env",    "nice", "srun",
-     "nohup", "mpirun", "mpiexec", "numactl", "stdbuf", "taskset", "timeout"});
+constexpr auto closing_keywords = std::to_array<std::string_view>({"}", "fi", "done", "esac"});
 constexpr auto interpreters = std::to_array<std::string_view>({"bash", "sh", "python"});
 constexpr auto evaluating =
     std::to_array<std::string_view>({"eval", "let", "trap", "source", "ssh", "declare", "typeset", "local", "unset",
@@ -114,7 +111,7 @@ WordUse word_use(const std::string& command) {
     const bool is_assignment = is_name_letter(first) && word.find('=') != word.npos;
     const bool is_option =
         (has_starter && (first == '-' || is_digit(first))) || (is_digit(first) && is_redirection(next));
-    const bool is_starter = is_one_of(word, starters);
+    const bool is_starter = is_one_of(word, command_starters) || is_one_of(word, closing_keywords);
     assigns = assigns || is_assignment;
     has_starter = has_starter || is_starter;
     if (is_redirection(word)) {
