@@ -112,15 +112,13 @@ void JobCommands::check_output(int line) const {
   }
 }
 
-// Any arithmetic runs the $(...) of a value such as x[$(...)]. The value may be reached through another one's text or
-// contents, so it counts whether or not the commands name it.
+// Any arithmetic runs the $(...) of x[$(...)]. The value may be reached through another one's text or contents, and the
+// commands may put it into a subscript, so it counts whether or not the commands name it.
 void JobCommands::check_variables(int line) const {
   check_output(line);
-  const bool expands = expands_contents(script_);
-  if (!expands && !shell_.has_evaluated()) return;
+  if (!shell_.has_evaluated() && !expands_contents(script_)) return;
   for (const auto& [reference, value] : references_.values) {
-    const std::size_t begin = expands ? 0 : value.text.find('[');
-    if (begin == std::string::npos || !has_code(value.text.substr(begin))) continue;
+    if (!has_code(value.text)) continue;
     reader_.refuse(line, fmt::format("the value of '{}' has '$(', '${{' or a backquote. Bash executes this in tests, "
                                      "arithmetic, subscripts and after '>&', and these commands have some. Change the "
                                      "value",

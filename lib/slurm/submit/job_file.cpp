@@ -109,7 +109,7 @@ class JobFileReader {
       if (key.first != "dockerimage") continue;
       reader_.warn(image->line,
                    fmt::format("the Docker image '{}' is ignored, so its programs must be on the nodes. To run it, set "
-                               "'container' and 'image.' in the site profile",
+                               "'container' and 'image.NAME' in the site profile",
                                printable(key.second)));
     }
   }

@@ -119,6 +119,8 @@ const std::vector<Command> constructs = {
     {R"(echo <&"<>" &>"<>" &>>"<>" >|"<>" <>"<>")", false},
     {R"(n="<>"; ((n > 3)))", false},
     {R"(n="<>"; [[ $n -gt 3 ]])", false},
+    {R"(n="q[<>]"; echo $((n)))", false},
+    {R"(n="<>"; test -v "q[$n]")", false},
     {R"([[ "$LOCKSTEP_PARAMETER_v" -gt 3 ]])", false},
     {"(( LOCKSTEP_PARAMETER_v > 3 ))", false},
     {R"(set -- "<>"; (( $1 )))", false},
