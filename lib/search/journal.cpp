@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
 #include "run/run_file.hpp"
 
 namespace lockstep {
@@ -50,8 +51,14 @@ Descriptor open_journal(const std::filesystem::path& file) {
 
 }  // namespace
 
-bool is_next_line(const nlohmann::json& line, std::int64_t count) {
-  return !line.contains("line") || count_in(line, "line") == count + 1;
+bool is_next_line(const std::filesystem::path& journal, const nlohmann::json& line, std::int64_t count) {
+  if (!line.contains("line")) return true;
+  const std::optional<std::int64_t> number = count_in(line, "line");
+  require(number && *number <= count + 1, Failure::bad_data,
+          "'{}' is damaged after {} lines: lines are missing, or the next one's number is wrong. Restore the file from "
+          "a copy, or start the search in another folder.",
+          printable(journal.string()), count);
+  return *number == count + 1;
 }
 
 Journal::Journal(std::filesystem::path file) : file_(std::move(file)) {

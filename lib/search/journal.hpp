@@ -12,9 +12,10 @@
 
 namespace lockstep {
 
-// Whether a line counts, after `count` lines that do. A shared search numbers its lines: a line with another number was
-// written by a process that had lost the journal's lock without knowing it, so it does not follow from the others.
-bool is_next_line(const nlohmann::json& line, std::int64_t count);
+// Whether a line of `journal` counts, after `count` lines that do. A shared search numbers its lines: a line whose
+// number has been counted was written by a process that had lost the journal's lock without knowing it, so it does not
+// follow from the others. Throws Error(bad_data) if lines are missing, or if the number is none.
+bool is_next_line(const std::filesystem::path& journal, const nlohmann::json& line, std::int64_t count);
 
 class Journal {
  public:

@@ -15,6 +15,7 @@
 #include "base/io/append.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
+#include "run/checkpoint_files.hpp"
 #include "search/search_text.hpp"
 #include "slurm/retry/text_cause.hpp"
 
@@ -125,13 +126,19 @@ void SearchRun::start_trials() {
     std::optional<Descriptor> log = folder_.open_log(order->trial);
     if (!log) {
       if (std::exchange(waits_for_, order->trial) != order->trial) {
-        log::info("trial {} waits for its earlier command, which is stopping.", order->trial);
+        log::info("trial {} waits until no process has '{}' open: an earlier command of it has not ended yet.",
+                  order->trial, folder_.log(order->trial).string());
       }
       return decide(order->trial, [] {});
     }
     try {
       start(*order, std::move(*log));
     } catch (const Error& error) {
+      if (error.failure() == Failure::bad_data) {
+        obstacle_ = error;
+        ask_to_stop(fmt::format("trial {} cannot go on", order->trial));
+        return decide(order->trial, [] {});
+      }
       if (error.failure() != Failure::usage) throw;
       const TrialEnd end{TrialEnd::Kind::ended, 0, error.exit_code(), error.what()};
       decide(order->trial, [&] { write_result(*order, 0, end); });
@@ -139,9 +146,21 @@ void SearchRun::start_trials() {
   }
 }
 
+// A trial ends its command at each rung, and its next one begins when the journal has the result.
+void SearchRun::require_no_later_checkpoint(const Order& order, std::int64_t steps) const {
+  const fs::path folder = folder_.trial(order.trial);
+  const auto newest = newest_checkpoint(folder / "checkpoints");
+  require(!newest || newest->step <= steps, Failure::bad_data,
+          "'{}' is from step {}, but '{}' has no result of trial {} after step {} yet: lines are missing at its end. "
+          "Restore the journal, or move '{}' elsewhere to train the trial again.",
+          newest ? newest->path.string() : "", newest ? newest->step : 0, folder_.journal().string(), order.trial,
+          steps, folder.string());
+}
+
 void SearchRun::start(const Order& order, Descriptor log) {
   const std::vector<OptionWord>& settings = trials().at(order.trial).settings;
   const TrialLength length = commands_.length(settings, order.length);
+  require_no_later_checkpoint(order, length.steps);
   std::vector<std::string> words = places_.launch;
   std::ranges::copy(commands_.words(settings, length, folder_.trial(order.trial), places_.threads),
                     std::back_inserter(words));

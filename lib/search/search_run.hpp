@@ -50,6 +50,8 @@ class SearchRun {
   const std::map<std::int64_t, TrialRecord>& trials() const { return state_.trials(); }
   const SearchFolder& folder() const { return folder_; }
   bool is_continued() const { return state_.is_continued(); }
+  // Whether there is something left to train or to ask.
+  bool is_open() const;
 
  private:
   struct Running {
@@ -64,12 +66,12 @@ class SearchRun {
     bool was_alone = true;  // no other trial ran at the same time
   };
 
-  bool is_open() const;
   void take_answers();
   void write_result(const Order& order, std::int64_t steps, const TrialEnd& end);
   void start_trials();
   bool must_wait(const Order& order) const;
   std::optional<Order> next_order() const;
+  void require_no_later_checkpoint(const Order& order, std::int64_t steps) const;
   void start(const Order& order, Descriptor log);
   std::filesystem::path exit_report_of(std::int64_t trial) const;
   std::size_t free_place() const;

@@ -114,7 +114,7 @@ void SearchState::require_folders(const SearchFolder& folder) const {
 }
 
 void SearchState::replay_line(const nlohmann::json& line) {
-  if (!is_next_line(line, line_count_)) return;
+  if (!is_next_line(journal_.path(), line, line_count_)) return;
   ++line_count_;
   const std::int64_t trial = count_in(line, "trial").value_or(0);
   const std::int64_t rung = count_in(line, "rung").value_or(0);

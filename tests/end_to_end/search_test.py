@@ -199,6 +199,13 @@ class Searches:
         self.expect("a missing trial is trained again", code == 0 and "trained again" in words, words)
         self.expect("a missing trial: best.h5", hash_of(folder / "best.h5") == best == hash_of(model), words)
         self.expect("results are shown", "  state        settings\n" in words and "  in full      --lr=" in words, words)
+        journal = folder / "search.jsonl"
+        whole = journal.read_text()
+        journal.write_text(whole.splitlines(keepends=True)[0])
+        code, words = self.run("asha")
+        self.expect("a journal older than a trial", code == 65 and "lines are missing" in words and "from step" in words
+                    and "counts as the worst" not in words, words)
+        journal.write_text(whole)
         self.expect("columns", all(len(line) <= 80 for line in words.splitlines() if not line.startswith("[")), words)
 
     def strangers(self):

@@ -72,6 +72,16 @@ TEST_F(JournalTest, overwrites_no_line_of_another_process) {
   EXPECT_EQ(text(), "{\"trial\":0}\n{\"trial\":1}\n{\"trial\":2}\n");
 }
 
+TEST_F(JournalTest, a_line_counts_if_its_number_is_the_next_one) {
+  EXPECT_TRUE(is_next_line(file(), {{"trial", 1}}, 2)) << "of a search that was not shared";
+  EXPECT_TRUE(is_next_line(file(), {{"line", 3}}, 2));
+  for (const int number : {0, 1, 2}) EXPECT_FALSE(is_next_line(file(), {{"line", number}}, 2));
+  for (const nlohmann::json& number : {nlohmann::json("x"), nlohmann::json(), nlohmann::json(1.5), nlohmann::json(-1),
+                                       nlohmann::json(4), nlohmann::json("3")}) {
+    expect_error(Failure::bad_data, {"search.jsonl"}, [&] { is_next_line(file(), {{"line", number}}, 2); });
+  }
+}
+
 TEST_F(JournalTest, follows_no_link) {
   write_file_atomically(folder_.path() / "other", "{}\n");
   std::filesystem::create_symlink("other", file());

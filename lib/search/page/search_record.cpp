@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/text/json_text.hpp"
-#include "base/text/number.hpp"
 #include "base/text/printable.hpp"
 #include "run/run_file.hpp"
 #include "search/journal.hpp"
@@ -114,7 +113,7 @@ SearchRecord read_search(const std::filesystem::path& folder) {
     const nlohmann::json line = try_parse_json(std::string_view(*text).substr(place, end - place));
     ++number;
     const bool is_object = line.is_object();
-    if (is_object && !is_next_line(line, counted)) continue;
+    if (is_object && !is_next_line(file, line, counted)) continue;
     ++counted;
     if (is_object && number == 1) search.space = space_of(line.value("space", nlohmann::json()), file.string());
     require(is_object && reader.take(line), Failure::bad_data,
@@ -124,13 +123,6 @@ SearchRecord read_search(const std::filesystem::path& folder) {
           printable(folder.string()));
   conclude(search);
   return search;
-}
-
-std::string short_setting_text(const ReportedTrial& trial, const Hyperparameter& parameter) {
-  const std::string text = setting_text(trial.last.settings, parameter.option);
-  if (parameter.kind == Hyperparameter::Kind::listed) return text;
-  const std::optional<double> number = parse_number<double>(text, {-1e300, 1e300});
-  return number ? fmt::format("{:.4g}", *number) : text;
 }
 
 std::vector<const Hyperparameter*> varied_parameters(const Space& space) {
