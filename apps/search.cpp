@@ -223,10 +223,14 @@ int run_search(const SearchOptions& options) {
     shared.emplace(folder, options.group);
   }
   std::optional<TrialEvents> events;
-  if (!options.tensorboard.empty()) events.emplace(space, options.tensorboard);
+  if (!options.tensorboard.empty()) events.emplace(space, folder, options.tensorboard);
   SearchRun search(space, commands, places, signals, folder,
                    {shared ? &*shared : nullptr, events ? &*events : nullptr});
-  if (search.is_continued()) log::forwarded(results_table(space, search.trials(), shown_results));
+  if (search.is_continued() && search.is_open()) log::forwarded(results_table(space, search.trials(), shown_results));
+  if (search.is_open()) {
+    log::info("trains up to {} at the same time, in '{}'. Their output: trial-1.log. Results follow.",
+              counted(places.at_once, "trial"), folder.string());
+  }
   const bool has_ended = search.run();
   try_write_page(folder);
   require_not_stopped(has_ended);

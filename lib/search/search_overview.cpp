@@ -24,9 +24,8 @@ constexpr std::size_t shown_trials = 12;
 std::string describe_state(const SearchRecord& search) {
   const FolderHolder holder = holder_of(search.folder);
   if (holder.kind != FolderHolder::Kind::nobody) return "running: " + describe_lock_holder(holder.process);
-  const bool has_more = std::ranges::any_of(
-      search.trials, [](const auto& trial) { return trial.second.open_length && trial.second.last.code == 0; });
-  if (has_more || is_absent(SearchFolder(search.folder).best_model())) return "stopped; the same command continues it";
+  if (!are_over(records_of(search)) || is_absent(SearchFolder(search.folder).best_model()))
+    return "stopped; the same command continues it";
   return "done";
 }
 
@@ -55,11 +54,14 @@ std::string describe_search(const fs::path& folder) {
   return fmt::format(
       "search over options of '{}'\n  searcher   {}, {} so far, each of at most {} {}\n  metric     {}, {} is better\n"
       "  state      {}\n  results    {}, and {}\n  best       {}\n\n{}\n\n"
-      "A trial: inspect '{}'. Its output: trial-1.log. A page: search --report FOLDER.",
+      "{}A page: search --report FOLDER.",
       printable(space.program), choice_name(searcher_kinds, space.searcher.kind), counted(records.size(), "trial"),
       space.searcher.max_length, choice_name(length_units, space.unit), metric_name(space.metric),
       space.smaller_is_better ? "smaller" : "larger", describe_state(search), results, counted(restarts, "restart"),
-      describe_best(search), results_table(space, records, shown_trials), SearchFolder(folder).trial(1).string());
+      describe_best(search), results_table(space, records, shown_trials),
+      records.empty()
+          ? ""
+          : fmt::format("A trial: inspect '{}'. Its output: trial-1.log. ", SearchFolder(folder).trial(1).string()));
 }
 
 std::vector<fs::path> best_trial_folders(const fs::path& folder, std::size_t most) {

@@ -14,6 +14,10 @@ int class_of(const TrialRecord& trial) {
 
 }  // namespace
 
+bool are_over(const std::map<std::int64_t, TrialRecord>& trials) {
+  return std::ranges::none_of(trials, [](const auto& trial) { return trial.second.ahead.has_value(); });
+}
+
 std::vector<std::int64_t> ranked_trials(const Space& space, const std::map<std::int64_t, TrialRecord>& trials) {
   const auto numbers = std::views::keys(trials);
   std::vector<std::int64_t> ranked(numbers.begin(), numbers.end());

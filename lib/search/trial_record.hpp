@@ -25,6 +25,9 @@ struct TrialRecord {
   std::string reason;  // if it has failed
 };
 
+// Whether no trial is to be trained further.
+bool are_over(const std::map<std::int64_t, TrialRecord>& trials);
+
 // All trials, the best first. The last results decide. Of equal metrics, the trial with more steps is better, then the
 // one with the lower number. Trials without a result follow, then failed ones.
 std::vector<std::int64_t> ranked_trials(const Space& space, const std::map<std::int64_t, TrialRecord>& trials);

@@ -1,5 +1,7 @@
 #include "search/hparams/hparams_event.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,7 +27,7 @@ namespace hparams {
 constexpr std::uint32_t experiment = 2, session_start = 3, session_end = 4;
 }
 namespace experiment {
-constexpr std::uint32_t hparam = 4, metric = 5, name = 6;
+constexpr std::uint32_t description = 1, hparam = 4, metric = 5, name = 6;
 }
 namespace hparam_info {
 constexpr std::uint32_t name = 1, type = 4, discrete = 5, interval = 6;
@@ -72,8 +74,8 @@ std::string range_of(const Hyperparameter& parameter) {
 
 std::string event_file_version() { return bytes_field(event::file_version, "brain.Event:2"); }
 
-std::string experiment_event(const Space& space) {
-  std::string message;
+std::string experiment_event(const Space& space, const std::filesystem::path& output) {
+  std::string message = bytes_field(experiment::description, fmt::format("search in '{}'", output.string()));
   for (const Hyperparameter& parameter : space.hyperparameters) {
     message += bytes_field(
         experiment::hparam,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,8 @@ enum class SessionStatus : std::uint8_t { success = 1, failure = 2 };
 
 // The first record of a file.
 std::string event_file_version();
-// Names and ranges of the hyperparameters, and the metric.
-std::string experiment_event(const Space& space);
+// Names and ranges of the hyperparameters, the metric, and which search it is: that in the folder `output`.
+std::string experiment_event(const Space& space, const std::filesystem::path& output);
 // A trial's settings: numbers as numbers, words as strings.
 std::string session_start_event(const Space& space, const std::vector<OptionWord>& settings);
 std::string session_end_event(SessionStatus status);

@@ -87,8 +87,10 @@ constexpr const char* file_name = "events.out.tfevents.search";
 
 }  // namespace
 
-TrialEvents::TrialEvents(const Space& space, std::filesystem::path folder) : space_(space), folder_(std::move(folder)) {
-  complete(folder_ / file_name, {event_file_version(), experiment_event(space)});
+TrialEvents::TrialEvents(const Space& space, const std::filesystem::path& output, std::filesystem::path folder)
+    : space_(space), folder_(std::move(folder)) {
+  complete(folder_ / file_name,
+           {event_file_version(), experiment_event(space, std::filesystem::weakly_canonical(output))});
 }
 
 void TrialEvents::start(std::int64_t trial, const std::vector<OptionWord>& settings) {

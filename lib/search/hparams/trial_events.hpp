@@ -20,8 +20,9 @@ namespace lockstep {
 
 class TrialEvents {
  public:
-  // Throws Error(usage) if the folder has events of another search, or cannot be written. Later failures are warnings.
-  TrialEvents(const Space& space, std::filesystem::path folder);
+  // Of the search in `output`. Throws Error(usage) if `folder` has events of another search, or cannot be written.
+  // Later failures are warnings.
+  TrialEvents(const Space& space, const std::filesystem::path& output, std::filesystem::path folder);
 
   std::filesystem::path training_folder(std::int64_t trial) const { return folder_of(trial) / "training"; }
 

@@ -32,7 +32,9 @@ std::string state_of(const SearchRecord& search, std::int64_t number) {
   if (number == search.best) return "best";
   if (trial.open_length) return fmt::format("under way to {} {}", *trial.open_length, unit_name(search));
   const bool is_complete = !trial.results.empty() && trial.results.back().length == search.space.searcher.max_length;
-  return is_complete ? "complete" : "ended early";
+  if (is_complete) return "complete";
+  const bool is_final = search.space.searcher.promotion == Promotion::stop_once || are_over(records_of(search));
+  return is_final ? "ended early" : "waiting";
 }
 
 // The command of a trial as its training recorded it; empty if it is unknown.
@@ -57,7 +59,7 @@ std::string best_html(const SearchRecord& search, std::span<const RatedParameter
       {unit_name(search), std::to_string(best.results.back().length)},
       {"steps", std::to_string(best.last.steps)}};
   for (const RatedParameter& rated : parameters) {
-    rows.push_back({"--" + rated.parameter->option, short_setting_text(best, *rated.parameter)});
+    rows.push_back({"--" + rated.parameter->option, short_setting_text(best.last.settings, *rated.parameter)});
   }
   const std::vector<TableColumn> columns{{"", Align::left}, {"", Align::left}};
   const std::string command = command_of(search, *search.best);
@@ -243,7 +245,7 @@ std::string trials_html(const SearchRecord& search, std::span<const RatedParamet
                     has_result ? metric_text(search.space, *trial.last.metric) : "", state_of(search, number),
                     std::to_string(trial.last.restarts)});
     for (const RatedParameter& rated : parameters) {
-      rows.back().push_back(short_setting_text(trial, *rated.parameter));
+      rows.back().push_back(short_setting_text(trial.last.settings, *rated.parameter));
     }
   }
   const std::string left =
@@ -264,8 +266,7 @@ std::string search_page(const SearchRecord& search) {
                   search.trials.size(), counted(search.space.searcher.max_trials, "trial"));
   const std::string name = text_in(search.space.content, "name");
   if (!name.empty()) subtitle = name + ", " + subtitle;
-  const auto is_under_way = [](const auto& trial) { return trial.second.open_length && trial.second.last.code == 0; };
-  if (std::ranges::any_of(search.trials, is_under_way)) subtitle += ". The search has not ended.";
+  if (!are_over(records_of(search))) subtitle += ". The search has not ended.";
   return html_page(title, fmt::format("<h1>{}</h1>\n<p class=\"quiet\">{}</p>\n", escaped(title), escaped(subtitle)) +
                               html_beside(best_html(search, parameters), curves_html(search)) +
                               settings_html(search, parameters) + rating_html(search, compared, parameters) +

@@ -41,9 +41,6 @@ struct SearchRecord {
 // file and the line if its journal is damaged.
 SearchRecord read_search(const std::filesystem::path& folder);
 
-// The value of a parameter (setting_text()), with four digits of a number.
-std::string short_setting_text(const ReportedTrial& trial, const Hyperparameter& parameter);
-
 // The hyperparameters that can differ between trials.
 std::vector<const Hyperparameter*> varied_parameters(const Space& space);
 

@@ -52,7 +52,7 @@ void require_image(const Role& role, const ContainerHost& host) {
   std::error_code error;
   const fs::file_status image = fs::status(role.container.image, error);
   if (!fs::exists(image)) {
-    refuse(role, fmt::format("the image '{}' does not exist on {}. Correct 'image.' in the site profile",
+    refuse(role, fmt::format("the image '{}' does not exist on {}. Correct 'image.NAME' in the site profile",
                              printable(role.container.image), host.name));
   }
   if (role.container.program == "charliecloud" && !fs::is_directory(image)) {

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
 #include "device/precision.hpp"
 #include "recipe/fields.hpp"
 #include "train/observers/early_stopping.hpp"
@@ -98,6 +99,9 @@ void log_description(const OpenedTraining& training) {
   const double scaled = scaled_rate(rate, share.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share.global_batch : rate.base_batch, scaled, share.global_batch);
+  for (const RateScale& scale : training.recipe.optimizer.rate_scales) {
+    log::info("learning rate: {} times that for parameters '{}'", scale.factor, printable(scale.pattern));
+  }
   // Of six lenet runs on MNIST with different seeds, one or two stopped learning at 0.2, and none at 0.05.
   constexpr double bold_rate = 0.1;
   if (learner.model.store.statistics().empty() && scaled * 128 / static_cast<double>(share.global_batch) > bold_rate) {

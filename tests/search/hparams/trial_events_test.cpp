@@ -15,7 +15,7 @@ class TrialEventsTest : public testing::Test {
   TrialEventsTest() { space_.hyperparameters = {{"lr", 1, Hyperparameter::Kind::real, {}, 0, 1}}; }
 
   void run_search(const char* setting = "--lr=0.5") const {
-    TrialEvents events(space_, folder_.path());
+    TrialEvents events(space_, output_, folder_.path());
     events.start(1, {setting});
     events.add_result(1, 10, 0.25);
     events.end(1, SessionStatus::success);
@@ -23,6 +23,7 @@ class TrialEventsTest : public testing::Test {
   std::string written() const { return read_file(file_, 10000); }
 
   TemporaryFolder folder_;
+  std::filesystem::path output_ = "/searches/mine";
   std::filesystem::path file_ = folder_.path() / "trial-1/events.out.tfevents.search";
   Space space_;
 };
@@ -44,11 +45,14 @@ TEST_F(TrialEventsTest, a_continued_search_appends_what_the_file_lacks) {
 TEST_F(TrialEventsTest, events_of_another_search_stay) {
   run_search();
   const std::string whole = written();
-  run_search("--lr=0.75");  // the same space, in another --output: a warning
+  run_search("--lr=0.75");  // somebody has changed the file: a warning
   EXPECT_EQ(written(), whole);
+  expect_error(Failure::usage, {"--tensorboard", "another search"},
+               [&] { TrialEvents(space_, "/searches/other", folder_.path()); });
   Space other = space_;
   other.hyperparameters[0].most = 2;
-  expect_error(Failure::usage, {"--tensorboard", "another search"}, [&] { TrialEvents(other, folder_.path()); });
+  expect_error(Failure::usage, {"--tensorboard", "another search"},
+               [&] { TrialEvents(other, output_, folder_.path()); });
 }
 
 }  // namespace
