@@ -71,7 +71,7 @@ std::string onnx_image(const ModelFile& file) {
   // Checks that these are the model's weights.
   model.store.allocate(device->make_persistent(model.store.gradient_buffer_count(), DType::f32));
   model.store.assign(file.entries);
-  return onnx_model(*model.network, file);
+  return onnx_model(model_graph(model.options), file);
 }
 
 std::string safetensors_image(const ModelFile& file) {

@@ -1,13 +1,15 @@
 // Describes a file: a shard, a manifest, a model, a checkpoint, or another program's weights. For a data set, it can
-// also draw the images that a network receives.
+// also draw the images that a network receives; for a model by name, it lists the layers.
 //
 //   inspect runs/cifar10/model.h5
 //   inspect data/mine --pictures batch.png --image-size 128
+//   inspect --model resnet50 --image-size 224
 #include <fmt/ranges.h>
 
 #include <array>
 #include <limits>
 
+#include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
@@ -18,6 +20,8 @@
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
+#include "models/model_zoo.hpp"
+#include "network/cost.hpp"
 #include "picture/decode.hpp"
 #include "picture/png.hpp"
 #include "search/search_overview.hpp"
@@ -41,18 +45,27 @@ void require_place_for_pictures(const std::filesystem::path& file) {
 struct InspectOptions {
   std::filesystem::path file;
   std::filesystem::path pictures;
+  std::string model;
+  std::int64_t classes = 1000;
   Settings settings;  // of image preprocessing
 
   void declare(CLI::App& app) {
     app.description(
         "Prints the contents of a data set, shard, model, checkpoint, training or search folder, or pretrained "
-        "weights.");
-    app.add_option(
-           "FILE", file,
-           "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training or search, or "
-           "another program's weights (safetensors, HDF5)")
-        ->required()
-        ->type_name("FILE");
+        "weights, or the layers of a model.");
+    auto* const file_option =
+        app.add_option("FILE", file,
+                       "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training or "
+                       "search, or another program's weights (safetensors, HDF5)")
+            ->type_name("FILE");
+    auto* const model_option =
+        app.add_option("--model", model,
+                       "Print a model's layers with their sizes and multiply-adds, for color images of --image-size "
+                       "(default: 224). Known: " +
+                           known_models())
+            ->type_name("NAME")
+            ->excludes(file_option);
+    add_number(app, "--classes", classes, {1, 1'000'000}, "With --model: number of classes")->needs(model_option);
     add_result(
         app, "--pictures", pictures, require_place_for_pictures,
         "Draw the first training images of a data set (test split: evaluation images) into this PNG file, as the "
@@ -63,7 +76,7 @@ struct InspectOptions {
     declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
     app.footer(
         "Examples:\n  inspect runs/r20\n  inspect runs/r20/model.h5\n"
-        "  inspect data/mine --pictures batch.png --image-size 128");
+        "  inspect data/mine --pictures batch.png --image-size 128\n  inspect --model resnet50 --image-size 224");
   }
 };
 
@@ -100,10 +113,18 @@ void draw(const InspectOptions& options) {
   if (!row.empty()) log::plain(fmt::format("{}", fmt::join(row, ", ")));
 }
 
+void print_layers(const InspectOptions& options) {
+  constexpr std::int64_t usual_side = 224;
+  const std::int64_t side = options.settings.recipe.images.side.value_or(usual_side);
+  log::plain(network_table(model_graph({options.model, {side, side, 3}, options.classes})));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
+    if (!options.model.empty()) return print_layers(options);
+    require(!options.file.empty(), Failure::usage, "FILE is missing. Name a file or folder, or use --model NAME.");
     if (!options.pictures.empty()) return draw(options);
     log::plain(holds_search(options.file) ? describe_search(options.file) : describe_file(options.file));
   });

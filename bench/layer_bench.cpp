@@ -16,7 +16,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,147 +23,87 @@
 
 #include "device/cpu/cpu_device.hpp"
 #include "machine/fma_peak.hpp"
-#include "nn/conv_norm_act.hpp"
+#include "network/build.hpp"
+#include "network/cost.hpp"
+#include "nn/fused_network.hpp"
 #include "nn/initialize.hpp"
-#include "nn/linear.hpp"
-#include "nn/pooling.hpp"
-#include "nn/residual.hpp"
-#include "nn/sequential.hpp"
 
 namespace lockstep {
 namespace {
 
-// Counts the multiply-adds of one sample in forward.
-class WorkCounter final : public GraphWriter {
- public:
-  GraphValue input(std::int64_t side, std::int64_t channels) { return value(side, channels); }
-  double multiply_adds() const { return multiply_adds_; }
+using namespace build;
 
-  GraphValue convolution(const GraphValue& x, const Conv2d& conv, const Parameter&, const Parameter*) override {
-    const std::int64_t out = conv.out_size(side_of(x));
-    multiply_adds_ += static_cast<double>(out * out * conv.kernel * conv.kernel * conv.in_channels * conv.out_channels);
-    return value(out, conv.out_channels);
-  }
-  GraphValue linear(const GraphValue&, const Parameter& weight, const Parameter&) override {
-    multiply_adds_ += static_cast<double>(weight.count());
-    return value(1, weight.dims.front());
-  }
-  GraphValue norm(const GraphValue& x, const Parameter&, const Parameter&, const Statistic&,
-                  const Statistic&) override {
-    return x;
-  }
-  GraphValue activation(const GraphValue& x, Activation) override { return x; }
-  GraphValue add(const GraphValue& a, const GraphValue&) override { return a; }
-  GraphValue max_pool(const GraphValue& x, const Pool2d& pool) override {
-    return value(pool.out_size(side_of(x)), x.channels);
-  }
-  GraphValue blur(const GraphValue& x, std::int64_t stride) override { return strided(x, stride, x.channels); }
-  GraphValue mean_pool(const GraphValue& x) override { return value(1, x.channels); }
-  GraphValue subsample(const GraphValue& x, std::int64_t stride, std::int64_t channels) override {
-    return strided(x, stride, channels);
-  }
-  GraphValue flatten(const GraphValue& x) override { return value(1, x.channels * side_of(x) * side_of(x)); }
+// From a layer's input to its output.
+using Describe = std::function<Value(Value)>;
 
- private:
-  std::int64_t side_of(const GraphValue& x) const { return sides_.at(x.name); }
-  GraphValue value(std::int64_t side, std::int64_t channels) {
-    GraphValue made{std::to_string(sides_.size()), channels};
-    sides_[made.name] = side;
-    return made;
-  }
-  GraphValue strided(const GraphValue& x, std::int64_t stride, std::int64_t channels) {
-    return value((side_of(x) + stride - 1) / stride, channels);
-  }
-
-  std::map<std::string, std::int64_t> sides_;
-  double multiply_adds_ = 0;
-};
-
-using Make = std::function<std::unique_ptr<Layer>(const LayerContext&)>;
-
-// A layer, with the input that it has in its network.
+// A layer or block, with the input that it has in its network.
 struct Case {
   std::string name;
   Shape x;
   Layout layout;
-  Make make;
+  Describe describe;
 };
 
-std::unique_ptr<ConvNormAct> unit(const LayerContext& context, const std::string& name, const Conv2d& conv,
-                                  Activation activation = Activation::relu) {
-  return std::make_unique<ConvNormAct>(context, name, name + ".norm", conv, ConvolutionOptions{}, activation);
+Value unit(Value x, const std::string& name, const ConvOptions& options) {
+  return batch_norm(conv(x, name, options), name + ".norm");
 }
 
-Make conv_norm_relu(const Conv2d& conv) {
-  return [=](const LayerContext& context) { return unit(context, "conv", conv); };
+Describe conv_norm_relu(const ConvOptions& options) {
+  return [=](Value x) { return relu(unit(x, "conv", options)); };
 }
 
 enum class Shortcut { identity, projection, subsample };
 
 // `convs`: the convolutions of the main branch, in order.
-Make block(const std::vector<Conv2d>& convs, Shortcut kind) {
-  return [=](const LayerContext& context) {
-    const std::int64_t in = convs.front().in_channels;
-    const std::int64_t out = convs.back().out_channels;
+Describe block(const std::vector<ConvOptions>& convs, Shortcut kind) {
+  return [=](Value x) {
+    const std::int64_t out = convs.back().out;
     std::int64_t stride = 1;
-    for (const Conv2d& conv : convs) stride *= conv.stride;
-    std::unique_ptr<Layer> shortcut;
-    if (kind == Shortcut::projection) shortcut = unit(context, "shortcut", {in, out, 1, stride, 0}, Activation::none);
-    if (kind == Shortcut::subsample) shortcut = std::make_unique<Subsample>(context, stride, out);
-    auto main = std::make_unique<Sequential>();
-    for (std::size_t i = 0; i + 1 < convs.size(); ++i) main->add(unit(context, fmt::format("conv{}", i), convs[i]));
-    auto last = unit(context, "last", convs.back());
-    return std::make_unique<Residual>(context, std::move(shortcut), std::move(main), std::move(last));
+    for (const ConvOptions& one : convs) stride *= one.stride;
+    Value shortcut = x;
+    if (kind == Shortcut::projection) shortcut = unit(x, "shortcut", {.out = out, .kernel = 1, .stride = stride});
+    if (kind == Shortcut::subsample) shortcut = subsample(x, stride, out);
+    for (std::size_t i = 0; i + 1 < convs.size(); ++i) x = relu(unit(x, fmt::format("conv{}", i), convs[i]));
+    return relu(add(unit(x, "last", convs.back()), shortcut));
   };
 }
 
-Make basic_block(std::int64_t in, std::int64_t out, std::int64_t stride, Shortcut shortcut) {
-  return block({{in, out, 3, stride, 1}, {out, out, 3, 1, 1}}, shortcut);
+Describe basic_block(std::int64_t out, std::int64_t stride, Shortcut shortcut) {
+  return block({{.out = out, .kernel = 3, .stride = stride, .padding = 1}, {.out = out, .kernel = 3, .padding = 1}},
+               shortcut);
 }
 
-Make bottleneck(std::int64_t in, std::int64_t width, std::int64_t stride, Shortcut shortcut) {
-  return block({{in, width, 1, 1, 0}, {width, width, 3, stride, 1}, {width, 4 * width, 1, 1, 0}}, shortcut);
-}
-
-Make max_pool() {
-  return [](const LayerContext& context) {
-    return std::make_unique<MaxPool>(context, Pool2d{.kernel = 3, .stride = 2, .padding = 1});
-  };
-}
-
-Make mean_pool() {
-  return [](const LayerContext& context) { return std::make_unique<GlobalMeanPool>(context); };
-}
-
-Make linear(std::int64_t in, std::int64_t out) {
-  return [=](const LayerContext& context) { return std::make_unique<Linear>(context, "fc", in, out); };
+Describe bottleneck(std::int64_t width, std::int64_t stride, Shortcut shortcut) {
+  return block({{.out = width, .kernel = 1},
+                {.out = width, .kernel = 3, .stride = stride, .padding = 1},
+                {.out = 4 * width, .kernel = 1}},
+               shortcut);
 }
 
 // ResNet-18 (CIFAR) at batch 64, ResNet-20 at 128, ResNet-50 (224 pixels) at 16.
 std::vector<Case> cases() {
+  const Layout images = Layout::images, maps = Layout::features;
+  const ConvOptions stem_3x3{.out = 64, .kernel = 3, .padding = 1};
+  const ConvOptions stem_7x7{.out = 64, .kernel = 7, .stride = 2, .padding = 3};
   return {
-      {"resnet18/stem", {64, 32, 32, 3}, Layout::images, conv_norm_relu({3, 64, 3, 1, 1})},
-      {"resnet18/conv_norm_relu", {64, 8, 8, 256}, Layout::features, conv_norm_relu({256, 256, 3, 1, 1})},
-      {"resnet18/basic_block", {64, 32, 32, 64}, Layout::features, basic_block(64, 64, 1, Shortcut::identity)},
-      {"resnet18/basic_block_halving",
-       {64, 16, 16, 128},
-       Layout::features,
-       basic_block(128, 256, 2, Shortcut::projection)},
-      {"resnet20/conv_norm_relu", {128, 32, 32, 16}, Layout::features, conv_norm_relu({16, 16, 3, 1, 1})},
-      {"resnet20/basic_block", {128, 16, 16, 32}, Layout::features, basic_block(32, 32, 1, Shortcut::identity)},
-      {"resnet20/basic_block_halving",
-       {128, 16, 16, 32},
-       Layout::features,
-       basic_block(32, 64, 2, Shortcut::subsample)},
-      {"resnet50/stem", {16, 224, 224, 3}, Layout::images, conv_norm_relu({3, 64, 7, 2, 3})},
-      {"resnet50/max_pool", {16, 112, 112, 64}, Layout::features, max_pool()},
-      {"resnet50/bottleneck", {16, 56, 56, 256}, Layout::features, bottleneck(256, 64, 1, Shortcut::identity)},
-      {"resnet50/bottleneck_halving",
-       {16, 28, 28, 512},
-       Layout::features,
-       bottleneck(512, 256, 2, Shortcut::projection)},
-      {"resnet50/mean_pool", {16, 7, 7, 2048}, Layout::features, mean_pool()},
-      {"resnet50/linear", {16, 2048}, Layout::plain, linear(2048, 1000)},
+      {"resnet18/stem", {64, 32, 32, 3}, images, conv_norm_relu(stem_3x3)},
+      {"resnet18/conv_norm_relu", {64, 8, 8, 256}, maps, conv_norm_relu({.out = 256, .kernel = 3, .padding = 1})},
+      {"resnet18/basic_block", {64, 32, 32, 64}, maps, basic_block(64, 1, Shortcut::identity)},
+      {"resnet18/basic_block_halving", {64, 16, 16, 128}, maps, basic_block(256, 2, Shortcut::projection)},
+      {"resnet20/conv_norm_relu", {128, 32, 32, 16}, maps, conv_norm_relu({.out = 16, .kernel = 3, .padding = 1})},
+      {"resnet20/basic_block", {128, 16, 16, 32}, maps, basic_block(32, 1, Shortcut::identity)},
+      {"resnet20/basic_block_halving", {128, 16, 16, 32}, maps, basic_block(64, 2, Shortcut::subsample)},
+      {"resnet50/stem", {16, 224, 224, 3}, images, conv_norm_relu(stem_7x7)},
+      {"resnet50/max_pool",
+       {16, 112, 112, 64},
+       maps,
+       [](Value x) {
+         return max_pool(x, {3, 2, 1});
+       }},
+      {"resnet50/bottleneck", {16, 56, 56, 256}, maps, bottleneck(64, 1, Shortcut::identity)},
+      {"resnet50/bottleneck_halving", {16, 28, 28, 512}, maps, bottleneck(256, 2, Shortcut::projection)},
+      {"resnet50/mean_pool", {16, 7, 7, 2048}, maps, global_mean_pool},
+      {"resnet50/linear", {16, 2048}, Layout::plain, [](Value x) { return linear(x, "fc", 1000); }},
   };
 }
 
@@ -180,7 +119,10 @@ class Bench {
  public:
   Bench(const Case& bench, DType precision, int threads)
       : device_(cpu::open_cpu_device({.threads = threads, .precision = precision})), store_(*device_) {
-    layer_ = bench.make({*device_, store_, statistics_});
+    NetworkGraph graph(bench.x.ndim == 2 ? ValueShape{0, 0, bench.x[1]}
+                                         : ValueShape{bench.x[1], bench.x[2], bench.x[3]});
+    bench.describe(input(graph));
+    layer_ = std::make_unique<FusedNetwork>(graph, LayerContext{*device_, store_, statistics_});
     if (!store_.parameters().empty()) {
       store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
       initialize(store_, 0);
@@ -191,9 +133,7 @@ class Bench {
     given_ = pattern(y.shape(), y.dtype(), y.layout());
     dy_ = device_->make(y.shape(), y.dtype(), y.layout());
     map_bytes_ = static_cast<double>(x_.bytes() + y.bytes());
-    WorkCounter counter;
-    layer_->write(counter, counter.input(bench.x[1], bench.x[bench.x.ndim - 1]));
-    flops_ = 2 * counter.multiply_adds() * static_cast<double>(bench.x[0]);
+    flops_ = 2 * multiply_adds(graph) * static_cast<double>(bench.x[0]);
   }
 
   void forward() { layer_->forward(x_, Mode::train); }
@@ -220,7 +160,7 @@ class Bench {
   std::unique_ptr<Device> device_;
   StatisticsShare statistics_;
   ParameterStore store_;
-  std::unique_ptr<Layer> layer_;
+  std::unique_ptr<FusedNetwork> layer_;
   FirstMicroBatch sink_;
   bool reads_images_ = false;
   Tensor x_, given_, dy_;

@@ -6,20 +6,12 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/text/grouped.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr double log_interval_seconds = 10;
-
-// 1234567 as "1,234,567".
-std::string grouped(std::int64_t value) {
-  std::string digits = fmt::format("{}", value);
-  for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return digits;
-}
 
 }  // namespace
 

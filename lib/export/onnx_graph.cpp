@@ -78,89 +78,106 @@ std::string OnnxGraph::weight(const std::string& name) {
   return constant(name, entry.dims, entry.values);
 }
 
-GraphValue OnnxGraph::convolution(const GraphValue& x, const Conv2d& conv, const Parameter& weights,
-                                  const Parameter* bias) {
-  Names inputs = {x.name, weight(weights.name)};
-  if (bias != nullptr) inputs.push_back(weight(bias->name));
-  onnx::NodeProto& made = node("Conv", inputs);
-  set_window(made, conv.kernel, conv.stride, conv.padding);
-  return value_of(made, conv.out_channels);
-}
+// Adds the operators of one node of the network. `x`: the values that it reads.
+class OnnxGraph::AddNode {
+ public:
+  AddNode(OnnxGraph& graph, const GraphNode& node, const ValueShape& x_shape, Names x)
+      : graph_(graph), node_(node), x_shape_(x_shape), x_(std::move(x)) {}
 
-GraphValue OnnxGraph::norm(const GraphValue& x, const Parameter& scale, const Parameter& shift, const Statistic& mean,
-                           const Statistic& variance) {
-  const Names inputs = {x.name, weight(scale.name), weight(shift.name), weight(mean.name), weight(variance.name)};
-  onnx::NodeProto& made = node("BatchNormalization", inputs);
-  set_attribute(made, "epsilon", NormWeights{}.epsilon);
-  return value_of(made, x.channels);
-}
-
-GraphValue OnnxGraph::activation(const GraphValue& x, Activation activation) {
-  if (activation == Activation::none) return x;
-  return value_of(node("Relu", Names{x.name}), x.channels);
-}
-
-GraphValue OnnxGraph::add(const GraphValue& a, const GraphValue& b) {
-  return value_of(node("Add", Names{a.name, b.name}), a.channels);
-}
-
-GraphValue OnnxGraph::max_pool(const GraphValue& x, const Pool2d& pool) {
-  onnx::NodeProto& made = node("MaxPool", Names{x.name});
-  set_window(made, pool.kernel, pool.stride, pool.padding);
-  return value_of(made, x.channels);
-}
-
-GraphValue OnnxGraph::blur(const GraphValue& x, std::int64_t stride) {
-  constexpr std::array<float, 3> binomial = {0.25F, 0.5F, 0.25F};
-  std::vector<float> kernels;
-  for (std::int64_t channel = 0; channel < x.channels; ++channel) {
-    for (const float down : binomial) {
-      for (const float across : binomial) kernels.push_back(down * across);
-    }
+  OnnxValue operator()(const op::Input&) const { return x_.front(); }
+  OnnxValue operator()(const op::Convolution& one) const {
+    Names inputs = {x_.front(), graph_.weight(node_.name + ".weight")};
+    if (one.has_bias) inputs.push_back(graph_.weight(node_.name + ".bias"));
+    onnx::NodeProto& made = graph_.node("Conv", inputs);
+    set_window(made, one.conv.kernel, one.conv.stride, one.conv.padding);
+    return made.output(0);
   }
-  const std::array<std::int64_t, 4> dims = {x.channels, 1, 3, 3};
-  const std::string name = fmt::format("blur_{}", graph_.initializer_size());
-  onnx::NodeProto& made = node("Conv", Names{x.name, constant(name, dims, kernels)});
-  set_attribute(made, "group", x.channels);
-  set_window(made, 3, stride, 1);
-  return value_of(made, x.channels);
+  OnnxValue operator()(const op::BatchNorm&) const {
+    Names inputs = {x_.front()};
+    for (const char* array : {".weight", ".bias", ".running_mean", ".running_var"}) {
+      inputs.push_back(graph_.weight(node_.name + array));
+    }
+    onnx::NodeProto& made = graph_.node("BatchNormalization", inputs);
+    set_attribute(made, "epsilon", NormWeights{}.epsilon);
+    return made.output(0);
+  }
+  OnnxValue operator()(const op::Relu&) const { return graph_.node("Relu", x_).output(0); }
+  OnnxValue operator()(const op::Add&) const { return graph_.node("Add", x_).output(0); }
+  OnnxValue operator()(const op::MaxPool& one) const {
+    onnx::NodeProto& made = graph_.node("MaxPool", x_);
+    set_window(made, one.pool.kernel, one.pool.stride, one.pool.padding);
+    return made.output(0);
+  }
+  OnnxValue operator()(const op::Blur& one) const {
+    constexpr std::array<float, 3> binomial = {0.25F, 0.5F, 0.25F};
+    std::vector<float> kernels;
+    for (std::int64_t channel = 0; channel < x_shape_.channels; ++channel) {
+      for (const float down : binomial) {
+        for (const float across : binomial) kernels.push_back(down * across);
+      }
+    }
+    const std::array<std::int64_t, 4> dims = {x_shape_.channels, 1, 3, 3};
+    const std::string name = fmt::format("blur_{}", graph_.graph_.initializer_size());
+    onnx::NodeProto& made = graph_.node("Conv", Names{x_.front(), graph_.constant(name, dims, kernels)});
+    set_attribute(made, "group", x_shape_.channels);
+    set_window(made, 3, one.stride, 1);
+    return made.output(0);
+  }
+  OnnxValue operator()(const op::Subsample& one) const {
+    constexpr std::array<std::int64_t, 2> starts = {0, 0};
+    constexpr std::array<std::int64_t, 2> ends = {INT64_MAX, INT64_MAX};
+    constexpr std::array<std::int64_t, 2> axes = {2, 3};  // rows and columns
+    const std::array<std::int64_t, 2> steps = {one.stride, one.stride};
+    const Names sliced = {x_.front(), graph_.numbers(starts), graph_.numbers(ends), graph_.numbers(axes),
+                          graph_.numbers(steps)};
+    const OnnxValue smaller = graph_.node("Slice", sliced).output(0);
+    const std::array<std::int64_t, 8> pads = {0, 0, 0, 0, 0, one.out_channels - x_shape_.channels, 0, 0};
+    return graph_.node("Pad", Names{smaller, graph_.numbers(pads)}).output(0);
+  }
+  OnnxValue operator()(const op::GlobalMeanPool&) const {
+    return flattened(graph_.node("GlobalAveragePool", x_).output(0));
+  }
+  OnnxValue operator()(const op::Flatten&) const { return flattened(x_.front()); }
+  OnnxValue operator()(const op::Linear&) const {
+    const Names inputs = {x_.front(), graph_.weight(node_.name + ".weight"), graph_.weight(node_.name + ".bias")};
+    onnx::NodeProto& made = graph_.node("Gemm", inputs);
+    set_attribute(made, "transB", std::int64_t{1});
+    return made.output(0);
+  }
+
+ private:
+  OnnxValue flattened(const OnnxValue& map) const {
+    onnx::NodeProto& made = graph_.node("Flatten", Names{map});
+    set_attribute(made, "axis", std::int64_t{1});
+    return made.output(0);
+  }
+
+  OnnxGraph& graph_;
+  const GraphNode& node_;
+  const ValueShape& x_shape_;
+  Names x_;
+};
+
+OnnxValue OnnxGraph::add(const NetworkGraph& network, const OnnxValue& images) {
+  std::vector<OnnxValue> values = {images};
+  for (const GraphNode& node : network.nodes()) {
+    if (node.inputs.empty()) continue;  // the input
+    Names x;
+    for (const std::size_t input : node.inputs) x.push_back(values[input]);
+    const ValueShape& x_shape = network.node(node.inputs.front()).shape;
+    values.push_back(std::visit(AddNode(*this, node, x_shape, std::move(x)), node.operation));
+  }
+  return values.back();
 }
 
-GraphValue OnnxGraph::mean_pool(const GraphValue& x) {
-  return flatten(value_of(node("GlobalAveragePool", Names{x.name}), x.channels));
+OnnxValue OnnxGraph::normalize(const OnnxValue& x, std::span<const float> mean, std::span<const float> deviation) {
+  const std::array<std::int64_t, 4> dims = {1, static_cast<std::int64_t>(mean.size()), 1, 1};
+  const OnnxValue centred = node("Sub", Names{x, constant("mean", dims, mean)}).output(0);
+  return node("Div", Names{centred, constant("deviation", dims, deviation)}).output(0);
 }
 
-GraphValue OnnxGraph::subsample(const GraphValue& x, std::int64_t stride, std::int64_t channels) {
-  constexpr std::array<std::int64_t, 2> starts = {0, 0};
-  constexpr std::array<std::int64_t, 2> ends = {INT64_MAX, INT64_MAX};
-  constexpr std::array<std::int64_t, 2> axes = {2, 3};  // rows and columns
-  const std::array<std::int64_t, 2> steps = {stride, stride};
-  const Names sliced = {x.name, numbers(starts), numbers(ends), numbers(axes), numbers(steps)};
-  const GraphValue smaller = value_of(node("Slice", sliced), x.channels);
-  const std::array<std::int64_t, 8> pads = {0, 0, 0, 0, 0, channels - x.channels, 0, 0};
-  return value_of(node("Pad", Names{smaller.name, numbers(pads)}), channels);
-}
-
-GraphValue OnnxGraph::flatten(const GraphValue& x) {
-  onnx::NodeProto& made = node("Flatten", Names{x.name});
-  set_attribute(made, "axis", std::int64_t{1});
-  return value_of(made, x.channels);
-}
-
-GraphValue OnnxGraph::linear(const GraphValue& x, const Parameter& weights, const Parameter& bias) {
-  onnx::NodeProto& made = node("Gemm", Names{x.name, weight(weights.name), weight(bias.name)});
-  set_attribute(made, "transB", std::int64_t{1});
-  return value_of(made, weights.dims[0]);
-}
-
-GraphValue OnnxGraph::normalize(const GraphValue& x, std::span<const float> mean, std::span<const float> deviation) {
-  const std::array<std::int64_t, 4> dims = {1, x.channels, 1, 1};
-  const GraphValue centred = value_of(node("Sub", Names{x.name, constant("mean", dims, mean)}), x.channels);
-  return value_of(node("Div", Names{centred.name, constant("deviation", dims, deviation)}), x.channels);
-}
-
-void OnnxGraph::set_output(const GraphValue& x, const std::string& name) {
-  node("Identity", Names{x.name}).set_output(0, name);
+void OnnxGraph::set_output(const OnnxValue& x, const std::string& name) {
+  node("Identity", Names{x}).set_output(0, name);
 }
 
 }  // namespace lockstep

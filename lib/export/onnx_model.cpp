@@ -31,7 +31,7 @@ void add_note(onnx::ModelProto& file, const char* key, const nlohmann::json& val
 
 }  // namespace
 
-std::string onnx_model(const Layer& network, const ModelFile& model) {
+std::string onnx_model(const NetworkGraph& network, const ModelFile& model) {
   const SampleShape& shape = model.shape;
   onnx::ModelProto file;
   file.set_ir_version(format_version);
@@ -50,8 +50,7 @@ std::string onnx_model(const Layer& network, const ModelFile& model) {
   set_type(*graph.add_input(), "images", {shape.channels, shape.height, shape.width});
   set_type(*graph.add_output(), "logits", {static_cast<std::int64_t>(model.classes.size())});
   OnnxGraph writer(graph, model.entries);
-  const GraphValue images = writer.normalize({"images", shape.channels}, model.mean, model.deviation);
-  writer.set_output(network.write(writer, images), "logits");
+  writer.set_output(writer.add(network, writer.normalize("images", model.mean, model.deviation)), "logits");
 
   const std::size_t bytes = file.ByteSizeLong();
   require(

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "files/model_file.hpp"
-#include "nn/layer.hpp"
+#include "network/graph.hpp"
 
 namespace lockstep {
 
-// Returns the bytes of the file. `network` is the model that `model` describes, with its parameters registered. Its
-// entries are those of `model`. Throws Error(usage) above 2 GiB, the limit of a protobuf message.
-std::string onnx_model(const Layer& network, const ModelFile& model);
+// Returns the bytes of the file. `network` is the network of `model`, whose entries are its parameters and statistics.
+// Throws Error(usage) above 2 GiB, the limit of a protobuf message.
+std::string onnx_model(const NetworkGraph& network, const ModelFile& model);
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 #include "base/text/nearest_name.hpp"
 #include "models/plain_nets.hpp"
 #include "models/resnet.hpp"
+#include "nn/fused_network.hpp"
 
 namespace lockstep {
 namespace {
@@ -26,16 +27,16 @@ struct Model {
   Sizes sizes;
   std::int64_t smallest_side;  // in pixels
   Kind kind;
-  std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
+  NetworkGraph (*graph)(const ModelOptions& options);
 };
 
-constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Kind::plain, make_convnet},
-                               Model{"lenet", Sizes::its_own, 16, Kind::plain, make_lenet},
-                               Model{"resnet18", Sizes::any, 1, Kind::residual, make_resnet18},
-                               Model{"resnet20", Sizes::any, 1, Kind::residual, make_resnet20},
-                               Model{"resnet34", Sizes::any, 1, Kind::residual, make_resnet34},
-                               Model{"resnet50", Sizes::any, 1, Kind::residual, make_resnet50},
-                               Model{"resnet101", Sizes::any, 1, Kind::residual, make_resnet101}};
+constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Kind::plain, convnet_graph},
+                               Model{"lenet", Sizes::its_own, 16, Kind::plain, lenet_graph},
+                               Model{"resnet18", Sizes::any, 1, Kind::residual, resnet18_graph},
+                               Model{"resnet20", Sizes::any, 1, Kind::residual, resnet20_graph},
+                               Model{"resnet34", Sizes::any, 1, Kind::residual, resnet34_graph},
+                               Model{"resnet50", Sizes::any, 1, Kind::residual, resnet50_graph},
+                               Model{"resnet101", Sizes::any, 1, Kind::residual, resnet101_graph}};
 
 const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
@@ -91,7 +92,7 @@ void require_takes(const ModelOptions& options, std::int64_t height, std::int64_
           options.name, sample.height, sample.width, height, width, with_sizes(Sizes::any));
 }
 
-std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context) {
+NetworkGraph model_graph(const ModelOptions& options) {
   const Model& model = find_model(options.name);
   require(options.classes >= 1, Failure::usage,
           "model '{}' cannot classify {} classes. Check that --data is a data set.", options.name, options.classes);
@@ -101,7 +102,11 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
           options.name, options.sample.channels);
   require_size(options, model.smallest_side);
   require_model(options.name, options.residual_init);
-  return model.make(options, context);
+  return model.graph(options);
+}
+
+std::unique_ptr<Network> make_model(const ModelOptions& options, const LayerContext& context) {
+  return std::make_unique<FusedNetwork>(model_graph(options), context);
 }
 
 }  // namespace lockstep

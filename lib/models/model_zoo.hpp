@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/layer.hpp"
+#include "network/graph.hpp"
+#include "nn/network.hpp"
 #include "nn/sample_shape.hpp"
 
 namespace lockstep {
@@ -32,16 +33,18 @@ struct ModelOptions {
   ResidualInit residual_init = ResidualInit::standard;
 };
 
-// Registers the model's parameters with `context.store`. The layer maps images [n, height, width, channels] to logits
-// [n, classes], plain fp32. Throws Error(usage) for an unknown name, or if the model does not support the sample shape.
-std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context);
+// Describes the network, from images [height, width, channels] to logits [classes]. Throws Error(usage) for an unknown
+// name, or if the model does not support the sample shape.
+NetworkGraph model_graph(const ModelOptions& options);
+// Registers the parameters of that network with `context.store`. Throws as model_graph().
+std::unique_ptr<Network> make_model(const ModelOptions& options, const LayerContext& context);
 
-// The checks of make_model() that do not depend on samples. Throws Error(usage) for an unknown name, or if the model
+// The checks of model_graph() that do not depend on samples. Throws Error(usage) for an unknown name, or if the model
 // has no blocks that support `start`.
 void require_model(const std::string& name, ResidualInit start);
 
 // Name of the model's variant with blur; unchanged if the name already has it. Some models have no such variant:
-// make_model() then throws.
+// model_graph() then throws.
 std::string with_blur(const std::string& name);
 
 // Throws Error(usage) unless the model that make_model() builds from `options` also supports this image size.

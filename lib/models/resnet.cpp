@@ -5,15 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
-#include "nn/conv_norm_act.hpp"
-#include "nn/linear.hpp"
-#include "nn/pooling.hpp"
-#include "nn/residual.hpp"
-#include "nn/sequential.hpp"
+#include "network/build.hpp"
 
 namespace lockstep {
 namespace {
+
+using namespace build;
 
 // Largest side, in pixels, for the small-image stem. CIFAR has 32 pixels, Tiny ImageNet 64.
 constexpr std::int64_t small_picture = 64;
@@ -52,91 +49,76 @@ struct Plan {
   std::vector<Stage> stages;
 };
 
-class Builder {
+// The graph of one network, with torchvision's names.
+class ResidualNetwork {
  public:
-  Builder(const ModelOptions& options, const LayerContext& context, Plan plan)
-      : options_(options), context_(context), plan_(std::move(plan)), net_(std::make_unique<Sequential>()) {}
+  ResidualNetwork(const ModelOptions& options, Plan plan)
+      : options_(options),
+        plan_(std::move(plan)),
+        graph_({options.sample.height, options.sample.width, options.sample.channels}) {}
 
-  std::unique_ptr<Layer> build() {
-    add_stem(scaled(plan_.stages.front().width));
-    for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) add_stage(stage);
-    net_->add(std::make_unique<GlobalMeanPool>(context_));
-    net_->add(std::make_unique<Linear>(context_, "fc", channels_, options_.classes));
-    return std::move(net_);
+  NetworkGraph graph() {
+    Value x = stem(input(graph_));
+    for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) {
+      for (int block = 0; block < plan_.stages[stage].blocks; ++block) {
+        x = residual_block(x, fmt::format("layer{}.{}", stage + 1, block), scaled(plan_.stages[stage].width),
+                           stage > 0 && block == 0 ? 2 : 1);
+      }
+    }
+    linear(global_mean_pool(x), "fc", options_.classes);
+    return std::move(graph_);
   }
 
  private:
   std::int64_t scaled(std::int64_t width) const { return std::max<std::int64_t>(1, width / options_.width_divisor); }
 
-  std::unique_ptr<ConvNormAct> unit(const std::string& conv_name, const std::string& norm_name, const Conv2d& conv,
-                                    Activation activation, float initial_scale = 1.0F) const {
-    return std::make_unique<ConvNormAct>(context_, conv_name, norm_name, conv, ConvolutionOptions{}, activation,
-                                         initial_scale);
-  }
-
-  void add_stem(std::int64_t width) {
-    const SampleShape& sample = options_.sample;
-    if (plan_.shortcut == Shortcut::subsample || std::max(sample.height, sample.width) <= small_picture) {
-      net_->add(unit("conv1", "bn1", {sample.channels, width, 3, 1, 1}, Activation::relu));
-    } else {
-      net_->add(unit("conv1", "bn1", {sample.channels, width, 7, 2, 3}, Activation::relu));
-      net_->add(std::make_unique<MaxPool>(context_, Pool2d{.kernel = 3, .stride = 2, .padding = 1}));
+  Value stem(Value images) const {
+    const std::int64_t width = scaled(plan_.stages.front().width);
+    const ValueShape& size = images.shape();
+    if (plan_.shortcut == Shortcut::subsample || std::max(size.height, size.width) <= small_picture) {
+      return relu(batch_norm(conv(images, "conv1", {.out = width, .kernel = 3, .padding = 1}), "bn1"));
     }
-    channels_ = width;
+    const Value x = conv(images, "conv1", {.out = width, .kernel = 7, .stride = 2, .padding = 3});
+    return max_pool(relu(batch_norm(x, "bn1")), {.kernel = 3, .stride = 2, .padding = 1});
   }
 
-  void add_stage(std::size_t stage) {
-    const std::int64_t width = scaled(plan_.stages[stage].width);
-    for (int i = 0; i < plan_.stages[stage].blocks; ++i) {
-      const std::string name = fmt::format("layer{}.{}", stage + 1, i);
-      add_block(name, width, stage > 0 && i == 0 ? 2 : 1);
+  // The shortcut comes first, because backward goes through the main branch first.
+  Value residual_block(Value x, const std::string& name, std::int64_t width, std::int64_t stride) const {
+    const Value skipped = shortcut(x, name, width * plan_.block.back().widths, stride);
+    const std::size_t last = plan_.block.size() - 1;
+    for (std::size_t i = 0; i <= last; ++i) {
+      const Unit& unit = plan_.block[i];
+      const ConvOptions options{.out = width * unit.widths,
+                                .kernel = unit.kernel,
+                                .stride = unit.step == Unit::strided ? stride : 1,
+                                .padding = unit.kernel / 2};
+      const bool is_nothing_yet = i == last && options_.residual_init == ResidualInit::zero_gamma;
+      x = batch_norm(blurred_conv(x, fmt::format("{}.conv{}", name, i + 1), options),
+                     fmt::format("{}.bn{}", name, i + 1), is_nothing_yet ? 0.0F : 1.0F);
+      x = relu(i == last ? add(x, skipped) : x);
     }
+    return x;
   }
 
-  void add_block(const std::string& name, std::int64_t width, std::int64_t stride) {
-    auto shortcut = make_shortcut(name, width * plan_.block.back().widths, stride);
-    auto main = std::make_unique<Sequential>();
-    std::unique_ptr<ConvNormAct> last;
-    for (std::size_t i = 0; i < plan_.block.size(); ++i) {
-      const Unit& part = plan_.block[i];
-      const Conv2d strided{.in_channels = channels_,
-                           .out_channels = width * part.widths,
-                           .kernel = part.kernel,
-                           .stride = part.step == Unit::strided ? stride : 1,
-                           .padding = part.kernel / 2};
-      if (last) main->add(std::move(last));
-      const Conv2d conv = after_blur(strided, *main);
-      const bool is_nothing_yet = options_.residual_init == ResidualInit::zero_gamma && i + 1 == plan_.block.size();
-      last = unit(fmt::format("{}.conv{}", name, i + 1), fmt::format("{}.bn{}", name, i + 1), conv, Activation::relu,
-                  is_nothing_yet ? 0.0F : 1.0F);
-      channels_ = conv.out_channels;
+  Value shortcut(Value x, const std::string& block, std::int64_t out, std::int64_t stride) const {
+    if (stride == 1 && x.shape().channels == out) return x;
+    if (plan_.shortcut == Shortcut::subsample) return subsample(x, stride, out);
+    const ConvOptions options{.out = out, .kernel = 1, .stride = stride};
+    return batch_norm(blurred_conv(x, block + ".downsample.0", options), block + ".downsample.1");
+  }
+
+  // With a blur before it, if the model has one. Before a 1 x 1 convolution the blur itself has the stride, so it
+  // computes only the pixels that are read.
+  Value blurred_conv(Value x, const std::string& name, ConvOptions options) const {
+    if (is_blurred(options_.name) && options.stride > 1 && x.shape().channels >= least_blurred_channels) {
+      x = blur(x, options.kernel == 1 ? std::exchange(options.stride, 1) : 1);
     }
-    net_->add(std::make_unique<Residual>(context_, std::move(shortcut), std::move(main), std::move(last)));
-  }
-
-  std::unique_ptr<Layer> make_shortcut(const std::string& block, std::int64_t out, std::int64_t stride) const {
-    if (stride == 1 && channels_ == out) return nullptr;
-    if (plan_.shortcut == Shortcut::subsample) return std::make_unique<Subsample>(context_, stride, out);
-    auto shortcut = std::make_unique<Sequential>();
-    const Conv2d conv = after_blur({channels_, out, 1, stride, 0}, *shortcut);
-    shortcut->add(unit(block + ".downsample.0", block + ".downsample.1", conv, Activation::none));
-    return shortcut;
-  }
-
-  // Adds the blur before `conv` to `chain` if the model has one, and returns the convolution of its result. Before a 1
-  // x 1 convolution the blur itself has the stride, so it computes only the pixels that are read.
-  Conv2d after_blur(Conv2d conv, Sequential& chain) const {
-    if (!is_blurred(options_.name) || conv.stride == 1 || conv.in_channels < least_blurred_channels) return conv;
-    const std::int64_t stride = conv.kernel == 1 ? std::exchange(conv.stride, 1) : 1;
-    chain.add(std::make_unique<Blur>(context_, stride));
-    return conv;
+    return conv(x, name, options);
   }
 
   const ModelOptions& options_;
-  const LayerContext& context_;
   Plan plan_;
-  std::unique_ptr<Sequential> net_;
-  std::int64_t channels_ = 0;  // output channels of the last layer
+  NetworkGraph graph_;
 };
 
 // The stages of torchvision's networks.
@@ -146,24 +128,24 @@ std::vector<Stage> stages_of(const std::array<int, 4>& blocks) {
 
 }  // namespace
 
-std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {basic_block(), Shortcut::subsample, {{16, 3}, {32, 3}, {64, 3}}}).build();
+NetworkGraph resnet20_graph(const ModelOptions& options) {
+  return ResidualNetwork(options, {basic_block(), Shortcut::subsample, {{16, 3}, {32, 3}, {64, 3}}}).graph();
 }
 
-std::unique_ptr<Layer> make_resnet18(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {basic_block(), Shortcut::projection, stages_of({2, 2, 2, 2})}).build();
+NetworkGraph resnet18_graph(const ModelOptions& options) {
+  return ResidualNetwork(options, {basic_block(), Shortcut::projection, stages_of({2, 2, 2, 2})}).graph();
 }
 
-std::unique_ptr<Layer> make_resnet34(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {basic_block(), Shortcut::projection, stages_of({3, 4, 6, 3})}).build();
+NetworkGraph resnet34_graph(const ModelOptions& options) {
+  return ResidualNetwork(options, {basic_block(), Shortcut::projection, stages_of({3, 4, 6, 3})}).graph();
 }
 
-std::unique_ptr<Layer> make_resnet50(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {bottleneck_block(), Shortcut::projection, stages_of({3, 4, 6, 3})}).build();
+NetworkGraph resnet50_graph(const ModelOptions& options) {
+  return ResidualNetwork(options, {bottleneck_block(), Shortcut::projection, stages_of({3, 4, 6, 3})}).graph();
 }
 
-std::unique_ptr<Layer> make_resnet101(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {bottleneck_block(), Shortcut::projection, stages_of({3, 4, 23, 3})}).build();
+NetworkGraph resnet101_graph(const ModelOptions& options) {
+  return ResidualNetwork(options, {bottleneck_block(), Shortcut::projection, stages_of({3, 4, 23, 3})}).graph();
 }
 
 }  // namespace lockstep

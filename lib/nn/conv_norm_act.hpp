@@ -8,14 +8,14 @@
 //
 // forward under Mode::train throws Error(usage) if the norm sees one value per channel, which has no variance.
 //
-// A ConvNormAct may defer its norm and activation to the ConvNormAct that follows it (deferred batch norm). If the
-// device can apply them while the next convolution reads its input, the normalized map is never stored. A residual
-// block reads its input twice, so the map is stored for it. The block's backward then computes only the reductions of
-// the norm's gradient.
+// The norm and the activation may be left to the convolution that reads y (deferred batch norm): see nn/layer.hpp. If
+// the device can apply them while it reads, the normalized map is never stored. If several layers read y, it is stored,
+// and only the reductions of the norm's gradient are left to the reader.
 #pragma once
 
 #include <string>
 
+#include "network/fusion.hpp"
 #include "nn/convolution.hpp"
 #include "nn/layer.hpp"
 
@@ -24,50 +24,38 @@ namespace lockstep {
 class ConvNormAct final : public Layer {
  public:
   // Registers the convolution's parameters under `conv_name`, and scale, shift and running statistics under
-  // `norm_name`. The scale is initialized to `initial_scale`.
-  ConvNormAct(const LayerContext& context, const std::string& conv_name, const std::string& norm_name,
-              const Conv2d& conv, const ConvolutionOptions& options, Activation activation, float initial_scale = 1.0F);
+  // `norm_name`. `reader`: what may be left to the reader of y.
+  ConvNormAct(const LayerContext& context, const std::string& conv_name, const op::Convolution& conv,
+              const std::string& norm_name, const op::BatchNorm& norm, Activation activation, NormReader reader);
 
-  Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override { return pass_on({{x}}, Reads::maps, mode).map.x; }
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return write(graph, x, nullptr); }
-
-  // Adds `residual` after the norm. `residual` may be empty.
-  PassedOn pass_on(const PassedOn& x, const Tensor& residual, Reads next, Mode mode);
-  // Backward of a forward with residual. Overwrites `dy`, which the next layer returned, with the gradient of the
-  // residual. Returns the input of the previous layer's pass_back().
-  Tensor backward_with_residual(const Tensor& dy, GradientSink& sink);
-
-  // Adds `residual` after the norm, unless it is null.
-  GraphValue write(GraphWriter& graph, const GraphValue& x, const GraphValue* residual) const;
-
-  Reads reads() const override { return Reads::pending_norms; }
-  PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;
-  Tensor pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) override;
+  // x: the convolution's input; optionally the residual.
+  NormedMap forward(std::span<const NormedMap> x, Mode mode) override;
+  // Overwrites `dy` with the gradient of the residual.
+  void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) override;
+  PreviousNorm norm_for_reader(Accumulate accumulate) const override;
 
  private:
-  Tensor convolve(const PassedOn& x, const Tensor& sums, Mode mode);
+  NormedMap forward_deferred(const NormedMap& x, Mode mode);
+  NormedMap forward_applied(const NormedMap& x, const Tensor& residual, Mode mode);
+  Tensor convolve(const NormedMap& x, const Tensor& sums, Mode mode);
   Tensor make_sums(Mode mode) const;
-  Tensor make_behind(const Tensor& conv_y) const;
+  Tensor make_form_after_norm(const Tensor& conv_y) const;
   NormSaved make_saved() const;
   NormWeights norm_weights() const { return {scale_.value, shift_.value}; }
   BatchNorm batch_norm() const;
-  PreviousNorm in_front(Accumulate accumulate) const;
-  Tensor backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink);
 
   Device& device_;
   const StatisticsShare& statistics_;
   Activation activation_;
+  NormReader reader_;
   Convolution conv_;
   const Parameter& scale_;
   const Parameter& shift_;
   const Statistic& mean_;
   const Statistic& variance_;
   // Saved for backward.
-  const ConvNormAct* front_ = nullptr;  // the unit whose norm's gradient this unit's backward computes; null if none
-  NormedMap normed_;                    // input of the norm; has rows if the next layer computes the norm's gradient
-  Tensor y_;                            // saved only with a residual, and only if the device keeps no ReLU mask
+  NormedMap normed_;  // input of the norm; has rows if the reader computes the norm's gradient
+  Tensor y_;          // saved only with a residual, and only if the device keeps no ReLU mask
   NormSaved saved_;
 };
 

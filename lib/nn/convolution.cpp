@@ -2,7 +2,6 @@
 
 #include <cassert>
 
-#include "base/error.hpp"
 #include "nn/initialize.hpp"
 
 namespace lockstep {
@@ -13,47 +12,35 @@ Initial initial_weight(const Conv2d& conv, WeightScheme scheme) {
                                                    : uniform_fan_in(conv.in_channels * conv.kernel * conv.kernel);
 }
 
-const Parameter* add_bias(ParameterStore& store, const std::string& name, const Conv2d& conv, Bias bias) {
-  if (bias == Bias::none) return nullptr;
+const Parameter* add_bias(ParameterStore& store, const std::string& name, const op::Convolution& options) {
+  if (!options.has_bias) return nullptr;
+  const Conv2d& conv = options.conv;
   return &store.add(name + ".bias", {conv.out_channels}, ParameterKind::channel_vector, ParameterRole::bias,
                     uniform_fan_in(conv.in_channels * conv.kernel * conv.kernel));
 }
 
 }  // namespace
 
-Convolution::Convolution(const LayerContext& context, const std::string& name, const Conv2d& conv,
-                         const ConvolutionOptions& options)
+Convolution::Convolution(const LayerContext& context, const std::string& name, const op::Convolution& options,
+                         Activation activation)
     : device_(context.device),
-      name_(name),
-      conv_(conv),
-      activation_(options.activation),
-      weight_(context.store.add(name + ".weight", {conv.out_channels, conv.in_channels, conv.kernel, conv.kernel},
+      conv_(options.conv),
+      activation_(activation),
+      weight_(context.store.add(name + ".weight", {conv_.out_channels, conv_.in_channels, conv_.kernel, conv_.kernel},
                                 ParameterKind::conv_weight, ParameterRole::weight,
-                                initial_weight(conv, options.scheme))),
-      bias_(add_bias(context.store, name, conv, options.bias)) {
-  assert(options.activation == Activation::none || options.bias == Bias::learned);
+                                initial_weight(conv_, options.scheme))),
+      bias_(add_bias(context.store, name, options)) {
+  assert(activation == Activation::none || options.has_bias);
 }
 
 Shape Convolution::output_shape(const Shape& x) const {
-  assert(x.ndim == 4);
-  require(x[3] == conv_.in_channels, Failure::usage,
-          "layer '{}' cannot take {}: it needs {} channels. Check that the model fits the data.", name_, x.text(),
-          conv_.in_channels);
-  const std::int64_t smallest = conv_.kernel - 2 * conv_.padding;
-  require(x[1] >= smallest && x[2] >= smallest, Failure::usage,
-          "layer '{}' cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
-          name_, x.text(), smallest, smallest);
-  return y_shape(x);
-}
-
-Shape Convolution::y_shape(const Shape& x) const {
   return {x[0], conv_.out_size(x[1]), conv_.out_size(x[2]), conv_.out_channels};
 }
 
 Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {
   assert(bias_ == nullptr || !sums);  // the fused sums do not include the bias
   Ops& ops = device_.ops();
-  const Tensor y = device_.make(y_shape(x.x.shape()), device_.precision(), Layout::features);
+  const Tensor y = device_.make(output_shape(x.x.shape()), device_.precision(), Layout::features);
   ops.conv_forward(conv_, x, weight_.value, y, sums);
   if (bias_ != nullptr) ops.bias_forward(y, bias_->value, activation_, y);
   if (mode == Mode::train) {
@@ -63,8 +50,7 @@ Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {
   return y;
 }
 
-Tensor Convolution::backward(NormedGradient normed_dy, const PreviousNorm& front, const Tensor& sum,
-                             GradientSink& sink) {
+void Convolution::backward(NormedGradient normed_dy, InputGradient& dx, GradientSink& sink) {
   Ops& ops = device_.ops();
   const Tensor dy = normed_dy.dy;
   if (bias_ != nullptr) {
@@ -79,19 +65,14 @@ Tensor Convolution::backward(NormedGradient normed_dy, const PreviousNorm& front
   const Layout x_layout = x_.x.layout();
   x_ = {};  // freed first, so that dx can reuse the memory
   normed_dy = {};
-  if (x_layout == Layout::images) return {};
-  const Tensor dx = sum ? sum : device_.make(x_shape, device_.precision(), Layout::features);
-  const Accumulate accumulate = sum ? Accumulate::add : Accumulate::overwrite;
-  if (front.x.is_deferred()) {
-    ops.conv_backward_data_norm(conv_, dy, weight_.value, front, dx, accumulate);
+  if (x_layout == Layout::images) return;
+  dx.result = dx.sum ? dx.sum : device_.make(x_shape, device_.precision(), Layout::features);
+  const Accumulate accumulate = dx.sum ? Accumulate::add : Accumulate::overwrite;
+  if (dx.norm.x.is_deferred()) {
+    ops.conv_backward_data_norm(conv_, dy, weight_.value, dx.norm, dx.result, accumulate);
   } else {
-    ops.conv_backward_data(conv_, dy, weight_.value, dx, accumulate);
+    ops.conv_backward_data(conv_, dy, weight_.value, dx.result, accumulate);
   }
-  return dx;
-}
-
-GraphValue Convolution::write(GraphWriter& graph, const GraphValue& x) const {
-  return graph.activation(graph.convolution(x, conv_, weight_, bias_), activation_);
 }
 
 }  // namespace lockstep

@@ -8,44 +8,32 @@
 
 #include <string>
 
+#include "network/graph.hpp"
 #include "nn/layer.hpp"
 
 namespace lockstep {
 
-enum class Bias { none, learned };
-
-// Initialization of weights: that of torchvision's ResNets, or PyTorch's default.
-enum class WeightScheme { he_normal_fan_out, uniform_fan_in };
-
-struct ConvolutionOptions {
-  Bias bias = Bias::none;  // a batch norm that follows would absorb it
-  WeightScheme scheme = WeightScheme::he_normal_fan_out;
-  Activation activation = Activation::none;
-};
-
 class Convolution final : public Layer {
  public:
   // Registers `name`.weight and, if there is a bias, `name`.bias.
-  Convolution(const LayerContext& context, const std::string& name, const Conv2d& conv,
-              const ConvolutionOptions& options);
+  Convolution(const LayerContext& context, const std::string& name, const op::Convolution& options,
+              Activation activation = Activation::none);
 
-  Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override { return forward({x}, Tensor(), mode); }
-  Tensor backward(const Tensor& dy, GradientSink& sink) override { return backward({dy}, {}, Tensor(), sink); }
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
+  NormedMap forward(std::span<const NormedMap> x, Mode mode) override { return {forward(x[0], Tensor(), mode)}; }
+  void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) override {
+    backward({dy}, dx[0], sink);
+  }
 
-  // Forward between batch norms. `sums`: see Ops::conv_forward; empty if the convolution has a bias.
+  Shape output_shape(const Shape& x) const;
+  // Forward before a batch norm. `sums`: see Ops::conv_forward; empty if the convolution has a bias.
   Tensor forward(const NormedMap& x, const Tensor& sums, Mode mode);
-  // Returns the gradient of x, added to `sum` unless `sum` is empty. If `front` is not empty, the result is the
-  // gradient after that norm's activation. With a bias, dy must not be deferred.
-  Tensor backward(NormedGradient dy, const PreviousNorm& front, const Tensor& sum, GradientSink& sink);
+  // Backward before a batch norm. If dx has a norm, the result is the gradient after that norm's activation. With a
+  // bias, dy must not be deferred.
+  void backward(NormedGradient dy, InputGradient& dx, GradientSink& sink);
   bool has_bias() const { return bias_ != nullptr; }
 
  private:
-  Shape y_shape(const Shape& x) const;
-
   Device& device_;
-  std::string name_;
   Conv2d conv_;
   Activation activation_;
   const Parameter& weight_;

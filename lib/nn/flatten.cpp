@@ -2,14 +2,15 @@
 
 namespace lockstep {
 
-Tensor Flatten::forward(const Tensor& x, Mode mode) {
-  const Tensor y = device_.make(output_shape(x.shape()), DType::f32, Layout::plain);
+Tensor Flatten::compute(const Tensor& x, Mode mode) {
+  const Shape& shape = x.shape();
+  const Tensor y = device_.make({shape[0], shape[1] * shape[2] * shape[3]}, DType::f32, Layout::plain);
   device_.ops().flatten_forward(x, y);
-  if (mode == Mode::train) x_shape_ = x.shape();
+  if (mode == Mode::train) x_shape_ = shape;
   return y;
 }
 
-Tensor Flatten::backward(const Tensor& dy, GradientSink&) {
+Tensor Flatten::differentiate(const Tensor& dy, GradientSink&) {
   const Tensor dx = device_.make(x_shape_, device_.precision(), Layout::features);
   device_.ops().flatten_backward(dy, dx);
   return dx;

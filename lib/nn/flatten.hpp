@@ -8,16 +8,14 @@
 
 namespace lockstep {
 
-class Flatten final : public Layer {
+class Flatten final : public PlainLayer {
  public:
   explicit Flatten(const LayerContext& context) : device_(context.device) {}
 
-  Shape output_shape(const Shape& x) const override { return {x[0], x[1] * x[2] * x[3]}; }
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.flatten(x); }
-
  private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
   Device& device_;
   Shape x_shape_;
 };

@@ -1,19 +1,16 @@
-// Interface of layers. Sequential and Residual are layers too, so a model is one Layer.
+// Interface of layers. A layer computes one value from one or more, and in backward their gradients from that value's.
+// A FusedNetwork (nn/fused_network.hpp) runs them.
 //
-// Alone, a layer maps a tensor to a tensor (forward, backward). In a chain (Sequential, or the main branch of a
-// Residual), layers use pass_on and pass_back, which allow two fusions:
-// - Forward: a layer defers its batch norm to the next layer, which applies it while it reads. The normalized map is
-//   never stored.
-// - Backward: the next layer's backward also computes the gradient of this layer's norm.
-//
-// Only ConvNormAct implements them. All other layers work in any chain unchanged.
+// A layer that ends with a batch norm may leave two things to the convolution that reads its value:
+// - Forward: the reader applies the norm while it reads. The normalized map is never stored.
+// - Backward: the reader also computes the norm's gradient.
+// network/fusion.hpp decides about both.
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <span>
 
 #include "device/ops.hpp"
-#include "nn/graph_writer.hpp"
 #include "nn/parameter_store.hpp"
 
 namespace lockstep {
@@ -31,45 +28,39 @@ class GradientSink {
   virtual void ready(const Parameter& parameter) = 0;
 };
 
-class ConvNormAct;
-
-// Output of a layer in a chain. `front` is set if the map's norm is deferred, or if the reader must compute that norm's
-// gradient. It is then the unit that owns the norm.
-struct PassedOn {
-  NormedMap map;
-  const ConvNormAct* front = nullptr;
+// The gradient of a value that a layer has read.
+struct InputGradient {
+  Tensor sum;              // of the layers that have run before in backward; empty: none has
+  PreviousNorm norm = {};  // if not empty: compute this norm's gradient, too, from the whole sum
+  // Set by the layer: `sum`, if the layer has added its own gradient to it, else its own gradient alone. Empty for
+  // `images`.
+  Tensor result = {};
 };
-
-// What a layer does with the batch norm before it; each value includes the one before.
-// - maps: nothing, it reads plain maps.
-// - normed_maps: backward computes the gradient of the norm, after the activation, added to `sum`.
-// - pending_norms: forward applies a deferred norm.
-enum class Reads : std::uint8_t { maps, normed_maps, pending_norms };
 
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  // Shape of forward(x) for an x of this shape. Throws Error(usage) if the layer does not support it.
-  virtual Shape output_shape(const Shape& x) const = 0;
-  // Under Mode::train the layer saves what backward needs.
-  virtual Tensor forward(const Tensor& x, Mode mode) = 0;
-  // Returns the gradient of x; empty if x is `images`. Frees what forward saved. `dy` may be overwritten, so callers
-  // must not read it again.
-  virtual Tensor backward(const Tensor& dy, GradientSink& sink) = 0;
-  // Adds to `graph` what forward() under Mode::evaluate does with x, and returns the result.
-  virtual GraphValue write(GraphWriter& graph, const GraphValue& x) const = 0;
+  // Under Mode::train the layer keeps what backward needs.
+  virtual NormedMap forward(std::span<const NormedMap> x, Mode mode) = 0;
+  // `dy` may be overwritten, and may become one of the results. Frees what forward kept.
+  virtual void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) = 0;
+  // Between forward and backward: the norm whose gradient the layer leaves to its reader. Empty: none.
+  virtual PreviousNorm norm_for_reader(Accumulate /*accumulate*/) const { return {}; }
+};
 
-  virtual Reads reads() const { return Reads::maps; }
-  // forward() for a next layer that reads `next`. x has the form that this layer's reads() states.
-  virtual PassedOn pass_on(const PassedOn& x, Reads /*next*/, Mode mode) { return {{forward(x.map.x, mode)}}; }
-  // backward() of pass_on(). `gradient` is the result of the next layer's pass_back(), and may be overwritten like dy.
-  // If the layer can accumulate into `sum`, it does so and returns `sum`. Otherwise, or if `sum` is empty, it returns
-  // its own gradient alone.
-  virtual Tensor pass_back(Tensor gradient, const Tensor& /*sum*/, GradientSink& sink) {
-    const Tensor dy = std::move(gradient);
-    return backward(dy, sink);
+// A layer that reads one value, whose norm has been applied.
+class PlainLayer : public Layer {
+ public:
+  NormedMap forward(std::span<const NormedMap> x, Mode mode) final { return {compute(x[0].x, mode)}; }
+  void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) final {
+    dx[0].result = differentiate(dy, sink);
   }
+
+ private:
+  virtual Tensor compute(const Tensor& x, Mode mode) = 0;
+  // Returns the gradient of x. `dy` may be overwritten.
+  virtual Tensor differentiate(const Tensor& dy, GradientSink& sink) = 0;
 };
 
 // How the next forward under Mode::train contributes to the step's batch statistics. Set before each micro-batch.

@@ -1,7 +1,5 @@
 #include "nn/linear.hpp"
 
-#include <cassert>
-
 #include "nn/initialize.hpp"
 
 namespace lockstep {
@@ -17,14 +15,9 @@ Linear::Linear(const LayerContext& context, const std::string& name, std::int64_
       bias_(context.store.add(name + ".bias", {out}, ParameterKind::channel_vector, ParameterRole::bias,
                               uniform_fan_in(in))) {}
 
-Shape Linear::output_shape(const Shape& x) const {
-  assert(x.ndim == 2 && x[1] == in_);  // the model builder computed `in`
-  return {x[0], out_};
-}
-
-Tensor Linear::forward(const Tensor& x, Mode mode) {
+Tensor Linear::compute(const Tensor& x, Mode mode) {
   Ops& ops = device_.ops();
-  const Tensor y = device_.make(output_shape(x.shape()), DType::f32, Layout::plain);
+  const Tensor y = device_.make({x.shape()[0], out_}, DType::f32, Layout::plain);
   ops.linear_forward(x, weight_.value, y);
   ops.bias_forward(y, bias_.value, activation_, y);
   if (mode == Mode::train) {
@@ -34,7 +27,7 @@ Tensor Linear::forward(const Tensor& x, Mode mode) {
   return y;
 }
 
-Tensor Linear::backward(const Tensor& dy, GradientSink& sink) {
+Tensor Linear::differentiate(const Tensor& dy, GradientSink& sink) {
   Ops& ops = device_.ops();
   ops.bias_backward(y_, dy, activation_, dy, bias_.gradient, sink.accumulate());
   y_ = {};
@@ -45,10 +38,6 @@ Tensor Linear::backward(const Tensor& dy, GradientSink& sink) {
   const Tensor dx = device_.make({dy.shape()[0], in_}, DType::f32, Layout::plain);
   ops.linear_backward_data(dy, weight_.value, dx);
   return dx;
-}
-
-GraphValue Linear::write(GraphWriter& graph, const GraphValue& x) const {
-  return graph.activation(graph.linear(x, weight_, bias_), activation_);
 }
 
 }  // namespace lockstep

@@ -13,18 +13,16 @@
 
 namespace lockstep {
 
-class Linear final : public Layer {
+class Linear final : public PlainLayer {
  public:
   // Registers `name`.weight and `name`.bias.
   Linear(const LayerContext& context, const std::string& name, std::int64_t in, std::int64_t out,
          Activation activation = Activation::none);
 
-  Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
-
  private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
   Device& device_;
   std::int64_t in_;
   std::int64_t out_;

@@ -1,22 +1,17 @@
 #include "nn/pooling.hpp"
 
-#include "base/error.hpp"
-
 namespace lockstep {
+namespace {
 
-Shape MaxPool::output_shape(const Shape& x) const {
-  const std::int64_t smallest = pool_.kernel - 2 * pool_.padding;
-  require(
-      x[1] >= smallest && x[2] >= smallest, Failure::usage,
-      "a max pooling layer cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
-      x.text(), smallest, smallest);
-  return y_shape(x);
+// Shape of every stride-th pixel of a map.
+Shape every(std::int64_t stride, const Shape& x, std::int64_t channels) {
+  return {x[0], (x[1] + stride - 1) / stride, (x[2] + stride - 1) / stride, channels};
 }
 
-Shape MaxPool::y_shape(const Shape& x) const { return {x[0], pool_.out_size(x[1]), pool_.out_size(x[2]), x[3]}; }
+}  // namespace
 
-Tensor MaxPool::forward(const Tensor& x, Mode mode) {
-  const Shape shape = y_shape(x.shape());
+Tensor MaxPool::compute(const Tensor& x, Mode mode) {
+  const Shape shape{x.shape()[0], pool_.out_size(x.shape()[1]), pool_.out_size(x.shape()[2]), x.shape()[3]};
   const Tensor y = device_.make(shape, x.dtype(), Layout::features);
   const Tensor winner = device_.make(shape, DType::u8, Layout::features);
   device_.ops().max_pool_forward(pool_, x, y, winner);
@@ -27,38 +22,47 @@ Tensor MaxPool::forward(const Tensor& x, Mode mode) {
   return y;
 }
 
-Tensor MaxPool::backward(const Tensor& dy, GradientSink&) {
+Tensor MaxPool::differentiate(const Tensor& dy, GradientSink&) {
   const Tensor dx = device_.make(x_shape_, dy.dtype(), Layout::features);
   device_.ops().max_pool_backward(pool_, dy, winner_, dx);
   winner_ = {};
   return dx;
 }
 
-Shape Blur::output_shape(const Shape& x) const {
-  return {x[0], (x[1] + stride_ - 1) / stride_, (x[2] + stride_ - 1) / stride_, x[3]};
-}
-
-Tensor Blur::forward(const Tensor& x, Mode mode) {
-  const Tensor y = device_.make(output_shape(x.shape()), x.dtype(), Layout::features);
+Tensor Blur::compute(const Tensor& x, Mode mode) {
+  const Tensor y = device_.make(every(stride_, x.shape(), x.shape()[3]), x.dtype(), Layout::features);
   device_.ops().blur_forward(stride_, x, y);
   if (mode == Mode::train) x_shape_ = x.shape();
   return y;
 }
 
-Tensor Blur::backward(const Tensor& dy, GradientSink&) {
+Tensor Blur::differentiate(const Tensor& dy, GradientSink&) {
   const Tensor dx = device_.make(x_shape_, dy.dtype(), Layout::features);
   device_.ops().blur_backward(stride_, dy, dx);
   return dx;
 }
 
-Tensor GlobalMeanPool::forward(const Tensor& x, Mode mode) {
-  const Tensor y = device_.make(output_shape(x.shape()), DType::f32, Layout::plain);
+Tensor Subsample::compute(const Tensor& x, Mode mode) {
+  const Tensor y = device_.make(every(stride_, x.shape(), out_channels_), device_.precision(), Layout::features);
+  device_.ops().subsample_forward(stride_, x, y);
+  if (mode == Mode::train) x_shape_ = x.shape();
+  return y;
+}
+
+Tensor Subsample::differentiate(const Tensor& dy, GradientSink&) {
+  const Tensor dx = device_.make(x_shape_, device_.precision(), Layout::features);
+  device_.ops().subsample_backward(stride_, dy, dx);
+  return dx;
+}
+
+Tensor GlobalMeanPool::compute(const Tensor& x, Mode mode) {
+  const Tensor y = device_.make({x.shape()[0], x.shape()[3]}, DType::f32, Layout::plain);
   device_.ops().mean_pool_forward(x, y);
   if (mode == Mode::train) x_shape_ = x.shape();
   return y;
 }
 
-Tensor GlobalMeanPool::backward(const Tensor& dy, GradientSink&) {
+Tensor GlobalMeanPool::differentiate(const Tensor& dy, GradientSink&) {
   const Tensor dx = device_.make(x_shape_, device_.precision(), Layout::features);
   device_.ops().mean_pool_backward(dy, dx);
   return dx;

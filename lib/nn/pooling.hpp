@@ -1,4 +1,4 @@
-// Pooling layers: max pooling, global mean pooling and anti-aliasing blur.
+// Layers that make maps smaller: max pooling, global mean pooling, anti-aliasing blur and subsampling.
 #pragma once
 
 #include "nn/layer.hpp"
@@ -7,17 +7,13 @@ namespace lockstep {
 
 //   x  [n, h, w, c]
 //   y  [n, h', w', c]   h' = (h + 2*padding - kernel) / stride + 1, likewise w'
-class MaxPool final : public Layer {
+class MaxPool final : public PlainLayer {
  public:
   MaxPool(const LayerContext& context, const Pool2d& pool) : device_(context.device), pool_(pool) {}
 
-  Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.max_pool(x, pool_); }
-
  private:
-  Shape y_shape(const Shape& x) const;
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
 
   Device& device_;
   Pool2d pool_;
@@ -29,34 +25,49 @@ class MaxPool final : public Layer {
 //
 //   x  [n, h, w, c]
 //   y  [n, ceil(h / stride), ceil(w / stride), c]
-class Blur final : public Layer {
+class Blur final : public PlainLayer {
  public:
   // `stride` is 1 or 2.
   Blur(const LayerContext& context, std::int64_t stride) : device_(context.device), stride_(stride) {}
 
-  Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.blur(x, stride_); }
-
  private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
   Device& device_;
   std::int64_t stride_;
   Shape x_shape_;
 };
 
+// Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel; the new channels are zero.
+//
+//   x  [n, h, w, in]
+//   y  [n, ceil(h / stride), ceil(w / stride), out]
+class Subsample final : public PlainLayer {
+ public:
+  Subsample(const LayerContext& context, std::int64_t stride, std::int64_t out_channels)
+      : device_(context.device), stride_(stride), out_channels_(out_channels) {}
+
+ private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
+  Device& device_;
+  std::int64_t stride_;
+  std::int64_t out_channels_;
+  Shape x_shape_;
+};
+
 //   x  [n, h, w, c]
 //   y  [n, c]         plain fp32
-class GlobalMeanPool final : public Layer {
+class GlobalMeanPool final : public PlainLayer {
  public:
   explicit GlobalMeanPool(const LayerContext& context) : device_(context.device) {}
 
-  Shape output_shape(const Shape& x) const override { return {x[0], x[3]}; }
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.mean_pool(x); }
-
  private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
   Device& device_;
   Shape x_shape_;
 };

@@ -6,12 +6,12 @@
 
 #include "device/device.hpp"
 #include "models/model_zoo.hpp"
-#include "nn/layer.hpp"
+#include "nn/network.hpp"
 #include "nn/parameter_store.hpp"
 
 namespace lockstep {
 
-using NetworkMaker = std::function<std::unique_ptr<Layer>(const ModelOptions&, const LayerContext&)>;
+using NetworkMaker = std::function<std::unique_ptr<Network>(const ModelOptions&, const LayerContext&)>;
 
 // Layers and parameters. The caller allocates `store`, because a reducer may own the gradients' memory.
 struct Model {
@@ -22,7 +22,7 @@ struct Model {
   ModelOptions options;
   StatisticsShare statistics;
   ParameterStore store;
-  std::unique_ptr<Layer> network;
+  std::unique_ptr<Network> network;
 };
 
 }  // namespace lockstep

@@ -72,7 +72,7 @@ class OnnxModelTest : public ::testing::TestWithParam<ModelOptions> {};
 TEST_P(OnnxModelTest, is_valid_and_answers_as_the_model_does) {
   Trained trained(GetParam());
   onnx::ModelProto file;
-  ASSERT_TRUE(file.ParseFromString(onnx_model(*trained.model.network, trained.file)));
+  ASSERT_TRUE(file.ParseFromString(onnx_model(model_graph(trained.model.options), trained.file)));
   EXPECT_NO_THROW(onnx::checker::check_model(file));
 
   const SampleShape& sample = GetParam().sample;
@@ -94,7 +94,7 @@ TEST_P(OnnxModelTest, is_valid_and_answers_as_the_model_does) {
 TEST_P(OnnxModelTest, takes_batches_of_any_size_and_says_what_it_was_trained_on) {
   const Trained trained(GetParam());
   onnx::ModelProto file;
-  ASSERT_TRUE(file.ParseFromString(onnx_model(*trained.model.network, trained.file)));
+  ASSERT_TRUE(file.ParseFromString(onnx_model(model_graph(trained.model.options), trained.file)));
   const auto& input = file.graph().input(0).type().tensor_type().shape();
   EXPECT_EQ(file.graph().input_size(), 1);
   EXPECT_EQ(file.graph().input(0).name(), "images");
@@ -114,7 +114,7 @@ TEST(BlurredModelTest, blurs_before_strided_convolutions_of_at_least_sixteen_cha
   const auto blurs_in = [](const ModelOptions& options) {
     const Trained trained(options);
     onnx::ModelProto file;
-    EXPECT_TRUE(file.ParseFromString(onnx_model(*trained.model.network, trained.file)));
+    EXPECT_TRUE(file.ParseFromString(onnx_model(model_graph(trained.model.options), trained.file)));
     return std::ranges::count_if(file.graph().node(), [](const onnx::NodeProto& node) {
       return std::ranges::any_of(node.attribute(), [](const auto& attribute) { return attribute.name() == "group"; });
     });

@@ -78,7 +78,7 @@ struct TestNet {
   std::shared_ptr<Device> device;
   StatisticsShare statistics;
   ParameterStore store;
-  std::unique_ptr<Layer> model;
+  std::unique_ptr<Network> model;
 };
 
 }  // namespace lockstep::testing

@@ -1,6 +1,6 @@
-// Layers against central differences.
+// Small networks against central differences.
 //
-// A layer's output y becomes one number, sum(weights * y) with fixed random weights, so that dy = weights and the
+// A network's output y becomes one number, sum(weights * y) with fixed random weights, so that dy = weights and the
 // gradient of everything the layer reads can be estimated by moving it a little to either side.
 #pragma once
 
@@ -16,6 +16,8 @@
 
 #include "base/random.hpp"
 #include "models/test_net.hpp"
+#include "network/build.hpp"
+#include "nn/fused_network.hpp"
 
 namespace lockstep::testing {
 
@@ -29,14 +31,28 @@ inline std::vector<float> random_values(std::int64_t count, std::uint64_t seed) 
   return values;
 }
 
-// One layer on a device with its parameters drawn at random.
+// The shape of one sample of a tensor.
+inline ValueShape sample_of(const Shape& x) {
+  return x.ndim == 2 ? ValueShape{0, 0, x[1]} : ValueShape{x[1], x[2], x[3]};
+}
+
+// A network from x, such as [](Value x) { return relu(linear(x, "fc", 5)); }
+using build::Value;
+using Describe = std::function<Value(Value x)>;
+
+inline NetworkGraph graph_of(const Describe& describe, const Shape& x) {
+  NetworkGraph graph(sample_of(x));
+  describe(build::input(graph));
+  return graph;
+}
+
+// A network on a device with its parameters drawn at random.
 class LayerHarness {
  public:
-  using Make = std::function<std::unique_ptr<Layer>(const LayerContext&)>;
-
-  LayerHarness(std::shared_ptr<Device> device, const Make& make, const Shape& x_shape, Layout x_layout)
+  LayerHarness(std::shared_ptr<Device> device, const Describe& describe, const Shape& x_shape, Layout x_layout)
       : device_(std::move(device)), store_(*device_), x_shape_(x_shape), x_layout_(x_layout) {
-    layer_ = make({*device_, store_, statistics_});
+    const NetworkGraph graph = graph_of(describe, x_shape);
+    network_ = std::make_unique<FusedNetwork>(graph, LayerContext{*device_, store_, statistics_});
     store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     x_values_ = random_values(x_shape.count(), 1);
     std::uint64_t seed = 2;
@@ -45,7 +61,7 @@ class LayerHarness {
       for (float& value : parameters_.back()) value *= 0.5F;
       write(parameter, parameters_.back());
     }
-    dy_values_ = random_values(layer_->output_shape(x_shape).count(), seed);
+    dy_values_ = random_values(x_shape[0] * graph.nodes().back().shape.count(), seed);
   }
 
   // Adds `amount` to all elements of the parameter registered at `index`.
@@ -54,16 +70,16 @@ class LayerHarness {
     write(store_.parameters().at(index), parameters_[index]);
   }
 
-  std::vector<float> forward(Mode mode) { return read(*device_, layer_->forward(make_x(), mode)); }
+  std::vector<float> forward(Mode mode) { return read(*device_, network_->forward(make_x(), mode)); }
 
   // Runs forward and backward, then compares every gradient with central differences: L2 of all differences of a tensor
   // relative to its L2. Returns the worst tensor's.
   double worst_gradient_error() {
     RecordingSink sink;
-    const Tensor y = layer_->forward(make_x(), Mode::train);
+    const Tensor y = network_->forward(make_x(), Mode::train);
     const Tensor dy = device_->make(y.shape(), y.dtype(), y.layout());
     device_->write(dy_values_, dy);
-    const Tensor dx = layer_->backward(dy, sink);
+    const Tensor dx = network_->backward(dy, sink);
 
     double worst = 0.0;
     if (dx) worst = error_of(read(*device_, dx), x_values_, [] {});
@@ -89,7 +105,7 @@ class LayerHarness {
   }
 
   double weighted_output() {
-    const Tensor y = layer_->forward(make_x(), Mode::train);
+    const Tensor y = network_->forward(make_x(), Mode::train);
     const std::vector<float> values = read(*device_, y);
     double sum = 0.0;
     for (std::size_t i = 0; i < values.size(); ++i) sum += double{values[i]} * dy_values_[i];
@@ -132,7 +148,7 @@ class LayerHarness {
   std::shared_ptr<Device> device_;
   StatisticsShare statistics_;
   ParameterStore store_;
-  std::unique_ptr<Layer> layer_;
+  std::unique_ptr<FusedNetwork> network_;
   Shape x_shape_;
   Layout x_layout_;
   std::vector<float> x_values_;

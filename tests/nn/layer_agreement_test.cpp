@@ -14,16 +14,13 @@
 #include "base/random.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "models/net_values.hpp"
-#include "nn/conv_norm_act.hpp"
-#include "nn/flatten.hpp"
-#include "nn/linear.hpp"
-#include "nn/pooling.hpp"
-#include "nn/residual.hpp"
-#include "nn/sequential.hpp"
+#include "nn/gradient_check.hpp"
 #include "support/device/devices.hpp"
 
 namespace lockstep::testing {
 namespace {
+
+using namespace build;
 
 // Between -1 and 1 in steps of 1/64, which half precision holds exactly, so that all devices read the same.
 std::vector<float> exact_values(std::int64_t count, std::uint64_t seed) {
@@ -38,7 +35,7 @@ struct LayerCase {
   std::string name;
   Shape x;
   Layout layout;
-  std::function<std::unique_ptr<Layer>(const LayerContext&)> make;
+  Describe describe;
 
   friend void PrintTo(const LayerCase& layer, std::ostream* stream) { *stream << layer.name; }
 };
@@ -46,7 +43,9 @@ struct LayerCase {
 class OneLayer {
  public:
   OneLayer(std::shared_ptr<Device> device, const LayerCase& layer)
-      : device_(std::move(device)), store_(*device_), layer_(layer.make({*device_, store_, statistics_})) {
+      : device_(std::move(device)),
+        store_(*device_),
+        layer_(graph_of(layer.describe, layer.x), {*device_, store_, statistics_}) {
     store_.allocate(device_->make_persistent(store_.gradient_buffer_count(), DType::f32));
     std::uint64_t seed = 1;
     for (const Parameter& parameter : store_.parameters()) {
@@ -61,7 +60,7 @@ class OneLayer {
   }
 
   std::vector<float> forward() {
-    y_ = layer_->forward(x_, Mode::train);
+    y_ = layer_.forward(x_, Mode::train);
     return read(*device_, y_);
   }
 
@@ -71,7 +70,7 @@ class OneLayer {
     device_->write(dy_values, dy);
     RecordingSink sink;
     NamedValues found;
-    if (const Tensor dx = layer_->backward(dy, sink)) found["dx"] = doubles(read(*device_, dx));
+    if (const Tensor dx = layer_.backward(dy, sink)) found["dx"] = doubles(read(*device_, dx));
     for (const Parameter& parameter : store_.parameters()) {
       std::vector<float> gradient(static_cast<std::size_t>(parameter.count()));
       device_->load(parameter.kind, parameter.dims, parameter.gradient, gradient);
@@ -88,7 +87,7 @@ class OneLayer {
     for (const Statistic& statistic : store_.statistics()) {
       device_->write(read(*device_, statistic.batch), statistic.running);
     }
-    return read(*device_, layer_->forward(x_, Mode::evaluate));
+    return read(*device_, layer_.forward(x_, Mode::evaluate));
   }
 
  private:
@@ -97,124 +96,91 @@ class OneLayer {
   std::shared_ptr<Device> device_;
   StatisticsShare statistics_;
   ParameterStore store_;
-  std::unique_ptr<Layer> layer_;
+  FusedNetwork layer_;
   Tensor x_;
   Tensor y_;
 };
 
-LayerCase convolution(const std::string& name, const Shape& x, const Conv2d& conv, const ConvolutionOptions& options,
-                      Layout layout = Layout::features) {
-  return {name, x, layout,
-          [=](const LayerContext& context) { return std::make_unique<Convolution>(context, "conv", conv, options); }};
+Value unit(Value x, const std::string& name, const ConvOptions& options) {
+  return batch_norm(conv(x, name, options), name + "_norm");
 }
 
-std::unique_ptr<ConvNormAct> unit(const LayerContext& context, const Conv2d& conv, Activation activation) {
-  return std::make_unique<ConvNormAct>(context, "conv", "norm", conv, ConvolutionOptions{}, activation);
-}
-
-// A unit as the last one of a residual block is called; what it adds is its input.
-class BehindResidual final : public Layer {
- public:
-  explicit BehindResidual(const LayerContext& context)
-      : device_(context.device), unit_(unit(context, {32, 32, 3, 1, 1}, Activation::relu)) {}
-
-  Shape output_shape(const Shape& x) const override { return x; }
-  Tensor forward(const Tensor& x, Mode mode) override { return unit_->pass_on({{x}}, x, Reads::maps, mode).map.x; }
-  Tensor backward(const Tensor& dy, GradientSink& sink) override {
-    Tensor dx = unit_->backward_with_residual(dy, sink);
-    device_.ops().add(dy, dx);
-    return dx;
-  }
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return unit_->write(graph, x, &x); }
-
- private:
-  Device& device_;
-  std::unique_ptr<ConvNormAct> unit_;
-};
-
-std::unique_ptr<ConvNormAct> named_unit(const LayerContext& context, const std::string& name, const Conv2d& conv) {
-  return std::make_unique<ConvNormAct>(context, name, name + "_norm", conv, ConvolutionOptions{}, Activation::relu);
-}
-
-std::unique_ptr<Layer> plain_convolution(const LayerContext& context, const std::string& name, const Conv2d& conv) {
-  return std::make_unique<Convolution>(context, name, conv, ConvolutionOptions{});
-}
-
-// A residual block whose main branch is no row of units: a unit leaves its norm to a unit that follows, also where a
-// chain within the chain begins or ends, and to nothing else. `is_unit_first` says which kind takes the block's input.
+// A residual block whose main branch has other layers than units. A unit leaves its norm to a convolution that follows.
 LayerCase block_of(const std::string& name, bool is_unit_first) {
-  const auto make = [=](const LayerContext& context) -> std::unique_ptr<Layer> {
-    const Conv2d widening{16, 24, 3, 1, 1};
-    auto main = std::make_unique<Sequential>();
-    if (is_unit_first) {
-      main->add(named_unit(context, "conv1", widening));
-    } else {
-      main->add(plain_convolution(context, "conv1", widening));
-    }
-    main->add(plain_convolution(context, "conv2", {24, 24, 1}));
-    main->add(named_unit(context, "conv3", {24, 24, 1}));
-    auto inner = std::make_unique<Sequential>();
-    inner->add(named_unit(context, "conv4", {24, 24, 3, 1, 1}));
-    inner->add(named_unit(context, "conv5", {24, 24, 1}));
-    main->add(std::move(inner));
-    return std::make_unique<Residual>(context, nullptr, std::move(main), named_unit(context, "conv6", {24, 16, 1}));
+  const auto net = [=](Value x) {
+    const ConvOptions widening{.out = 24, .kernel = 3, .padding = 1};
+    Value y = is_unit_first ? relu(unit(x, "conv1", widening)) : conv(x, "conv1", widening);
+    y = relu(unit(conv(y, "conv2", {.out = 24, .kernel = 1}), "conv3", {.out = 24, .kernel = 1}));
+    y = relu(unit(y, "conv4", {.out = 24, .kernel = 3, .padding = 1}));
+    y = relu(unit(y, "conv5", {.out = 24, .kernel = 1}));
+    return relu(add(unit(y, "conv6", {.out = 16, .kernel = 1}), x));
   };
-  return {name, {4, 12, 12, 16}, Layout::features, make};
+  return {name, {4, 12, 12, 16}, Layout::features, net};
 }
 
-std::unique_ptr<Layer> basic_block(const LayerContext& context, const std::string& name,
-                                   std::unique_ptr<Layer> shortcut, std::int64_t in, std::int64_t out,
-                                   std::int64_t stride) {
-  return std::make_unique<Residual>(context, std::move(shortcut),
-                                    named_unit(context, name + "_1", {in, out, 3, stride, 1}),
-                                    named_unit(context, name + "_2", {out, out, 3, 1, 1}));
+Value basic_block(Value x, const std::string& name, Value shortcut, std::int64_t out, std::int64_t stride) {
+  x = relu(unit(x, name + "_1", {.out = out, .kernel = 3, .stride = stride, .padding = 1}));
+  return relu(add(unit(x, name + "_2", {.out = out, .kernel = 3, .padding = 1}), shortcut));
 }
 
-// Blocks of each kind behind each other: what comes before one leaves it the sums of its norm's gradient, if it is the
-// last to read them in backward.
+// Blocks of each kind behind each other: what comes before one leaves it the sums of its norm's gradient, if a
+// convolution is the last to read them in backward.
 LayerCase row_of_blocks(const std::string& name) {
-  const auto make = [](const LayerContext& context) -> std::unique_ptr<Layer> {
-    auto net = std::make_unique<Sequential>();
-    net->add(named_unit(context, "stem", {16, 16, 3, 1, 1}));
-    net->add(basic_block(context, "identity", nullptr, 16, 16, 1));
-    net->add(basic_block(context, "projection", unit(context, {16, 24, 1, 2, 0}, Activation::none), 16, 24, 2));
-    net->add(basic_block(context, "subsample", std::make_unique<Subsample>(context, 1, 32), 24, 32, 1));
-    net->add(basic_block(context, "last", nullptr, 32, 32, 1));
-    return net;
+  const auto net = [](Value x) {
+    x = relu(unit(x, "stem", {.out = 16, .kernel = 3, .padding = 1}));
+    x = basic_block(x, "identity", x, 16, 1);
+    x = basic_block(x, "projection", unit(x, "shortcut", {.out = 24, .kernel = 1, .stride = 2}), 24, 2);
+    x = basic_block(x, "subsample", subsample(x, 1, 32), 32, 1);
+    return basic_block(x, "last", x, 32, 1);
   };
-  return {name, {8, 12, 12, 16}, Layout::features, make};
+  return {name, {8, 12, 12, 16}, Layout::features, net};
 }
 
-LayerCase normed(const std::string& name, const Shape& x, const Conv2d& conv, Activation activation,
+LayerCase convolution(const std::string& name, const Shape& x, const ConvOptions& options) {
+  return {name, x, Layout::features, [=](Value value) { return conv(value, "conv", options); }};
+}
+
+LayerCase normed(const std::string& name, const Shape& x, const ConvOptions& options,
                  Layout layout = Layout::features) {
-  return {name, x, layout, [=](const LayerContext& context) { return unit(context, conv, activation); }};
-}
-
-template <typename Kind, typename... Arguments>
-LayerCase layer(const std::string& name, const Shape& x, Layout layout, const Arguments&... arguments) {
-  return {name, x, layout, [=](const LayerContext& context) { return std::make_unique<Kind>(context, arguments...); }};
+  return {name, x, layout, [=](Value value) { return relu(unit(value, "conv", options)); }};
 }
 
 // The kinds of layers that the model zoo is made of, with its kernel sizes and strides.
 std::vector<LayerCase> layer_cases() {
-  const ConvolutionOptions relu{Bias::learned, WeightScheme::uniform_fan_in, Activation::relu};
-  return {convolution("conv_3x3", {3, 12, 12, 32}, {32, 32, 3, 1, 1}, {}),
-          convolution("conv_3x3_stride_2", {3, 11, 13, 16}, {16, 24, 3, 2, 1}, {}),
-          convolution("conv_1x1", {3, 9, 9, 64}, {64, 16, 1, 1, 0}, {}),
-          convolution("conv_1x1_stride_2", {3, 10, 10, 16}, {16, 64, 1, 2, 0}, {}),
-          convolution("conv_5x5_bias_relu", {3, 14, 14, 6}, {6, 16, 5}, relu),
-          convolution("first_conv_7x7_stride_2", {2, 24, 24, 3}, {3, 16, 7, 2, 3}, {}, Layout::images),
-          normed("first_unit_3x3", {4, 16, 16, 3}, {3, 16, 3, 1, 1}, Activation::relu, Layout::images),
-          normed("unit_3x3", {4, 12, 12, 32}, {32, 32, 3, 1, 1}, Activation::relu),
-          normed("unit_3x3_stride_2", {4, 13, 11, 16}, {16, 32, 3, 2, 1}, Activation::relu),
-          normed("unit_1x1_without_relu", {4, 8, 8, 32}, {32, 20, 1, 1, 0}, Activation::none),
-          layer<BehindResidual>("unit_behind_a_residual", {4, 12, 12, 32}, Layout::features),
-          layer<MaxPool>("max_pool", {2, 13, 12, 16}, Layout::features, Pool2d{3, 2, 1}),
-          layer<GlobalMeanPool>("mean_pool", {4, 7, 7, 24}, Layout::features),
-          layer<Flatten>("flatten", {4, 5, 5, 16}, Layout::features),
-          layer<Subsample>("subsample", {2, 9, 8, 16}, Layout::features, 2, 32),
-          layer<Linear>("linear", {16, 84}, Layout::plain, "fc", 84, 10),
-          layer<Linear>("linear_relu", {16, 120}, Layout::plain, "fc", 120, 84, Activation::relu)};
+  const Layout maps = Layout::features;
+  const ConvOptions same_3x3{.out = 32, .kernel = 3, .padding = 1};
+  return {
+      convolution("conv_3x3", {3, 12, 12, 32}, same_3x3),
+      convolution("conv_3x3_stride_2", {3, 11, 13, 16}, {.out = 24, .kernel = 3, .stride = 2, .padding = 1}),
+      convolution("conv_1x1", {3, 9, 9, 64}, {.out = 16, .kernel = 1}),
+      convolution("conv_1x1_stride_2", {3, 10, 10, 16}, {.out = 64, .kernel = 1, .stride = 2}),
+      {"conv_5x5_bias_relu",
+       {3, 14, 14, 6},
+       maps,
+       [](Value x) { return relu(conv(x, "conv", {.out = 16, .kernel = 5, .has_bias = true})); }},
+      {"first_conv_7x7_stride_2",
+       {2, 24, 24, 3},
+       Layout::images,
+       [](Value x) { return conv(x, "conv", {.out = 16, .kernel = 7, .stride = 2, .padding = 3}); }},
+      normed("first_unit_3x3", {4, 16, 16, 3}, {.out = 16, .kernel = 3, .padding = 1}, Layout::images),
+      normed("unit_3x3", {4, 12, 12, 32}, same_3x3),
+      normed("unit_3x3_stride_2", {4, 13, 11, 16}, {.out = 32, .kernel = 3, .stride = 2, .padding = 1}),
+      {"unit_1x1_without_relu", {4, 8, 8, 32}, maps, [](Value x) { return unit(x, "conv", {.out = 20, .kernel = 1}); }},
+      {"unit_behind_a_residual",
+       {4, 12, 12, 32},
+       maps,
+       [=](Value x) { return relu(add(unit(x, "conv", same_3x3), x)); }},
+      {"max_pool",
+       {2, 13, 12, 16},
+       maps,
+       [](Value x) {
+         return max_pool(x, {3, 2, 1});
+       }},
+      {"mean_pool", {4, 7, 7, 24}, maps, global_mean_pool},
+      {"flatten", {4, 5, 5, 16}, maps, flatten},
+      {"subsample", {2, 9, 8, 16}, maps, [](Value x) { return subsample(x, 2, 32); }},
+      {"linear", {16, 84}, Layout::plain, [](Value x) { return linear(x, "fc", 10); }},
+      {"linear_relu", {16, 120}, Layout::plain, [](Value x) { return relu(linear(x, "fc", 84)); }}};
 }
 
 // Too deep for the other precisions: relu_masks of ReLUs within, which rounding decides about, cannot be left out.

@@ -39,7 +39,7 @@ constexpr double tolerance = 0.15;
 
 void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-class WaitingNetwork final : public Layer {
+class WaitingNetwork final : public Network {
  public:
   explicit WaitingNetwork(const LayerContext& context) : device_(context.device) {
     for (int index = 0; index < gradients; ++index) {
@@ -49,21 +49,19 @@ class WaitingNetwork final : public Layer {
     }
   }
 
-  Shape output_shape(const Shape& x) const override { return {x[0], classes}; }
-  Tensor forward(const Tensor& x, Mode /*mode*/) override {
+  Tensor forward(const Tensor& images, Mode /*mode*/) override {
     wait_for(forward_seconds);
-    const Tensor y = device_.make(output_shape(x.shape()), DType::f32, Layout::plain);
+    const Tensor y = device_.make({images.shape()[0], classes}, DType::f32, Layout::plain);
     device_.write(std::vector<float>(static_cast<std::size_t>(y.shape().count())), y);
     return y;
   }
-  Tensor backward(const Tensor& /*dy*/, GradientSink& sink) override {
+  Tensor backward(const Tensor& /*d_logits*/, GradientSink& sink) override {
     for (const Parameter* const parameter : std::ranges::reverse_view(parameters_)) {
       wait_for(backward_seconds / gradients);
       sink.ready(*parameter);
     }
     return {};
   }
-  GraphValue write(GraphWriter& /*graph*/, const GraphValue& x) const override { return x; }
 
  private:
   Device& device_;

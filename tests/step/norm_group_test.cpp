@@ -12,7 +12,8 @@
 #include "models/golden_file.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
-#include "nn/conv_norm_act.hpp"
+#include "network/build.hpp"
+#include "nn/fused_network.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/rank_norm_group.hpp"
 #include "step/whole_step.hpp"
@@ -86,7 +87,9 @@ TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_shar
   const auto device = open_test_device();
   ParameterStore store(*device);
   const StatisticsShare statistics{.group = &group};
-  ConvNormAct unit({*device, store, statistics}, "conv", "norm", {3, 6, 3, 1, 1}, {}, Activation::relu);
+  NetworkGraph graph({1, 1, 3});
+  build::batch_norm(build::conv(build::input(graph), "conv", {.out = 6, .kernel = 3, .padding = 1}), "norm");
+  FusedNetwork unit(graph, {*device, store, statistics});
   store.allocate(device->make_persistent(store.gradient_buffer_count(), DType::f32));
   const Tensor image = make_images(*device, {1, 1, 1, 3}, std::vector<float>{1, 2, 3});
   const std::string message = message_of(Failure::usage, [&] { unit.forward(image, Mode::train); });

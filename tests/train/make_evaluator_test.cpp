@@ -20,20 +20,18 @@ namespace {
 constexpr std::int64_t samples = 321;  // of which each forward pass takes 21
 
 // A network for which there is only memory for `most` samples.
-class Confined final : public Layer {
+class Confined final : public Network {
  public:
-  Confined(std::unique_ptr<Layer> inner, std::int64_t most) : inner_(std::move(inner)), most_(most) {}
+  Confined(std::unique_ptr<Network> inner, std::int64_t most) : inner_(std::move(inner)), most_(most) {}
 
-  Shape output_shape(const Shape& x) const override { return inner_->output_shape(x); }
   Tensor forward(const Tensor& x, Mode mode) override {
     require(x.shape()[0] <= most_, Failure::out_of_memory, "no memory");
     return inner_->forward(x, mode);
   }
-  Tensor backward(const Tensor& dy, GradientSink& sink) override { return inner_->backward(dy, sink); }
-  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return inner_->write(graph, x); }
+  Tensor backward(const Tensor& d_logits, GradientSink& sink) override { return inner_->backward(d_logits, sink); }
 
  private:
-  std::unique_ptr<Layer> inner_;
+  std::unique_ptr<Network> inner_;
   std::int64_t most_;
 };
 
@@ -59,7 +57,7 @@ class MakeEvaluatorTest : public testing::Test {
                           plans_.path()};
     Device& device = session.device();
     Model model(device, ModelOptions{"lenet", {16, 16, 3}, 10},
-                [most](const ModelOptions& options, const LayerContext& context) -> std::unique_ptr<Layer> {
+                [most](const ModelOptions& options, const LayerContext& context) -> std::unique_ptr<Network> {
                   return std::make_unique<Confined>(make_model(options, context), most);
                 });
     model.store.allocate(device.make_persistent(model.store.gradient_buffer_count(), DType::f32));

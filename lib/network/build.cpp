@@ -1,0 +1,43 @@
+#include "network/build.hpp"
+
+#include <cassert>
+
+namespace lockstep::build {
+namespace {
+
+Value added(Value x, const Operation& operation, const std::string& name = "") {
+  return {x.graph, x.graph->add(name, operation, {x.node})};
+}
+
+}  // namespace
+
+Value input(NetworkGraph& graph) { return {&graph, 0}; }
+
+Value conv(Value x, const std::string& name, const ConvOptions& options) {
+  const Conv2d conv{x.shape().channels, options.out, options.kernel, options.stride, options.padding};
+  return added(x, op::Convolution{conv, options.has_bias, options.scheme}, name);
+}
+
+Value batch_norm(Value x, const std::string& name, float initial_scale) {
+  return added(x, op::BatchNorm{initial_scale}, name);
+}
+
+Value relu(Value x) { return added(x, op::Relu{}); }
+
+Value add(Value a, Value b) {
+  assert(a.graph == b.graph);
+  return {a.graph, a.graph->add("", op::Add{}, {a.node, b.node})};
+}
+
+Value max_pool(Value x, const Pool2d& pool) { return added(x, op::MaxPool{pool}); }
+Value blur(Value x, std::int64_t stride) { return added(x, op::Blur{stride}); }
+Value subsample(Value x, std::int64_t stride, std::int64_t out_channels) {
+  return added(x, op::Subsample{stride, out_channels});
+}
+Value global_mean_pool(Value x) { return added(x, op::GlobalMeanPool{}); }
+Value flatten(Value x) { return added(x, op::Flatten{}); }
+Value linear(Value x, const std::string& name, std::int64_t out) {
+  return added(x, op::Linear{x.shape().channels, out}, name);
+}
+
+}  // namespace lockstep::build

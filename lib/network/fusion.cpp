@@ -1,0 +1,108 @@
+#include "network/fusion.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+class Fusion {
+ public:
+  explicit Fusion(const NetworkGraph& graph) : graph_(graph), readers_(graph.reader_counts()) {}
+
+  std::vector<LayerSpec> layers() {
+    for (std::size_t node = 1; node < graph_.nodes().size(); ++node) join(node) || start(node);
+    std::ranges::sort(layers_, {}, &LayerSpec::output);
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) find_norm_reader(layer);
+    return std::move(layers_);
+  }
+
+ private:
+  const op::Convolution* convolution(const LayerSpec& layer) const {
+    return graph_.node(layer.main).as<op::Convolution>();
+  }
+
+  // The layer that ends with this node, if nothing but the next node reads it.
+  LayerSpec* ending_with(std::size_t node) {
+    const auto found = std::ranges::find(layers_, node, &LayerSpec::output);
+    return found == layers_.end() || readers_[node] != 1 ? nullptr : &*found;
+  }
+
+  bool join(std::size_t index) {
+    const GraphNode& node = graph_.node(index);
+    LayerSpec* layer = nullptr;
+    if (node.as<op::BatchNorm>() != nullptr) {
+      layer = ending_with(node.inputs[0]);
+      if (layer == nullptr || layer->output != layer->main || convolution(*layer) == nullptr) return false;
+      layer->norm = index;
+    } else if (node.as<op::Add>() != nullptr) {
+      layer = layer_that_adds(node);
+      if (layer == nullptr) return false;
+      layer->inputs.push_back(node.inputs[0] == layer->output ? node.inputs[1] : node.inputs[0]);
+      layer->adds = true;
+    } else if (node.as<op::Relu>() != nullptr) {
+      layer = ending_with(node.inputs[0]);
+      if (layer == nullptr || layer->activation != Activation::none || !takes_activation(*layer)) return false;
+      layer->activation = Activation::relu;
+    } else {
+      return false;
+    }
+    layer->output = index;
+    return true;
+  }
+
+  // Of two layers that could add the other one's value, the later: its input is computed last.
+  LayerSpec* layer_that_adds(const GraphNode& node) {
+    LayerSpec* chosen = nullptr;
+    for (const std::size_t input : node.inputs) {
+      LayerSpec* const layer = ending_with(input);
+      const bool ends_with_norm = layer != nullptr && layer->norm == layer->output;
+      if (ends_with_norm && (chosen == nullptr || layer->main > chosen->main)) chosen = layer;
+    }
+    return chosen;
+  }
+
+  // With an activation, a convolution needs a bias or a norm.
+  bool takes_activation(const LayerSpec& layer) const {
+    const op::Convolution* const conv = convolution(layer);
+    if (conv != nullptr) return layer.norm || conv->has_bias;
+    return graph_.node(layer.main).as<op::Linear>() != nullptr;
+  }
+
+  bool start(std::size_t index) {
+    const GraphNode& node = graph_.node(index);
+    const bool needs_another =
+        node.as<op::BatchNorm>() != nullptr || node.as<op::Add>() != nullptr || node.as<op::Relu>() != nullptr;
+    require(!needs_another, Failure::usage,
+            "the {} '{}' cannot run alone. A BatchNormalization must follow a Conv, a Relu a Conv with bias, a "
+            "BatchNormalization, an Add or a Gemm, and an Add a BatchNormalization, whose output nothing else reads.",
+            operation_name(node.operation), node.name);
+    layers_.push_back({.main = index, .norm = {}, .inputs = node.inputs, .output = index, .previous_norm = {}});
+    return true;
+  }
+
+  // The sums of the norm's gradient are fused into the convolution, and exclude a bias.
+  void find_norm_reader(std::size_t index) {
+    LayerSpec& layer = layers_[index];
+    if (!layer.norm || convolution(layer)->has_bias) return;
+    const auto reads_it = [&](const LayerSpec& other) { return std::ranges::count(other.inputs, layer.output) > 0; };
+    const auto reader = std::ranges::find_if(layers_, reads_it);
+    if (reader == layers_.end() || convolution(*reader) == nullptr || reader->inputs[0] != layer.output) return;
+    if (std::ranges::count(reader->inputs, layer.output) > 1) return;
+    const bool is_only_reader = readers_[layer.output] == 1;
+    layer.norm_reader = is_only_reader && !layer.adds ? NormReader::deferred : NormReader::gradient;
+    reader->previous_norm = index;
+  }
+
+  const NetworkGraph& graph_;
+  std::vector<int> readers_;
+  std::vector<LayerSpec> layers_;
+};
+
+}  // namespace
+
+std::vector<LayerSpec> fuse(const NetworkGraph& graph) { return Fusion(graph).layers(); }
+
+}  // namespace lockstep

@@ -1,0 +1,138 @@
+#include "network/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+// Shape inference of one node. `x` is the shape of its first input.
+class OutputShape {
+ public:
+  OutputShape(const std::string& name, const ValueShape& x, const ValueShape* second)
+      : name_(name), x_(x), second_(second) {}
+
+  ValueShape operator()(const op::Input&) const { return x_; }
+  ValueShape operator()(const op::Convolution& one) const {
+    require_map();
+    require(x_.channels == one.conv.in_channels, Failure::usage,
+            "layer '{}' cannot take {}: it needs {} channels. Check that the model fits the data.", name_, x_.text(),
+            one.conv.in_channels);
+    require_pixels(one.conv.kernel - 2 * one.conv.padding);
+    return {one.conv.out_size(x_.height), one.conv.out_size(x_.width), one.conv.out_channels};
+  }
+  ValueShape operator()(const op::BatchNorm&) const {
+    require_map();
+    return x_;
+  }
+  ValueShape operator()(const op::Relu&) const { return x_; }
+  ValueShape operator()(const op::Add&) const {
+    require(second_ != nullptr && *second_ == x_, Failure::usage,
+            "'{}' cannot add {} and {}: the shapes differ. Check that the model fits the data.", name_, x_.text(),
+            second_ == nullptr ? "nothing" : second_->text());
+    return x_;
+  }
+  ValueShape operator()(const op::MaxPool& one) const {
+    require_map();
+    require_pixels(one.pool.kernel - 2 * one.pool.padding);
+    return {one.pool.out_size(x_.height), one.pool.out_size(x_.width), x_.channels};
+  }
+  ValueShape operator()(const op::Blur& one) const {
+    require_map();
+    return strided(one.stride, x_.channels);
+  }
+  ValueShape operator()(const op::Subsample& one) const {
+    require_map();
+    return strided(one.stride, one.out_channels);
+  }
+  ValueShape operator()(const op::GlobalMeanPool&) const {
+    require_map();
+    return {0, 0, x_.channels};
+  }
+  ValueShape operator()(const op::Flatten&) const {
+    require_map();
+    return {0, 0, x_.count()};
+  }
+  ValueShape operator()(const op::Linear& one) const {
+    require(x_.is_row() && x_.channels == one.in, Failure::usage,
+            "layer '{}' cannot take {}: it has weights for {} features. Use images of the size that the model was made "
+            "for.",
+            name_, x_.text(), one.in);
+    return {0, 0, one.out};
+  }
+
+ private:
+  void require_map() const {
+    require(!x_.is_row(), Failure::usage, "layer '{}' cannot take a row of {} features: it needs a map.", name_,
+            x_.channels);
+  }
+  void require_pixels(std::int64_t least) const {
+    require(x_.height >= least && x_.width >= least, Failure::usage,
+            "layer '{}' cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
+            name_, x_.text(), least, least);
+  }
+  ValueShape strided(std::int64_t stride, std::int64_t channels) const {
+    return {(x_.height + stride - 1) / stride, (x_.width + stride - 1) / stride, channels};
+  }
+
+  const std::string& name_;
+  const ValueShape& x_;
+  const ValueShape* second_;
+};
+
+struct Name {
+  const char* operator()(const op::Input&) const { return "Input"; }
+  const char* operator()(const op::Convolution&) const { return "Conv"; }
+  const char* operator()(const op::BatchNorm&) const { return "BatchNormalization"; }
+  const char* operator()(const op::Relu&) const { return "Relu"; }
+  const char* operator()(const op::Add&) const { return "Add"; }
+  const char* operator()(const op::MaxPool&) const { return "MaxPool"; }
+  const char* operator()(const op::Blur&) const { return "Blur"; }
+  const char* operator()(const op::Subsample&) const { return "Subsample"; }
+  const char* operator()(const op::GlobalMeanPool&) const { return "GlobalAveragePool"; }
+  const char* operator()(const op::Flatten&) const { return "Flatten"; }
+  const char* operator()(const op::Linear&) const { return "Gemm"; }
+};
+
+}  // namespace
+
+std::string ValueShape::text() const {
+  return is_row() ? std::to_string(channels) : fmt::format("{} x {} x {}", height, width, channels);
+}
+
+std::string operation_name(const Operation& operation) { return std::visit(Name(), operation); }
+
+NetworkGraph::NetworkGraph(const ValueShape& input) { nodes_.push_back({"input", op::Input(), {}, input}); }
+
+std::size_t NetworkGraph::add(std::string name, const Operation& operation, std::vector<std::size_t> inputs) {
+  assert(!inputs.empty() && std::ranges::all_of(inputs, [&](std::size_t one) { return one < nodes_.size(); }));
+  if (name.empty()) name = fmt::format("{}_{}", operation_name(operation), nodes_.size());
+  assert(std::ranges::find(nodes_, name, &GraphNode::name) == nodes_.end());
+  const ValueShape* const second = inputs.size() > 1 ? &nodes_[inputs[1]].shape : nullptr;
+  const ValueShape shape = std::visit(OutputShape(name, nodes_[inputs[0]].shape, second), operation);
+  nodes_.push_back({std::move(name), operation, std::move(inputs), shape});
+  return nodes_.size() - 1;
+}
+
+std::vector<int> NetworkGraph::reader_counts() const {
+  std::vector<int> counts(nodes_.size());
+  for (const GraphNode& node : nodes_) {
+    for (const std::size_t input : node.inputs) ++counts[input];
+  }
+  return counts;
+}
+
+NetworkGraph NetworkGraph::for_input(const ValueShape& input) const {
+  NetworkGraph other(input);
+  for (std::size_t index = 1; index < nodes_.size(); ++index) {
+    other.add(nodes_[index].name, nodes_[index].operation, nodes_[index].inputs);
+  }
+  return other;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,105 @@
+// A network as data: a directed acyclic graph of operations on values. It has the shapes of all values and the names of
+// all parameters, but no memory and no device. models/ builds graphs, fusion.hpp groups their nodes into layers, and
+// nn/fused_network runs those.
+//
+// The first node is the input, the last one the output. Nodes read earlier nodes only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "device/ops.hpp"
+
+namespace lockstep {
+
+// Shape of a value for one sample: a map of height x width pixels, or a row of features, whose height and width are 0.
+struct ValueShape {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;  // of a row: features
+
+  bool is_row() const { return height == 0; }
+  std::int64_t count() const { return is_row() ? channels : height * width * channels; }
+  std::string text() const;  // "32 x 32 x 3", "10"
+  bool operator==(const ValueShape&) const = default;
+};
+
+// Initial values of weights: those of torchvision's ResNets, or PyTorch's default.
+enum class WeightScheme : std::uint8_t { he_normal_fan_out, uniform_fan_in };
+
+// Operations. A node's name is PyTorch's name of the module: its parameters are NAME.weight, NAME.bias and so on.
+namespace op {
+struct Input {};
+struct Convolution {
+  Conv2d conv;
+  bool has_bias = false;
+  WeightScheme scheme = WeightScheme::he_normal_fan_out;
+};
+struct BatchNorm {
+  float initial_scale = 1.0F;
+};
+struct Relu {};
+// The sum of two values of the same shape.
+struct Add {};
+struct MaxPool {
+  Pool2d pool;
+};
+// The binomial blur of Zhang 2019 with stride 1 or 2: see Ops::blur_forward.
+struct Blur {
+  std::int64_t stride;
+};
+// Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel; the new channels are zero.
+struct Subsample {
+  std::int64_t stride;
+  std::int64_t out_channels;
+};
+struct GlobalMeanPool {};  // from a map to a row
+struct Flatten {};         // from a map to a row, in PyTorch's order: channel, row, column
+struct Linear {
+  std::int64_t in;
+  std::int64_t out;
+};
+}  // namespace op
+
+using Operation = std::variant<op::Input, op::Convolution, op::BatchNorm, op::Relu, op::Add, op::MaxPool, op::Blur,
+                               op::Subsample, op::GlobalMeanPool, op::Flatten, op::Linear>;
+
+// ONNX's name of its kind: "Conv". ONNX has no operator for blur and subsampling.
+std::string operation_name(const Operation& operation);
+
+struct GraphNode {
+  std::string name;  // unique
+  Operation operation;
+  std::vector<std::size_t> inputs;
+  ValueShape shape;  // of its value
+
+  template <typename Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&operation);
+  }
+};
+
+class NetworkGraph {
+ public:
+  explicit NetworkGraph(const ValueShape& input);
+
+  // Returns the index of the node. Without a name, it is named after its kind and index. Throws Error(usage) that names
+  // the node if it cannot take its inputs' shapes. Nodes that read no parameters need no name.
+  std::size_t add(std::string name, const Operation& operation, std::vector<std::size_t> inputs);
+
+  const std::vector<GraphNode>& nodes() const { return nodes_; }
+  const GraphNode& node(std::size_t index) const { return nodes_.at(index); }
+  // The number of nodes that read each node's value.
+  std::vector<int> reader_counts() const;
+
+  // The same network for an input of another size. Throws Error(usage) as add().
+  NetworkGraph for_input(const ValueShape& input) const;
+
+ private:
+  std::vector<GraphNode> nodes_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+// Runs the layers of a graph: forward in order, backward in reverse. A value is freed when its last reader has run, and
+// its gradient is the sum over its readers.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "network/fusion.hpp"
+#include "network/graph.hpp"
+#include "nn/network.hpp"
+
+namespace lockstep {
+
+class FusedNetwork final : public Network {
+ public:
+  // Registers the graph's parameters with `context.store`, in the order of forward. Throws Error(usage) as fuse().
+  FusedNetwork(const NetworkGraph& graph, const LayerContext& context);
+
+  Tensor forward(const Tensor& images, Mode mode) override;
+  Tensor backward(const Tensor& d_logits, GradientSink& sink) override;
+
+ private:
+  void require_supported(const Shape& input);
+  void free_values_read_last_by(std::size_t layer);
+  void add_gradients(const LayerSpec& spec);
+
+  Device& device_;
+  NetworkGraph graph_;
+  ValueShape supported_;  // size of the last input
+  std::vector<LayerSpec> specs_;
+  std::vector<std::unique_ptr<Layer>> layers_;  // one for each spec
+  std::vector<std::size_t> last_reader_;        // layer, by node
+  // Of the pass that is running. Members, so that later steps request no memory from the system.
+  std::vector<NormedMap> values_;  // by node
+  std::vector<Tensor> gradients_;  // by node
+  std::vector<NormedMap> x_;       // of one layer
+  std::vector<InputGradient> dx_;  // of one layer
+};
+
+}  // namespace lockstep
