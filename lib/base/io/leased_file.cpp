@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/check_errno.hpp"
 #include "base/io/file.hpp"
 #include "base/io/hard_links.hpp"
 #include "base/text/number.hpp"
@@ -23,14 +24,10 @@
 namespace lockstep {
 namespace {
 
-void check(bool condition) {
-  if (!condition) throw std::system_error(errno, std::generic_category());
-}
-
 bool lock(int file) {
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
-    check(errno == EINTR);
+    check_errno(errno == EINTR);
   }
   return true;
 }
@@ -39,7 +36,7 @@ bool lock(int file) {
 bool still_has_its_name(const std::filesystem::path& name, int file) {
   struct stat named {};
   struct stat own {};
-  check(::fstat(file, &own) == 0);
+  check_errno(::fstat(file, &own) == 0);
   return ::lstat(name.c_str(), &named) == 0 && named.st_ino == own.st_ino && named.st_dev == own.st_dev;
 }
 
@@ -98,14 +95,14 @@ std::unique_ptr<LeasedFile> LeasedFile::lease(std::filesystem::path name) {
   // careful-open: no links; the file is checked before it is written
   Descriptor file(::open(name.c_str(), flags, 0666));
   if (file < 0 && (errno == EACCES || errno == EPERM) && is_file(name)) return nullptr;
-  check(file >= 0);
+  check_errno(file >= 0);
   struct stat status {};
-  check(::fstat(file, &status) == 0);
+  check_errno(::fstat(file, &status) == 0);
   if (!S_ISREG(status.st_mode)) throw std::system_error(EEXIST, std::generic_category());
   if (!lock(file) || !still_has_its_name(name, file)) return nullptr;
   Descriptor own = break_hard_links(std::move(file), name, flags, Content::dropped);
   if (!lock(own) || !still_has_its_name(name, own)) return nullptr;
-  check(::ftruncate(own, 0) == 0);
+  check_errno(::ftruncate(own, 0) == 0);
   return std::unique_ptr<LeasedFile>(new LeasedFile(std::move(name), std::move(own)));
 }
 
@@ -121,9 +118,9 @@ bool LeasedFile::has_its_name() const noexcept try {
 
 // The file stays open until after the rename. Closing it would end the lease, and another process could empty the file.
 bool LeasedFile::publish(const std::filesystem::path& path) {
-  check(::fsync(file_) == 0);
+  check_errno(::fsync(file_) == 0);
   if (!has_its_name()) return false;
-  check(::rename(name_.c_str(), path.c_str()) == 0);
+  check_errno(::rename(name_.c_str(), path.c_str()) == 0);
   name_.clear();
   return true;
 }

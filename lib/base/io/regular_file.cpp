@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/io/check_errno.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,10 +20,6 @@ const char* kind_of(mode_t mode) {
   return "device";
 }
 
-void check(bool condition) {
-  if (!condition) throw std::system_error(errno, std::generic_category());
-}
-
 void require_regular(const std::filesystem::path& path, mode_t mode) {
   require(S_ISREG(mode), Failure::usage, "'{}' is a {}. Only regular files can be read. Check the path.", path.string(),
           kind_of(mode));
@@ -32,7 +29,7 @@ void require_regular(const std::filesystem::path& path, mode_t mode) {
 int open_regular(const std::filesystem::path& path, Links links) {
   struct stat status {};
   const bool follows = links == Links::followed;
-  check((follows ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status)) == 0);
+  check_errno((follows ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status)) == 0);
   require_regular(path, status.st_mode);
   // careful-open: does not wait for a pipe; the type is checked next
   return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
@@ -55,12 +52,12 @@ bool leads_to_open_file(const std::filesystem::path& path) {
 }  // namespace
 
 RegularFile::RegularFile(const std::filesystem::path& path, Links links) : descriptor_(open_regular(path, links)) {
-  check(descriptor_ >= 0);
+  check_errno(descriptor_ >= 0);
   // Check again: another file may have replaced it.
   struct stat status {};
-  check(::fstat(descriptor_, &status) == 0);
+  check_errno(::fstat(descriptor_, &status) == 0);
   require_regular(path, status.st_mode);
-  check(::fcntl(descriptor_, F_SETFL, O_RDONLY) == 0);  // reads block again
+  check_errno(::fcntl(descriptor_, F_SETFL, O_RDONLY) == 0);  // reads block again
   bytes_ = static_cast<std::size_t>(status.st_size);
 }
 

@@ -18,7 +18,7 @@ std::mutex names_mutex;
 std::map<std::int32_t, std::string> names;  // guarded by names_mutex
 
 std::mutex marks_mutex;
-SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is its target
+SumMarks* shown_marks = nullptr;  // guarded by marks_mutex, and so is its target
 
 // Used by the main thread only, which alone enters phases and begins sums.
 struct Tracing {
@@ -184,13 +184,13 @@ std::string shard_name(std::int32_t shard) {
 
 PublishedMarks::PublishedMarks(SumMarks* shown) : shown_(shown) {
   const std::lock_guard lock(marks_mutex);
-  marks = shown;
+  shown_marks = shown;
 }
 
 PublishedMarks::~PublishedMarks() {
   const std::lock_guard lock(marks_mutex);
-  if (marks != shown_) return;
-  marks = nullptr;
+  if (shown_marks != shown_) return;
+  shown_marks = nullptr;
   record().device.is_shown.store(false, relaxed);
 }
 
@@ -205,8 +205,8 @@ SpanLogScope::~SpanLogScope() { tracing = {}; }
 
 void copy_device_marks() {
   const std::lock_guard lock(marks_mutex);
-  if (marks == nullptr) return;
-  const SumMarks now = read_marks(*marks);
+  if (shown_marks == nullptr) return;
+  const SumMarks now = read_marks(*shown_marks);
   RankStatus::Device& device = record().device;
   device.begun.store(now.begun, relaxed);
   device.bucket.store(now.bucket, relaxed);

@@ -52,7 +52,7 @@ std::string describe_array_task(const Role& role, const InstanceEnd& end) {
                        : fmt::format("{} failed with code {}.", instance_name(role, end.instance), end.code);
 }
 
-std::int64_t instances_of(const std::vector<Role>& roles) {
+std::int64_t instance_count(const std::vector<Role>& roles) {
   return std::accumulate(roles.begin(), roles.end(), std::int64_t{0},
                          [](std::int64_t sum, const Role& role) { return sum + role.instances; });
 }
@@ -80,7 +80,7 @@ std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<
       if (++tally.failed == role.min_failed_instances) return failed_by(role, end, tally);
     }
   }
-  if (static_cast<std::int64_t>(ends.size()) < instances_of(roles)) return std::nullopt;
+  if (static_cast<std::int64_t>(ends.size()) < instance_count(roles)) return std::nullopt;
   if (all.stopped > 0) {
     return JobEnd{stopped_early, fmt::format("a signal stopped the job early: {} stopped, {} succeeded and {} failed.",
                                              counted(all.stopped, "instance"), all.succeeded, all.failed)};
