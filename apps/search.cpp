@@ -3,6 +3,7 @@
 //   search space.yaml --dry-run
 //   search space.yaml --output runs/search
 //   search --report runs/search
+//   search experiment.yaml --program train_cifar --arguments "--data data/cifar10"
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,10 +26,10 @@
 #include "search/remove_checkpoints.hpp"
 #include "search/results_table.hpp"
 #include "search/search_array.hpp"
+#include "search/search_file.hpp"
 #include "search/search_run.hpp"
 #include "search/search_text.hpp"
 #include "search/shared_search.hpp"
-#include "search/space.hpp"
 #include "search/trial_command.hpp"
 #include "search/trial_launch.hpp"
 #include "search/trial_result.hpp"
@@ -42,6 +43,7 @@ namespace {
 
 struct SearchOptions {
   std::filesystem::path space;
+  StatedCommand command;
   std::filesystem::path output;
   std::filesystem::path report;
   std::string group;
@@ -57,7 +59,14 @@ struct SearchOptions {
         "Searches hyperparameters: runs trainings as commands, judges them early, and continues when it is called "
         "again.");
     auto* const space_file =
-        app.add_option("SPACE", space, "Search file, in YAML (see apps/search.md)")->type_name("FILE");
+        app.add_option("SPACE", space, "Search file, or experiment file of Determined, in YAML (see apps/search.md)")
+            ->type_name("FILE");
+    app.add_option("--program", command.program, "Program of the trials, instead of the file's 'program'")
+        ->type_name("NAME")
+        ->needs(space_file);
+    app.add_option("--arguments", command.arguments, "Options of all trials, instead of the file's 'arguments'")
+        ->type_name("WORDS")
+        ->needs(space_file);
     app.add_option("--output", output, "Folder of the search (default: the file's name without its ending)")
         ->type_name("FOLDER");
     add_choice(app, "--launcher", trial_launchers, launcher,
@@ -84,7 +93,8 @@ struct SearchOptions {
         ->excludes(space_file);
     app.footer(
         "Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search\n"
-        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search");
+        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search\n"
+        "  search experiment.yaml --program train_cifar --arguments \"--data data\"");
   }
 };
 
@@ -159,9 +169,12 @@ void try_write_page(const std::filesystem::path& folder) try { write_search_page
   log::warning("the search's page is not written: {} Call search --report {}.", error.what(), folder.string());
 }
 
-int show_plan(const SearchOptions& options, TrialCommands& commands, const Space& space) {
+int show_plan(const SearchOptions& options, TrialCommands& commands, const SearchFile& file) {
+  const Space& space = file.space;
   const TrialLength whole = commands.length(trial_settings(space, 1), space.searcher.max_length);
   const double epochs = static_cast<double>(whole.steps) / static_cast<double>(whole.steps_per_epoch);
+  const std::string translated = translation_text(file.translation);
+  if (options.dry_run && !translated.empty()) log::plain(translated + "\n");
   if (options.dry_run) log::plain(plan_text(space, static_cast<double>(space.searcher.max_length) / epochs));
   if (options.describes) log::plain(description_text(space));
   return 0;
@@ -170,6 +183,8 @@ int show_plan(const SearchOptions& options, TrialCommands& commands, const Space
 std::vector<std::string> sbatch_command(const SearchOptions& options, const Space& space,
                                         const std::filesystem::path& folder) {
   std::vector<std::string> arguments = {options.space.string(), "--output", folder.string()};
+  if (options.command.program) arguments.push_back("--program=" + *options.command.program);
+  if (options.command.arguments) arguments.push_back("--arguments=" + *options.command.arguments);
   if (options.launcher != TrialLauncher::automatic) {
     arguments.insert(arguments.end(), {"--launcher", std::string(choice_name(trial_launchers, options.launcher))});
   }
@@ -195,7 +210,10 @@ int run_search(const SearchOptions& options) {
           "search runs once and starts the ranks of its trials itself, but {} has started it. Call it without {}.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));
   forget_requests_of_the_job();
-  const Space space = read_space(options.space);
+  const SearchFile file = read_search_file(options.space, options.command);
+  const Space& space = file.space;
+  for (const std::string& note : file.translation.notes) log::info(note);
+  for (const std::string& warning : file.translation.warnings) log::warning(warning);
   for (const std::string& warning : space.warnings) log::warning(warning);
   const bool is_shared = options.is_array || !options.group.empty();
   require(!is_shared || space.searcher.kind != SearcherKind::custom, Failure::usage,
@@ -206,13 +224,13 @@ int run_search(const SearchOptions& options) {
   if (options.is_array) {
     const std::vector<std::string> command = sbatch_command(options, space, folder);
     if (!options.dry_run) return submit_array(command);
-    show_plan(options, commands, space);
+    show_plan(options, commands, file);
     log::plain(shell_command(command));
     return 0;
   }
   const TrialPlaces places =
       trial_places(space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); });
-  if (options.dry_run || options.describes) return show_plan(options, commands, space);
+  if (options.dry_run || options.describes) return show_plan(options, commands, file);
   SignalQueue signals;  // before the lock's thread starts
   std::optional<FolderLock> lock;
   std::optional<SharedSearch> shared;

@@ -27,6 +27,10 @@ double uniform_number(std::int64_t place, std::uint64_t seed, std::int64_t trial
 
 }  // namespace
 
+std::string option_of(const OptionWord& word) {
+  return word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
+}
+
 OptionWord draw(const Hyperparameter& parameter, std::int64_t place, std::uint64_t seed, std::int64_t trial) {
   const double share = uniform_number(place, seed, trial);
   const double range = parameter.most - parameter.least;

@@ -10,6 +10,9 @@ namespace lockstep {
 // One word of a command line: "--lr=0.1", "--nesterov", or empty if the option is left out.
 using OptionWord = std::string;
 
+// The option that a word states, without dashes; empty if it states none.
+std::string option_of(const OptionWord& word);
+
 struct Hyperparameter {
   enum class Kind : std::uint8_t {
     listed,       // one of `words`: constants and categories

@@ -86,7 +86,8 @@ void SearchState::replay(const SearchFolder& folder) {
   }
   const std::string difference = difference_in_spaces(recorded_space(), space_.content);
   require(difference.empty(), Failure::usage,
-          "'{}' holds a search of another space ('{}' differs). Choose another --output, or restore the space file.",
+          "'{}' holds a search of another space ('{}' differs). Choose another --output, or call search with the "
+          "earlier file and options.",
           folder.path().string(), difference);
   header["space"] = recorded_space();
   nlohmann::json recorded = journal_.lines().front();

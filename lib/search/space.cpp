@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
-#include "base/error.hpp"
-#include "base/io/file.hpp"
 #include "base/text/printable.hpp"
 #include "search/space_reader.hpp"
 #include "slurm/submit/shell_text.hpp"
@@ -34,38 +31,46 @@ std::string with_dashes(std::string name) {
   return name;
 }
 
-// The option that a word states, without dashes; empty if it states none.
-std::string option_of(const std::string& word) {
-  return word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
-}
-
 class SpaceFile {
  public:
-  SpaceFile(const YamlValue& root, Space& space) : root_(root), space_(space), reader_(space.file) {}
+  SpaceFile(const YamlValue& root, Space& space, SpaceReader& reader) : root_(root), space_(space), reader_(reader) {}
 
   void read() {
     reader_.check_fields(
         root_, "the file",
         {"name", "description", "program", "arguments", "searcher", "hyperparameters", "ranks_per_trial",
          "max_restarts", "seed", "save_experiment_best", "save_trial_best", "save_trial_latest"});
-    read_program();
-    if (const YamlValue* const ranks = find_value(root_, "ranks_per_trial")) {
-      space_.lines.ranks = ranks->line;
-      space_.ranks_per_trial = reader_.number<std::int64_t>(*ranks, "ranks_per_trial", {1, 65536});
-    }
-    space_.max_restarts = reader_.number_or<std::int64_t>(root_, "max_restarts", {0, 1000}, space_.max_restarts);
-    Retention& kept = space_.kept;
-    kept.search_best =
-        reader_.number_or<std::int64_t>(root_, "save_experiment_best", {0, most_trials}, kept.search_best);
-    kept.trial_best = reader_.number_or<std::int64_t>(root_, "save_trial_best", {0, most_trials}, kept.trial_best);
-    kept.trial_latest =
-        reader_.number_or<std::int64_t>(root_, "save_trial_latest", {0, most_trials}, kept.trial_latest);
-    space_.seed = static_cast<std::uint64_t>(reader_.number_or<std::int64_t>(root_, "seed", {0, (1LL << 31) - 1}, 0));
-    read_hyperparameters(reader_.get(root_, "hyperparameters", "the file"));
-    read_searcher(reader_.get(root_, "searcher", "the file"));
+    const std::string_view file = "the file";
+    read_field(root_, file, "program", [&](const YamlValue& program) { read_program(program); });
+    read_field(root_, file, "arguments", [&](const YamlValue& arguments) { read_arguments(arguments); });
+    read_number(root_, "ranks_per_trial", {1, 65536}, space_.ranks_per_trial);
+    if (const YamlValue* const ranks = find_value(root_, "ranks_per_trial")) space_.lines.ranks = ranks->line;
+    read_number(root_, "max_restarts", {0, 1000}, space_.max_restarts);
+    read_number(root_, "save_experiment_best", {0, most_trials}, space_.kept.search_best);
+    read_number(root_, "save_trial_best", {0, most_trials}, space_.kept.trial_best);
+    read_number(root_, "save_trial_latest", {0, most_trials}, space_.kept.trial_latest);
+    std::int64_t seed = 0;
+    read_number(root_, "seed", {0, (1LL << 31) - 1}, seed);
+    space_.seed = static_cast<std::uint64_t>(seed);
+    read_field(root_, file, "hyperparameters", [&](const YamlValue& map) { read_hyperparameters(map); });
+    read_field(root_, file, "searcher", [&](const YamlValue& map) { read_searcher(map); });
   }
 
  private:
+  // Calls `read` with the value of a field that must be there.
+  template <typename Read>
+  void read_field(const YamlValue& map, std::string_view owner, std::string_view field, Read read) {
+    const YamlValue* const value = find_value(map, field);
+    reader_.attempt(value == nullptr ? map.line : value->line, [&] { read(reader_.get(map, field, owner)); });
+  }
+
+  // Sets `number` if the field is there.
+  template <typename Number>
+  void read_number(const YamlValue& map, std::string_view field, const NumberRange<Number>& range, Number& number) {
+    const YamlValue* const value = find_value(map, field);
+    if (value != nullptr) reader_.attempt(value->line, [&] { number = reader_.number<Number>(*value, field, range); });
+  }
+
   void refuse_own_option(int line, const std::string& option) const {
     if (std::ranges::find(own_options, option) == own_options.end()) return;
     reader_.refuse(line, fmt::format("--{} is set by the search. Leave it out", option));
@@ -82,18 +87,18 @@ class SpaceFile {
     return choice->value;
   }
 
-  void read_program() {
-    const YamlValue& program = reader_.get(root_, "program", "the file");
+  void read_program(const YamlValue& program) {
     space_.lines.program = program.line;
     space_.program = reader_.text(program, "program");
     if (space_.program.empty()) reader_.refuse(program.line, "'program' is empty");
-    const YamlValue& arguments = reader_.get(root_, "arguments", "the file");
+  }
+
+  void read_arguments(const YamlValue& arguments) {
     space_.lines.arguments = arguments.line;
     if (arguments.kind == YamlValue::Kind::list) {
       for (const YamlValue& word : arguments.items) space_.arguments.push_back(reader_.text(word, "arguments"));
     } else {
-      std::istringstream words(reader_.text(arguments, "arguments"));
-      for (std::string word; words >> word;) space_.arguments.push_back(word);
+      space_.arguments = words_in(reader_.text(arguments, "arguments"));
     }
     for (const std::string& word : space_.arguments) refuse_own_option(arguments.line, option_of(word));
   }
@@ -103,7 +108,7 @@ class SpaceFile {
     if (map.kind != YamlValue::Kind::map) reader_.refuse(map.line, "'hyperparameters' is not a map");
     for (const YamlEntry& entry : map.entries) {
       const bool is_group = entry.value.kind == YamlValue::Kind::map && entry.value.find("type") == nullptr;
-      is_group ? read_hyperparameters(entry.value) : add_hyperparameter(entry);
+      reader_.attempt(entry.line, [&] { is_group ? read_hyperparameters(entry.value) : add_hyperparameter(entry); });
     }
   }
 
@@ -214,25 +219,34 @@ class SpaceFile {
   }
 
   void read_searcher(const YamlValue& map) {
+    if (map.kind != YamlValue::Kind::map) reader_.refuse(map.line, "'searcher' is not a map");
+    const std::string_view owner = "the searcher";
     SearcherOptions& options = space_.searcher;
-    const YamlValue& kind_name = reader_.get(map, "name", "the searcher");
-    options.kind = chosen(kind_name, "searcher", searcher_kinds);
-    check_searcher_fields(map, options.kind, reader_.text(kind_name, "name"));
-    read_length(reader_.get(map, "max_length", "the searcher"));
-    read_metric(map);
+    bool is_known = false;
+    read_field(map, owner, "name", [&](const YamlValue& name) {
+      options.kind = chosen(name, "searcher", searcher_kinds);
+      is_known = true;
+    });
+    read_field(map, owner, "max_length", [&](const YamlValue& length) { read_length(length); });
+    read_field(map, owner, "metric", [&](const YamlValue& metric) { read_metric(metric, map); });
+    if (!is_known) return;
+    check_searcher_fields(map, options.kind, reader_.get(map, "name", owner).text);
     if (has_max_trials(options.kind)) {
-      options.max_trials =
-          reader_.number<std::int64_t>(reader_.get(map, "max_trials", "the searcher"), "max_trials", {1, most_trials});
+      read_field(map, owner, "max_trials", [&](const YamlValue& trials) {
+        options.max_trials = reader_.number<std::int64_t>(trials, "max_trials", {1, most_trials});
+      });
     }
-    if (options.kind == SearcherKind::grid) options.max_trials = count_grid(map);
-    if (options.kind == SearcherKind::custom) read_command(map);
-    options.max_concurrent_trials = reader_.number_or<std::int64_t>(map, "max_concurrent_trials", {1, most_trials}, 16);
-    options.divisor = reader_.number_or<double>(map, "divisor", {1.5, 1e6}, options.divisor);
-    options.max_rungs = reader_.number_or<std::int64_t>(map, "max_rungs", {1, 100}, options.max_rungs);
-    if (const YamlValue* const mode = find_value(map, "mode")) {
-      options.mode = chosen(*mode, "mode", bracket_modes);
+    if (options.kind == SearcherKind::grid) {
+      reader_.attempt(map.line, [&] { options.max_trials = count_grid(map); });
     }
-    if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;
+    if (options.kind == SearcherKind::custom) reader_.attempt(map.line, [&] { read_command(map); });
+    read_number(map, "max_concurrent_trials", {1, most_trials}, options.max_concurrent_trials);
+    read_number(map, "divisor", {1.5, 1e6}, options.divisor);
+    read_number(map, "max_rungs", {1, 100}, options.max_rungs);
+    reader_.attempt(map.line, [&] {
+      if (const YamlValue* const mode = find_value(map, "mode")) options.mode = chosen(*mode, "mode", bracket_modes);
+      if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;
+    });
   }
 
   static bool has_max_trials(SearcherKind kind) {
@@ -248,14 +262,14 @@ class SpaceFile {
     space_.answer_seconds = reader_.number_or<double>(map, "answer_seconds", {0, 86400, LeastIs::excluded}, 600);
   }
 
-  void check_searcher_fields(const YamlValue& map, SearcherKind kind, std::string_view name) const {
+  void check_searcher_fields(const YamlValue& map, SearcherKind kind, std::string_view name) {
     reader_.check_fields(map, "the searcher",
                          {"name", "metric", "smaller_is_better", "max_length", "max_trials", "max_concurrent_trials",
                           "divisor", "max_rungs", "mode", "stop_once", "command", "answer_seconds"});
     const auto refuse_unread = [&](std::string_view field, bool is_read) {
       const YamlEntry* const entry = map.find(field);
       if (entry == nullptr || is_read) return;
-      reader_.refuse(entry->line, fmt::format("the searcher '{}' does not use '{}'. Leave it out", name, field));
+      reader_.add_refusal(entry->line, fmt::format("the searcher '{}' does not use '{}'. Leave it out", name, field));
     };
     const bool is_asynchronous = kind == SearcherKind::adaptive_asha || kind == SearcherKind::asha;
     refuse_unread("max_trials", has_max_trials(kind));
@@ -278,8 +292,7 @@ class SpaceFile {
     space_.searcher.max_length = reader_.number<std::int64_t>(map.entries.front().value, unit->name, {1, most});
   }
 
-  void read_metric(const YamlValue& map) {
-    const YamlValue& value = reader_.get(map, "metric", "the searcher");
+  void read_metric(const YamlValue& value, const YamlValue& map) {
     space_.lines.metric = value.line;
     const std::string name = with_dashes(reader_.text(value, "metric"));
     const auto* const metric = find_choice(metrics, name);
@@ -318,7 +331,7 @@ class SpaceFile {
 
   const YamlValue& root_;
   Space& space_;
-  SpaceReader reader_;
+  SpaceReader& reader_;
 };
 
 nlohmann::json json_of(const YamlValue& value) {
@@ -359,20 +372,18 @@ YamlValue yaml_of(const nlohmann::json& json) {
 
 std::string metric_name(const SearchMetric& metric) { return choice_name(metrics, metric); }
 
-Space read_space(const std::filesystem::path& file) {
+Space read_space(const YamlValue& root, SpaceReader& reader) {
   Space space;
-  space.file = file.string();
-  const YamlValue root = parse_yaml(read_start(file, yaml_limits::bytes + 1), space.file, space_files);
-  SpaceFile(root, space).read();
+  space.file = reader.file();
+  SpaceFile(root, space, reader).read();
   space.content = json_of(root);
   return space;
 }
 
 Space space_of(const nlohmann::json& content, const std::string& file) {
-  Space space;
-  space.file = file;
-  SpaceFile(yaml_of(content), space).read();
-  space.content = content;
+  SpaceReader reader(file);
+  Space space = read_space(yaml_of(content), reader);
+  reader.throw_refusals();
   return space;
 }
 

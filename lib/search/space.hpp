@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -25,6 +24,9 @@ struct SearchMetric {
 };
 // "test-accuracy"
 std::string metric_name(const SearchMetric& metric);
+
+class SpaceReader;
+struct YamlValue;
 
 struct Space {
   // Lines of the file, for messages.
@@ -54,8 +56,9 @@ struct Space {
   std::vector<std::string> warnings;  // for the user
 };
 
-// Throws Error(usage) with file, line and reason; what read_file() throws.
-Space read_space(const std::filesystem::path& file);
+// The space in the tree of a file. If something is wrong with it, the reader has refusals, and the space is incomplete.
+// Throws Error(usage) if the tree is no map.
+Space read_space(const YamlValue& root, SpaceReader& reader);
 // The same for the content of such a file, as Space::content has it. Hyperparameters are in alphabetical order. Throws
 // Error(usage) that names `file`.
 Space space_of(const nlohmann::json& content, const std::string& file);

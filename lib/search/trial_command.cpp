@@ -24,18 +24,13 @@ constexpr int not_executable = 126;
 constexpr std::array batch_options =
     std::to_array<std::string_view>({"global-batch", "batch-per-rank", "accumulate", "virtual-ranks", "recipe"});
 
-bool states(const std::string& word, std::string_view option) {
-  const std::string flag = fmt::format("--{}", option);
-  return word == flag || word.starts_with(flag + "=");
-}
-
 bool states(const std::vector<std::string>& words, std::string_view option) {
-  return std::ranges::any_of(words, [&](const std::string& word) { return states(word, option); });
+  return std::ranges::find(words, option, option_of) != words.end();
 }
 
 std::string value_of(const std::vector<std::string>& words, std::string_view option) {
   for (auto word = words.begin(); word != words.end(); ++word) {
-    if (!states(*word, option)) continue;
+    if (option_of(*word) != option) continue;
     if (const std::size_t place = word->find('='); place != std::string::npos) return word->substr(place + 1);
     if (std::next(word) != words.end()) return *std::next(word);
   }
@@ -72,7 +67,7 @@ TrialCommands::TrialCommands(const Space& space, RunProgram run)
     : space_(space), run_(std::move(run)), program_(found_program(space.program)) {
   const SpaceReader reader(space.file);
   const fs::path data = value_of(space.arguments, "data");
-  if (data.empty()) reader.refuse(space.lines.arguments, "'arguments' has no --data FOLDER. Add it");
+  if (data.empty()) reader.refuse(space.lines.arguments, "the arguments have no --data FOLDER. Add it");
   check_options();
   samples_ = read_manifest(split_folder(data, Split::train)).samples();
   if (space.metric.split != Split::validation || !is_absent(split_folder(data, Split::validation))) return;
@@ -116,7 +111,7 @@ void TrialCommands::check_options() {
     if (output.code == 0) continue;
     const std::string sentence = sentence_in(output.lines);
     if (output.code == not_started || output.code == not_executable) {
-      reader.refuse(space_.lines.program, sentence + ". Set 'program' to a program of Lockstep or a path");
+      reader.refuse(space_.lines.program, sentence + ". Name a program of Lockstep or a path");
     }
     int line = question == 0 ? space_.lines.arguments : space_.lines.program;
     for (const Hyperparameter& parameter : space_.hyperparameters) {
@@ -129,7 +124,7 @@ void TrialCommands::check_options() {
 BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
   std::vector<OptionWord> relevant;
   std::ranges::copy_if(settings, std::back_inserter(relevant), [](const OptionWord& word) {
-    return std::ranges::any_of(batch_options, [&](std::string_view option) { return states(word, option); });
+    return std::ranges::find(batch_options, option_of(word)) != batch_options.end();
   });
   if (const auto known = batches_.find(relevant); known != batches_.end()) return known->second;
   const std::vector<std::string> words = with(settings);

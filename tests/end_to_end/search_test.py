@@ -44,6 +44,15 @@ hyperparameters:
   momentum: {{type: const, val: 0.5}}
   nesterov: true
 """
+EXPERIMENT = """name: experiment
+entrypoint: model_def:Trial
+resources: {{slots_per_trial: 1}}
+hyperparameters:
+  learning_rate: 0.05
+  global_batch_size: 30
+searcher: {{name: single, metric: test_accuracy, {smaller}max_length: {{batches: 5}}}}
+environment: {{image: some/image}}
+"""
 GRID = """program: {program}
 arguments: {arguments}
 searcher: {{name: grid, metric: test-accuracy, max_length: {{epochs: 1}}}}
@@ -368,6 +377,36 @@ class Searches:
                 self.expect(f"{what}: one sentence", len(words.splitlines()) == 1, words)
         self.expect("refusals start nothing", not (self.folder / "bad").exists())
 
+    def experiment(self):
+        """A file of Determined: refused with all reasons, shown, run and continued."""
+        command = ("--program", "train_cifar", "--arguments", ARGUMENTS.replace("--global-batch 30", ""))
+        self.write("experiment", EXPERIMENT, smaller="")
+        code, words = self.run("experiment")
+        lines = words.splitlines()
+        self.expect("experiment: refused", code == 2 and len(lines) == 2, (code, words))
+        self.expect("experiment: reasons", "--program" in words and "smaller_is_better: false" in words, words)
+        self.write("experiment", EXPERIMENT, smaller="smaller_is_better: false, ")
+        code, words = self.run("experiment", *command, "--array", "--dry-run")
+        lines = words.splitlines()
+        table = [line.split() for line in lines if line.startswith(("in Det", "hyper"))]
+        self.expect("experiment: table", code == 0 and table == [
+            ["in", "Determined", "here"], ["hyperparameters.learning_rate", "--lr"],
+            ["hyperparameters.learning_rate", "--lr-batch", "0"], ["hyperparameters.global_batch_size", "--global-batch"]],
+            (code, words))
+        self.expect("experiment: columns", all(len(line) <= 80 for line in lines[:-1] if line[:1] != "["), words)
+        self.expect("experiment: array", all(word in shlex.split(lines[-1]) for word in (
+            "--program=train_cifar", f"--arguments={command[3]}")), words)
+        code, words = self.run("experiment", *command)
+        self.expect("experiment: code", code == 0 and "'environment' has no effect" in words, words)
+        steps = [line["steps"] for line in self.journal("experiment")[1:]]
+        self.expect("experiment: results", steps == [5], self.journal("experiment"))
+        self.expect("experiment: its command", all(word in self.command(words) for word in (
+            "--global-batch=30", "--lr-batch", "--max-steps=5")), words)
+        code, words = self.run("experiment", *command)
+        self.expect("experiment: continued", code == 0 and len(self.journal("experiment")) == 2, words)
+        code, words = self.run("experiment", *command[:3], command[3] + " --seed 1")
+        self.expect("experiment: other arguments", code == 2 and "'arguments' differs" in words, (code, words))
+
     def dry_run(self):
         self.write("dry", ASHA.replace("batches: 24", "epochs: 100").replace("asha", "adaptive_asha"), concurrent=4)
         code, words = self.run("dry", "--dry-run", "--describe")
@@ -382,7 +421,7 @@ class Searches:
 def main(programs):
     with tempfile.TemporaryDirectory() as name:
         searches = Searches(programs.resolve(), pathlib.Path(name))
-        for part in (searches.dry_run, searches.refusals, searches.random, searches.asha, searches.page,
+        for part in (searches.dry_run, searches.refusals, searches.experiment, searches.random, searches.asha, searches.page,
                      searches.interrupted, searches.events, searches.ended, searches.strangers, searches.full_disk,
                      searches.failures, searches.ranks):
             try:

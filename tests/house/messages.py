@@ -23,7 +23,7 @@ ROOMS = {  # files outside the folders of lib/ that have rooms of their own name
     "scripts": ("data/*.sh", "lib/cmake/*.sh"),
     "slurm": ("slurm/**/*.in",),
 }
-CALL = re.compile(r"\b(?:require|refuse|Error|ValidationError|PictureFault|give_up|damaged|fail|log::(?:info|warning|error"
+CALL = re.compile(r"\b(?:require|refuse|add_refusal|Error|ValidationError|PictureFault|give_up|damaged|fail|log::(?:info|warning|error"
                   r"|info_to_terminal)|system_failure)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 NOT_RENDERED = "# Not rendered by a test"

@@ -7,6 +7,8 @@
 
 #include "base/io/file.hpp"
 #include "base/text/number.hpp"
+#include "search/search_file.hpp"
+#include "search/space_reader.hpp"
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -27,7 +29,7 @@ class SpaceTest : public testing::Test {
  protected:
   Space read(std::string_view text) const {
     write_file_atomically(folder_.path() / "space.yaml", text);
-    return read_space(folder_.path() / "space.yaml");
+    return read_search_file(folder_.path() / "space.yaml").space;
   }
   Space read_parameters(std::string_view parameters, std::string_view searcher = random_searcher) const {
     return read(fmt::format("{}{}hyperparameters:\n{}", head, searcher, parameters));
@@ -91,6 +93,21 @@ TEST_F(SpaceTest, reads_all_fields) {
   EXPECT_EQ(space.searcher.promotion, Promotion::stop_once);
   EXPECT_EQ(space.hyperparameters.at(0).option, "lr");
   EXPECT_TRUE(space.warnings.empty());
+}
+
+TEST_F(SpaceTest, the_command_line_replaces_program_and_arguments) {
+  const std::filesystem::path file = folder_.path() / "space.yaml";
+  const std::string text = fmt::format("{}{}hyperparameters: {{lr: 0.1}}\n", head, random_searcher);
+  write_file_atomically(file, text);
+  const Space space = read_search_file(file, {"./mine", "--data  d --flip random"}).space;
+  EXPECT_EQ(space.program, "./mine");
+  EXPECT_THAT(space.arguments, ElementsAre("--data", "d", "--flip", "random"));
+  EXPECT_EQ(space.content["program"], "./mine");
+  write_file_atomically(file, text.substr(text.find("searcher")));
+  EXPECT_THAT(read_search_file(file, {"null", ""}).space.arguments, testing::IsEmpty());
+  expect_error(Failure::usage, {"'program'"}, [&] { read_search_file(file, {"", "--data d"}); });
+  expect_error(Failure::usage, {"--output"}, [&] { read_search_file(file, {"mine", "--output r"}); });
+  expect_error(Failure::usage, {"UTF-8"}, [&] { read_search_file(file, {"mine", "--data \xff"}); });
 }
 
 TEST_F(SpaceTest, the_metric_says_what_is_better_unless_the_file_does) {
@@ -160,13 +177,15 @@ TEST_F(SpaceTest, a_grid_of_integers_needs_no_count_and_one_point_is_the_middle)
 TEST_F(SpaceTest, refuses_wrong_fields) {
   expect_refused({"line 3", "'trials'"}, std::string(head) + "trials: 3\n");
   expect_refused({"'searcher'"}, std::string(head) + "hyperparameters: {lr: 0.1}\n");
-  expect_refused({"'arguments'"}, "program: train_cifar\n");
+  expect_refused({"'arguments'"},
+                 fmt::format("program: train_cifar\n{}hyperparameters: {{lr: 0.1}}\n", random_searcher));
   expect_refused({"line 1", "map"}, "just text\n");
   expect_parameters_refused({"line 3", "'max_trial'", "max_trials"}, "  lr: 0.1\n",
-                            "searcher: {name: random, metric: test-loss, max_length: {epochs: 1}, max_trial: 5}\n");
-  expect_parameters_refused({"line 3", "'divisor'", "'random'"}, "  lr: 0.1\n",
-                            "searcher: {name: random, metric: test-loss, max_length: {epochs: 1}, divisor: 4}\n");
-  expect_parameters_refused({"line 3", "'hyperband'"}, "  lr: 0.1\n", "searcher: {name: hyperband}\n");
+                            "searcher: {name: single, metric: test-loss, max_length: {epochs: 1}, max_trial: 5}\n");
+  expect_parameters_refused({"line 3", "'divisor'", "'single'"}, "  lr: 0.1\n",
+                            "searcher: {name: single, metric: test-loss, max_length: {epochs: 1}, divisor: 4}\n");
+  expect_parameters_refused({"line 3", "'hyperband'"}, "  lr: 0.1\n",
+                            "searcher: {name: hyperband, metric: test-loss, max_length: {epochs: 1}}\n");
   expect_parameters_refused({"line 3", "'perplexity'"}, "  lr: 0.1\n",
                             "searcher: {name: single, metric: perplexity, max_length: {epochs: 1}}\n");
   expect_parameters_refused({"line 3", "unit"}, "  lr: 0.1\n",
@@ -176,6 +195,28 @@ TEST_F(SpaceTest, refuses_wrong_fields) {
   expect_parameters_refused({"line 3", "'smaller_is_better'"}, "  lr: 0.1\n",
                             "searcher: {name: single, metric: test-loss, max_length: {epochs: 1}, "
                             "smaller_is_better: perhaps}\n");
+}
+
+TEST_F(SpaceTest, names_everything_that_is_wrong_by_line) {
+  SpaceReader reader("space.yaml");
+  const YamlValue root = parse_yaml(
+      "program: train_cifar\n"
+      "trials: 3\n"
+      "searcher:\n"
+      "  name: hyperband\n"
+      "  metric: perplexity\n"
+      "  max_length: 100\n"
+      "hyperparameters:\n"
+      "  lr: {type: log, minval: 0, maxval: -3}\n"
+      "  momentum: {type: double, minval: 0.1, maxvall: 0.9}\n"
+      "max_restarts: often\n",
+      "space.yaml");
+  read_space(root, reader);
+  expect_error(Failure::usage, {"line 10", "'max_restarts'", "'often'"}, [&] { reader.throw_refusals(); });
+  EXPECT_THAT(reader.refusals(),
+              ElementsAre(HasSubstr("'arguments'"), HasSubstr("line 2: unknown field 'trials'"), HasSubstr("line 4: "),
+                          HasSubstr("line 5: "), HasSubstr("line 6: "), HasSubstr("line 8: "),
+                          HasSubstr("line 9: unknown field 'maxvall'"), HasSubstr("line 9: "), HasSubstr("line 10: ")));
 }
 
 TEST_F(SpaceTest, a_custom_searcher_has_a_command) {

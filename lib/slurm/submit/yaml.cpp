@@ -156,11 +156,11 @@ const YamlValue* find_value(const YamlValue& map, std::string_view key) {
 }
 
 std::string yaml_place(const std::string& name, int line) {
-  return fmt::format("'{}', line {}: ", printable(name), line);
+  return line == 0 ? fmt::format("'{}': ", printable(name)) : fmt::format("'{}', line {}: ", printable(name), line);
 }
 
-YamlValue plain_scalar(const std::string& text) {
-  require(is_utf8(text), Failure::usage, "'{}' is not valid UTF-8. {}", printable(text), YamlKind().outcome);
+YamlValue plain_scalar(const std::string& text, const YamlKind& kind) {
+  require(is_utf8(text), Failure::usage, "'{}' is not valid UTF-8. {}", printable(text), kind.outcome);
   YamlValue value;
   value.kind = means_nothing(text) ? YamlValue::Kind::nothing : YamlValue::Kind::text;
   value.text = text;

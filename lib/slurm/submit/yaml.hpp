@@ -50,9 +50,9 @@ struct YamlKind {
 YamlValue parse_yaml(const std::string& text, const std::string& name, const YamlKind& kind = {});
 
 // The value that `text` has as a plain scalar of a file, without a line. Throws Error(usage) if it is not UTF-8.
-YamlValue plain_scalar(const std::string& text);
+YamlValue plain_scalar(const std::string& text, const YamlKind& kind = {});
 
-// "'job.yaml', line 12: "
+// "'job.yaml', line 12: "; without a line (0): "'job.yaml': "
 std::string yaml_place(const std::string& name, int line);
 
 }  // namespace lockstep
