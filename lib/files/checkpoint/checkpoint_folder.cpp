@@ -18,8 +18,12 @@ namespace lockstep {
 
 namespace fs = std::filesystem;
 
-CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep)
-    : lock_(std::move(lock)), keep_(keep) {}
+std::int64_t step_of_training(const fs::path& path, std::string& image) {
+  return parse_checkpoint(path, image).state.progress.step;
+}
+
+CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep, StepOfCheckpoint step_of)
+    : lock_(std::move(lock)), keep_(keep), step_of_(std::move(step_of)) {}
 
 fs::path CheckpointFolder::file_of(std::int64_t step) const { return path() / checkpoint_name(step); }
 
@@ -34,10 +38,9 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest_valid() {
     const fs::path path = file_of(step);
     try {
       std::string image = read_file(path, tensor_file_limits::file_bytes);
-      const Checkpoint checkpoint = parse_checkpoint(path, image);
-      if (checkpoint.state.progress.step == step) return Found{path, std::move(image)};
-      log::warning("'{}' is the checkpoint of step {}: it was probably renamed. It is skipped.", path.string(),
-                   checkpoint.state.progress.step);
+      const std::int64_t stored = step_of_(path, image);
+      if (stored == step) return Found{path, std::move(image)};
+      log::warning("'{}' is the checkpoint of step {}: it was probably renamed. It is skipped.", path.string(), stored);
     } catch (const Error& error) {
       log::warning("{} It is skipped.", error.what());
     }
@@ -104,9 +107,11 @@ void CheckpointFolder::complete_scores(TrainingState& state) {
 
 fs::path CheckpointFolder::write(Checkpoint checkpoint) {
   complete_scores(checkpoint.state);
-  const std::int64_t step = checkpoint.state.progress.step;
+  return write(checkpoint.state.progress.step, checkpoint_image(checkpoint));
+}
+
+fs::path CheckpointFolder::write(std::int64_t step, std::span<const std::byte> image) {
   const fs::path path = file_of(step);
-  const std::vector<std::byte> image = checkpoint_image(checkpoint);
   lock_->require_held();
   write_file_atomically(path, image, [this] { lock_->require_held(); });
   keep_written(step);

@@ -7,12 +7,15 @@
 //   .*.lockstep-partial     an incomplete file of a killed run: never a checkpoint, removed at the next start
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "files/checkpoint/checkpoint.hpp"
@@ -21,6 +24,10 @@
 
 namespace lockstep {
 
+// The step of a checkpoint, from the bytes of the file `path`, which may be changed. Throws Error if they are damaged.
+using StepOfCheckpoint = std::function<std::int64_t(const std::filesystem::path& path, std::string& image)>;
+std::int64_t step_of_training(const std::filesystem::path& path, std::string& image);
+
 class CheckpointFolder {
  public:
   struct Found {
@@ -28,8 +35,9 @@ class CheckpointFolder {
     std::string image;  // the file's bytes, verified
   };
 
-  // The folder of `lock`. Nothing in it changes before resume_after().
-  CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep);
+  // The folder of `lock`. Nothing in it changes before resume_after(). `step_of` reads the kind of checkpoint that is
+  // kept here.
+  CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep, StepOfCheckpoint step_of = step_of_training);
 
   // Skips damaged checkpoints with a warning. Throws Error(bad_data) if there are checkpoints and all are damaged.
   std::optional<Found> newest_valid();
@@ -46,6 +54,8 @@ class CheckpointFolder {
   std::filesystem::path write(Checkpoint checkpoint);
   // The same with the tensors of `sync`, see stream_checkpoint().
   std::filesystem::path write(Checkpoint checkpoint, const WeightSync& sync);
+  // The same with the bytes of a checkpoint, which has no score.
+  std::filesystem::path write(std::int64_t step, std::span<const std::byte> image);
 
   // The newest intact checkpoint whose weights are all finite; empty if there is none. A diverging training may have
   // written others.
@@ -63,6 +73,7 @@ class CheckpointFolder {
 
   std::shared_ptr<FolderLock> lock_;
   KeepRule keep_;
+  StepOfCheckpoint step_of_;
   std::set<std::int64_t> damaged_;  // steps
   std::set<std::int64_t> own_;      // steps to which the rules apply: written by this training, or valid when it began
   std::map<std::int64_t, double> scores_;
