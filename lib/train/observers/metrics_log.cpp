@@ -78,6 +78,13 @@ bool MetricsLog::flush() {
   return reason.empty();
 }
 
+void MetricsLog::finish() {
+  require(flush(), Failure::other,
+          "{} lines of '{}' could not be written. Free some space there. The next run of the same command does not "
+          "write them.",
+          lines_left_, path_.string());
+}
+
 bool MetricsLog::write_left() {
   if (!append_whole(*file_, left_)) return false;
   left_.clear();

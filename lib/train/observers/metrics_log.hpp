@@ -24,7 +24,8 @@ class MetricsLog {
   // Retries the remaining lines. Returns whether all are written.
   bool flush();
   std::int64_t lines_left() const { return lines_left_; }
-  const std::filesystem::path& path() const { return path_; }
+  // Call at the end of a completed training. Throws Error if lines could not be written.
+  void finish();
 
  private:
   bool write_left();

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text/json_text.hpp"
 
@@ -22,10 +21,7 @@ void MetricsStream::append(const char* kind, const TrainingView& training, std::
 
 void MetricsStream::finish() {
   if (events_ && !events_->flush()) log::warning("the TensorBoard events of the end of the training are lost.");
-  require(!lines_ || lines_->flush(), Failure::other,
-          "{} lines of '{}' could not be written. Free some space there. The next run of the same command does not "
-          "write them.",
-          lines_ ? lines_->lines_left() : 0, lines_ ? lines_->path().string() : std::string());
+  if (lines_) lines_->finish();
 }
 
 }  // namespace lockstep

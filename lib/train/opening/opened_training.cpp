@@ -12,7 +12,6 @@
 #include "dataset/shards/hash.hpp"
 #include "files/model_file.hpp"
 #include "runtime/failure/contained_failure.hpp"
-#include "runtime/failure/failure_report.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/observers/early_stopping.hpp"
 #include "train/opening/description.hpp"
@@ -24,34 +23,11 @@ namespace lockstep {
 
 namespace {
 
-// Collective.
-Team team_of(const Communicator& world) {
-  return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
-}
-
 // The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
   CheckpointOptions& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;
-}
-
-// Collective. From here on every rank reports failures in this folder, which belongs to this training.
-std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgreement& stops,
-                                        const std::filesystem::path& folder) {
-  failure_report::set_step(-1);
-  std::shared_ptr<FolderLock> lock;
-  if (!folder.empty()) {
-    stops.wait_for_rank_0([&](const std::function<void()>& look) {
-      lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::default_heartbeat, look);
-      failure_report::set_folder(folder, {lock->token(), lock});
-      failure_report::clear();
-    });
-    const std::string token = world.broadcast(lock == nullptr ? "" : lock->token(), 0);
-    if (lock == nullptr) failure_report::set_folder(folder, {token, nullptr});
-  }
-  stops.end_start_if_asked();  // not earlier: this attempt's report replaces that of an earlier one
-  return lock;
 }
 
 // Throws Error(usage) if the training does not match the state to resume from.
@@ -165,11 +141,6 @@ void choose_kernels(const OpenedTraining& training) {
 
 }  // namespace
 
-TrainingScope::TrainingScope(const Session& session, std::optional<double> time_limit_seconds)
-    : log_scope(session.world.rank(), session.label),
-      team(team_of(session.world)),
-      stops(session.world, session.signals, time_limit_seconds) {}
-
 const TrainingState* OpenedTraining::earlier() const {
   return checkpoints->found() == nullptr ? nullptr : &checkpoints->found()->state;
 }
@@ -193,7 +164,7 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
   const StopAgreement& stops = training.scope->stops;
   // Needs no data: before the data are opened and before a folder is created.
   require_initial_weights(world, training.recipe.init, training.run.checkpoints);
-  training.output = take_output(world, stops, training.run.output);
+  training.output = take_output_folder(world, stops, training.run.output);
   if (!training.run.trace.empty()) training.trace = std::make_unique<Trace>(world, training.run.trace, log::host());
   training.checkpoints = std::make_unique<Checkpointing>(world, training.run.checkpoints, training.output, stops);
   training.data = std::make_unique<TrainingData>(

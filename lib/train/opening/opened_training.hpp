@@ -10,32 +10,18 @@
 #include <vector>
 
 #include "backend/session.hpp"
-#include "base/clock.hpp"
-#include "base/log_scope.hpp"
 #include "dataset/split.hpp"
 #include "files/folder/folder_lock.hpp"
 #include "recipe/run_options.hpp"
-#include "runtime/stop/stop_agreement.hpp"
 #include "runtime/trace/trace.hpp"
-#include "runtime/watch/rank_status.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/opening/checkpointing.hpp"
 #include "train/opening/learner.hpp"
 #include "train/opening/training_data.hpp"
+#include "train/opening/training_scope.hpp"
 #include "train/tensorboard/event_log.hpp"
 
 namespace lockstep {
-
-// The place of a training in its job, while it exists: which rank logs, whom it waits for, when it must stop.
-struct TrainingScope {
-  // Collective.
-  TrainingScope(const Session& session, std::optional<double> time_limit_seconds);
-
-  Stopwatch since_start;
-  log::LogScope log_scope;
-  rank_status::TeamScope team;
-  StopAgreement stops;
-};
 
 // A split on which the model is tested.
 struct TestedSplit {
