@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -46,6 +47,21 @@ std::optional<MetricsLine> parse_metrics_line(std::string_view line) {
                      number("ema_accuracy"),
                      number("learning_rate"),
                      number("samples_per_second")};
+}
+
+bool is_metric_name(std::string_view name) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  constexpr std::size_t longest = 64;
+  return !name.empty() && name.size() <= longest && name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+std::optional<double> reported_metric(std::string_view line, std::string_view name) {
+  if (line.size() > line_limit) return std::nullopt;
+  const nlohmann::json object = try_parse_json(line, nesting_limit);
+  const auto found = object.find(name);
+  if (found == object.end() || !(found->is_number() || found->is_null())) return std::nullopt;
+  const double value = found->is_null() ? std::nan("") : found->get<double>();
+  return std::isfinite(value) ? value : std::nan("");
 }
 
 NewestMetrics read_newest_metrics(const std::filesystem::path& folder) {

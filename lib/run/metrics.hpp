@@ -28,6 +28,11 @@ struct MetricsLine {
 // Nothing if the line is damaged: not a JSON object with `kind`, `epoch` and `step`, or longer than 64 KiB.
 std::optional<MetricsLine> parse_metrics_line(std::string_view line);
 
+// Whether a custom training loop may report a metric by this name: letters, digits, '_', '-' and '.', at most 64.
+bool is_metric_name(std::string_view name);
+// The value of such a metric in a line; NaN if it was not finite (null). Nothing if the line lacks it, or is damaged.
+std::optional<double> reported_metric(std::string_view line, std::string_view name);
+
 // The newest line of each kind, of those within the last 64 KiB of the file: cheap, for programs that look often.
 // Damaged lines, and a last line without its end, are passed over.
 struct NewestMetrics {

@@ -20,6 +20,7 @@
 #include "dataset/shards/shard_format.hpp"
 #include "dataset/split.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "files/checkpoint/custom_checkpoint.hpp"
 #include "files/import/hdf5_tensors.hpp"
 #include "files/import/pretrained_weights.hpp"
 #include "run/checkpoint_files.hpp"
@@ -195,8 +196,20 @@ std::string describe_checkpoint(const Checkpoint& checkpoint) {
       notes_of(checkpoint));
 }
 
+std::string describe_custom_checkpoint(const CustomCheckpoint& checkpoint) {
+  std::string text = fmt::format(
+      "checkpoint of a custom training loop\n  step       {}\n  seconds    {:.1f}\n  metadata   {}\n  options    {}",
+      checkpoint.steps_completed, checkpoint.seconds, printable(json_text(checkpoint.metadata)),
+      printable(json_text(checkpoint.options)));
+  for (const auto& [name, values] : checkpoint.arrays) {
+    text += fmt::format("\n  {:<40}  [{}]", printable_name(name), values.size());
+  }
+  return text;
+}
+
 std::string describe_weights(const std::filesystem::path& path) {
   std::string image = read_file(path, tensor_file_limits::file_bytes);
+  if (is_custom_checkpoint(path, image)) return describe_custom_checkpoint(parse_custom_checkpoint(path, image));
   const WeightsKind kind = kind_of_weights(path, image);
   switch (kind) {
     case WeightsKind::checkpoint: {

@@ -1,0 +1,230 @@
+#include "train/custom/custom_run.hpp"
+
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/number.hpp"
+#include "base/text/printable.hpp"
+#include "files/tensor_file.hpp"
+#include "run/metrics.hpp"
+#include "runtime/failure/contained_failure.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/rank_status.hpp"
+#include "train/opening/earlier_results.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Readers of the folder expect epochs: a custom run counts as one.
+constexpr int epochs = 1;
+
+std::int64_t step_of_custom(const fs::path& path, std::string& image) {
+  return parse_custom_checkpoint(path, image).steps_completed;
+}
+
+// Throws Error(usage) that names all differences. `earlier` is of a checkpoint and untrusted.
+void require_same_options(const nlohmann::json& earlier, const nlohmann::json& now, const fs::path& checkpoint) {
+  nlohmann::json all = earlier;
+  all.update(now);
+  std::string differences;
+  const auto shown = [](const nlohmann::json& value) {
+    return value.is_null() ? std::string("absent") : printable(json_text(value));
+  };
+  for (const auto& [name, value] : all.items()) {
+    const nlohmann::json before = earlier.value(name, nlohmann::json());
+    const nlohmann::json after = now.value(name, nlohmann::json());
+    if (before == after) continue;
+    differences += fmt::format("{}--{} {}, but now it is {}", differences.empty() ? "" : "; with ", printable(name),
+                               shown(before), shown(after));
+  }
+  require(differences.empty(), Failure::usage,
+          "the checkpoint '{}' was made with {}. A resumed run keeps its options. Use the earlier values, another "
+          "--output, or --resume never.",
+          checkpoint.string(), differences);
+}
+
+}  // namespace
+
+CustomRun::CustomRun(const Session& session, CustomRunOptions options)
+    : session_(session), options_(std::move(options)), scope_(session, options_.time_limit_seconds) {
+  output_ = take_output_folder(world(), scope_.stops, options_.output);
+  scope_.stops.wait_for_rank_0([&](const std::function<void()>& look) {
+    auto lock = std::make_shared<FolderLock>(options_.output / "checkpoints", "--output", this_lock_holder(),
+                                             FolderLock::default_heartbeat, look);
+    lock->lie_within(output_);
+    checkpoints_.emplace(std::move(lock), KeepRule{options_.keep_latest, 0}, step_of_custom);
+  });
+  std::string image = from_rank_0(world(), [this] { return find(); });
+  restored_from_ = world().broadcast(restored_from_.string(), 0);
+  on_all_ranks(world(), [&] {
+    if (image.empty()) return;
+    restored_ = parse_custom_checkpoint(restored_from_, image);
+    require_same_options(restored_.options, options_.of_program, restored_from_);
+    require(restored_.steps_completed <= options_.max_steps, Failure::usage,
+            "the checkpoint '{}' is from step {}, but --max-steps is {}. Raise --max-steps, or use --resume never.",
+            restored_from_.string(), restored_.steps_completed, options_.max_steps);
+  });
+  saved_step_ = last_step_ = restored_.steps_completed;
+  scope_.stops.end_start_if_asked();
+  on_rank_0(world(), [this] { begin(); });
+  failure_report::own_summary();
+}
+
+// The bytes of the checkpoint to resume from; empty: start from the beginning.
+std::string CustomRun::find() {
+  if (options_.resume == "never") return "";
+  if (options_.resume != "auto") {
+    restored_from_ = options_.resume;
+    return read_file(restored_from_, tensor_file_limits::file_bytes);
+  }
+  std::optional<CheckpointFolder::Found> newest = checkpoints_->newest_valid();
+  if (!newest) return "";
+  restored_from_ = newest->path;
+  return std::move(newest->image);
+}
+
+void CustomRun::begin() {
+  const bool is_new = restored_from_.empty();
+  constexpr std::int64_t no_step = -1;
+  const bool goes_back = checkpoints_->resume_after(is_new ? no_step : saved_step_, {});
+  const TrainingProgress progress{.step = saved_step_, .tested_step = saved_step_};
+  EarlierResults earlier = take_over_results(*output_, is_new ? nullptr : &progress, max_steps() - saved_step_,
+                                             goes_back ? LaterOutput::set_aside : LaterOutput::repeated, epochs);
+  const bool is_named = options_.resume != "auto" && options_.resume != "never";
+  if (is_named) checkpoints_->write(saved_step_, checkpoint_image(restored_));  // it may be of another folder
+  summary_.emplace(std::move(earlier.summary));
+  metrics_.emplace(*output_);
+  write_summary(RunState::running);
+  if (is_new) return log::info("starting from the beginning, up to step {}", max_steps());
+  log::info("resuming from '{}': step {} of {}", restored_from_.string(), saved_step_, max_steps());
+}
+
+void CustomRun::require_step(std::int64_t steps, const char* what) const {
+  require(steps >= 1 && steps <= max_steps(), Failure::usage,
+          "the program {} after {} steps, but a run has 1 to {} steps (--max-steps). Correct the program's call.", what,
+          steps, max_steps());
+}
+
+void CustomRun::report_training_metrics(std::int64_t steps_completed, const MetricValues& metrics) {
+  report("training", steps_completed, metrics);
+}
+
+void CustomRun::report_validation_metrics(std::int64_t steps_completed, const MetricValues& metrics) {
+  report("validation", steps_completed, metrics);
+  validation_ = metrics;
+}
+
+void CustomRun::report(const char* kind, std::int64_t steps, const MetricValues& metrics) {
+  require(world().rank() == 0, Failure::usage,
+          "rank {} has reported {} metrics after step {}. Only rank 0 may report. Call it on rank 0 only.",
+          world().rank(), kind, steps);
+  require_step(steps, "has reported metrics");
+  nlohmann::json line = {
+      {"kind", kind}, {"epoch", epochs}, {"step", steps}, {"steps", max_steps()}, {"seconds", seconds()}};
+  std::string text = fmt::format("step {}/{}  {}", steps, max_steps(), kind);
+  for (const auto& [name, value] : metrics) {
+    require(is_metric_name(name) && !line.contains(name), Failure::usage,
+            "'{}' cannot be the name of a metric. Names have 1 to 64 letters, digits, '_', '-' and '.', and differ "
+            "from kind, epoch, step, steps and seconds. Correct the program's call.",
+            printable(name));
+    line[name] = std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+    text += fmt::format("  {} {:.6g}", name, value);
+  }
+  const std::string json = json_text(line);
+  require(parse_metrics_line(json).has_value(), Failure::usage,
+          "{} metrics do not fit a line of metrics.jsonl, which has at most 64 KiB. Report fewer.", metrics.size());
+  metrics_->append(json);
+  last_step_ = std::max(last_step_, steps);
+  log::info(std::string_view(text));
+}
+
+void CustomRun::save_checkpoint(std::int64_t steps_completed, const NamedArrays& arrays,
+                                const nlohmann::json& metadata) {
+  const Phase before = rank_status::record().phase;
+  rank_status::enter(Phase::saving);
+  on_rank_0(world(), [&] {
+    const Stopwatch watch;
+    require_step(steps_completed, "has saved a checkpoint");
+    require(steps_completed >= saved_step_, Failure::usage,
+            "the program has saved a checkpoint after step {}, but the last one is from step {}. Save checkpoints in "
+            "the order of their steps.",
+            steps_completed, saved_step_);
+    if (steps_completed == saved_step_) return;
+    checkpoints_->write(steps_completed, checkpoint_image(CustomCheckpoint{steps_completed, arrays, metadata, seconds(),
+                                                                           options_.of_program}));
+    saved_step_ = steps_completed;
+    last_step_ = std::max(last_step_, steps_completed);
+    checkpoint_seconds_ = std::max(checkpoint_seconds_, watch.seconds());
+  });
+  saved_step_ = steps_completed;
+  failure_report::set_step(steps_completed - 1);
+  rank_status::enter(before);
+}
+
+bool CustomRun::should_preempt() {
+  scope_.stops.note_step(since_look_.seconds());
+  since_look_ = Stopwatch();
+  if (!has_asked_) has_asked_ = scope_.stops.must_ask({checkpoint_seconds_, false});
+  const Phase before = rank_status::record().phase;
+  rank_status::enter(Phase::meeting);
+  is_preempted_ = world().max(has_asked_ ? 1 : 0) > 0;
+  rank_status::enter(before);
+  return is_preempted_;
+}
+
+Ending CustomRun::conclude() {
+  rank_status::enter(Phase::saving);
+  if (is_preempted_) return preempted();
+  on_rank_0(world(), [this] {
+    metrics_->finish();
+    write_summary(RunState::done);
+    log::info("done after step {}", last_step_);
+  });
+  return {};
+}
+
+Ending CustomRun::preempted() {
+  const std::string reason = scope_.stops.reason();
+  on_rank_0(world(), [this] {
+    metrics_->flush();
+    write_summary(RunState::stopped);
+  });
+  if (saved_step_ == 0) {
+    return {
+        static_cast<int>(Failure::other),
+        fmt::format("stopped before the first checkpoint ({}). The same command starts from the beginning.", reason)};
+  }
+  const std::string sentence =
+      fmt::format("stopped with the checkpoint of step {} of {} in '{}' ({}). The same command resumes from it.",
+                  saved_step_, max_steps(), (options_.output / "checkpoints").string(), reason);
+  log::info_to_terminal(sentence);
+  return {static_cast<int>(Failure::stopped_early), sentence};
+}
+
+// apps/files.md documents the fields.
+void CustomRun::write_summary(RunState state) {
+  const Invocation& invocation = session_.invocation;
+  const std::vector<std::string>& words = invocation.command_line;
+  summary_->write(state, {{"model", words.empty() ? "" : fs::path(words.front()).filename().string()},
+                          {"command_line", words},
+                          {"commit", invocation.commit},
+                          {"build", invocation.build},
+                          {"recipe", {{"epochs", epochs}, {"options", options_.of_program}}},
+                          {"run", {{"output", options_.output.string()}}},
+                          {"ranks", world().size()},
+                          {"step", last_step_},
+                          {"steps", max_steps()},
+                          {"epochs", epochs},
+                          {"steps_per_epoch", max_steps()},
+                          {"validation_metrics", validation_},
+                          {"seconds", scope_.since_start.seconds()}});
+}
+
+}  // namespace lockstep

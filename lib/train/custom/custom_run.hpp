@@ -1,0 +1,109 @@
+// A run of a custom training loop: a program with its own steps, which Lockstep gives an output folder, reports,
+// checkpoints, resume, and stops that all ranks agree on. launch/custom_loop.hpp is the program around it.
+//
+//   CustomRun run(session, options);
+//   for (std::int64_t step = run.steps_completed() + 1; step <= run.max_steps(); ++step) {
+//     ...
+//     if (run.world().rank() == 0) run.report_training_metrics(step, {{"loss", loss}});
+//     run.save_checkpoint(step, {{"weights", weights}}, {{"learning_rate", rate}});
+//     if (run.should_preempt()) break;
+//   }
+//   return run.conclude();
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "backend/session.hpp"
+#include "base/clock.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
+#include "files/checkpoint/custom_checkpoint.hpp"
+#include "recipe/checkpoint_options.hpp"
+#include "run/run_state.hpp"
+#include "runtime/stop/ending.hpp"
+#include "train/observers/metrics_log.hpp"
+#include "train/opening/training_scope.hpp"
+#include "train/run_summary.hpp"
+
+namespace lockstep {
+
+struct CustomRunOptions {
+  std::filesystem::path output;  // not empty
+  std::int64_t max_steps = 1;    // of all attempts
+  int keep_latest = 2;           // checkpoints
+  std::string resume = "auto";   // auto | never | a file
+  std::optional<double> time_limit_seconds = {};
+  nlohmann::json of_program = nlohmann::json::object();  // the program's options, by name; a resume keeps them
+};
+
+// Metrics by name (is_metric_name()). Values that are not finite are recorded as null.
+using MetricValues = std::map<std::string, double>;
+
+class CustomRun {
+ public:
+  // Collective. Locks the output folder and restores the newest intact checkpoint in OUTPUT/checkpoints; damaged ones
+  // are skipped with a warning. Metrics of later steps are removed from metrics.jsonl. Throws AgreedError: usage if the
+  // folder belongs to another job, or the checkpoint to other options or to more than `max_steps`, bad_data if all
+  // checkpoints are damaged, stopped_early if a rank is asked to stop meanwhile. `session` outlives this.
+  CustomRun(const Session& session, CustomRunOptions options);
+  CustomRun(const CustomRun&) = delete;
+  CustomRun& operator=(const CustomRun&) = delete;
+
+  const Session& session() const { return session_; }
+  const Communicator& world() const { return session_.world; }
+  std::int64_t max_steps() const { return options_.max_steps; }
+  // Of the restored checkpoint; 0 if there is none, and restored() is empty.
+  std::int64_t steps_completed() const { return restored_.steps_completed; }
+  const CustomCheckpoint& restored() const { return restored_; }
+
+  // On rank 0 only: on another rank they throw Error(usage) that names the rank. They append a line to metrics.jsonl
+  // and print it. `steps_completed` is from 1 to max_steps(). Throws Error(usage) also for a name that is not valid.
+  void report_training_metrics(std::int64_t steps_completed, const MetricValues& metrics);
+  void report_validation_metrics(std::int64_t steps_completed, const MetricValues& metrics);
+
+  // Collective. Rank 0 writes its arguments; those of other ranks are ignored. Returns when the file is on the disk.
+  // Does nothing if the checkpoint of this step exists. `steps_completed` may not decrease. Throws AgreedError.
+  void save_checkpoint(std::int64_t steps_completed, const NamedArrays& arrays, const nlohmann::json& metadata);
+
+  // Collective. Whether to end now, with a checkpoint: a rank has received SIGTERM, SIGUSR1 or SIGINT, or the time
+  // limit is close. The time between two calls counts as the time that a stop takes.
+  bool should_preempt();
+
+  // Collective, call once, when the loop has ended. Code 75 if should_preempt() has returned true, unless there is no
+  // checkpoint. Otherwise the run is done. Throws AgreedError if the results cannot be written.
+  Ending conclude();
+
+ private:
+  std::string find();
+  void begin();
+  void require_step(std::int64_t steps, const char* what) const;
+  void report(const char* kind, std::int64_t steps, const MetricValues& metrics);
+  void write_summary(RunState state);
+  double seconds() const { return restored_.seconds + scope_.since_start.seconds(); }
+  Ending preempted();
+
+  const Session& session_;
+  CustomRunOptions options_;
+  TrainingScope scope_;
+  CustomCheckpoint restored_;
+  std::filesystem::path restored_from_;  // empty: the run is new
+  std::int64_t saved_step_ = 0;          // 0: there is no checkpoint
+  std::int64_t last_step_ = 0;           // of a report or a checkpoint
+  bool is_preempted_ = false;
+  bool has_asked_ = false;  // this rank has asked the others to stop
+  double checkpoint_seconds_ = 0;
+  Stopwatch since_look_;  // since should_preempt()
+  // On rank 0:
+  std::shared_ptr<FolderLock> output_;
+  std::optional<CheckpointFolder> checkpoints_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<RunSummary> summary_;
+  nlohmann::json validation_ = nullptr;  // the last validation metrics
+};
+
+}  // namespace lockstep

@@ -1,0 +1,238 @@
+#include "train/custom/custom_run.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "comm/agreed_error.hpp"
+#include "run/checkpoint_files.hpp"
+#include "run/summary.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "support/messages.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CustomRunTest : public testing::Test {
+ protected:
+  CustomRunTest() {
+    log::set_identity(world_.rank(), "n1");
+    failure_report::set_rank(world_.rank(), "n1");
+    options_.output = fs::path(world_.broadcast(folder_.path().string(), 0)) / "run";
+    options_.max_steps = 10;
+    options_.of_program = {{"increment-by", "1"}};
+  }
+  ~CustomRunTest() override { world_.barrier(); }
+
+  bool is_first() const { return world_.rank() == 0; }
+  // A run up to a checkpoint of the last of `steps`. Its folder is free afterwards.
+  void run_up_to(std::initializer_list<std::int64_t> steps) {
+    {
+      CustomRun run(session_, options_);
+      for (const std::int64_t step : steps) {
+        if (is_first()) run.report_training_metrics(step, {{"x", step}});
+        run.save_checkpoint(step, {{"x", {static_cast<float>(step)}}}, {{"steps_completed", step}});
+      }
+    }
+    release();
+  }
+  void release() {
+    world_.barrier();
+    failure_report::set_folder({});
+    world_.barrier();
+  }
+  // Collective. `act` throws AgreedError on all ranks. Rank 0's message counts.
+  template <typename Act>
+  void expect_agreed(Failure failure, Subjects subjects, Act act,
+                     const std::source_location& where = std::source_location::current()) {
+    expect_error(failure, subjects, act, where);
+    release();
+  }
+  fs::path checkpoint(std::int64_t step) const { return options_.output / "checkpoints" / checkpoint_name(step); }
+  std::vector<nlohmann::json> lines() const {
+    std::vector<nlohmann::json> lines;
+    std::ifstream file(options_.output / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+
+  TemporaryFolder folder_;
+  Communicator world_{MPI_COMM_WORLD};
+  Session session_{world_, nullptr};
+  CustomRunOptions options_;
+};
+
+TEST_F(CustomRunTest, reports_of_rank_0_are_lines_of_metrics) {
+  {
+    CustomRun run(session_, options_);
+    EXPECT_EQ(run.steps_completed(), 0);
+    EXPECT_TRUE(run.restored().arrays.empty());
+    if (is_first()) {
+      run.report_training_metrics(3, {{"x", -2.5}, {"rate", std::nan("")}});
+      run.report_validation_metrics(10, {{"x", 7}});
+      const std::vector<nlohmann::json> found = lines();
+      ASSERT_EQ(found.size(), 2U);
+      EXPECT_EQ(found[0]["kind"], "training");
+      EXPECT_EQ(found[0]["step"], 3);
+      EXPECT_EQ(found[0]["steps"], 10);
+      EXPECT_EQ(found[0]["x"], -2.5);
+      EXPECT_EQ(found[0]["rate"], nullptr) << "as a loss that is not finite";
+      EXPECT_EQ(found[1]["kind"], "validation");
+    }
+    EXPECT_EQ(run.conclude().code, 0);
+    const Summary summary = read_summary(options_.output).value();
+    EXPECT_EQ(summary.state, RunState::done);
+    EXPECT_EQ(summary.step, 10);
+    EXPECT_EQ(summary.fields["validation_metrics"]["x"], 7);
+  }
+  release();
+}
+
+TEST_F(CustomRunTest, only_rank_0_may_report) {
+  {
+    CustomRun run(session_, options_);
+    if (!is_first()) {
+      expect_error(Failure::usage, {"rank 1", "training", "rank 0"}, [&] { run.report_training_metrics(1, {}); });
+      expect_error(Failure::usage, {"rank 1", "validation", "rank 0"}, [&] { run.report_validation_metrics(1, {}); });
+    }
+  }
+  release();
+}
+
+TEST_F(CustomRunTest, mistakes_in_calls_are_named) {
+  {
+    CustomRun run(session_, options_);
+    if (is_first()) {
+      const auto expect_refused = [&](Subjects subjects, std::int64_t step, const MetricValues& metrics) {
+        expect_error(Failure::usage, subjects, [&] { run.report_training_metrics(step, metrics); });
+      };
+      expect_refused({"11 steps", "10"}, 11, {{"x", 1}});
+      expect_refused({"'a b'"}, 1, {{"a b", 1}});
+      expect_refused({"'step'"}, 1, {{"step", 1}});
+      MetricValues many;
+      for (int index = 0; index < 2000; ++index) many["a-metric-with-a-long-name-" + std::to_string(index)] = index;
+      expect_refused({"2000"}, 1, many);
+      EXPECT_TRUE(lines().empty());
+    }
+    run.save_checkpoint(4, {}, nlohmann::json::object());
+    run.save_checkpoint(4, {}, {{"again", true}});  // which changes nothing
+    expect_error(Failure::usage, {"step 3", "step 4"}, [&] { run.save_checkpoint(3, {}, nlohmann::json::object()); });
+  }
+  release();
+  const CustomRun run(session_, options_);
+  EXPECT_EQ(run.restored().metadata, nlohmann::json::object());
+  release();
+}
+
+TEST_F(CustomRunTest, resumes_from_the_newest_checkpoint) {
+  run_up_to({2, 4, 6});
+  if (is_first()) {
+    EXPECT_FALSE(fs::exists(checkpoint(2))) << "two are kept";
+    std::ofstream(options_.output / "metrics.jsonl", std::ios::app) << R"({"kind":"training","epoch":1,"step":7,"x":7})"
+                                                                    << "\n";
+  }
+  world_.barrier();
+  {
+    const CustomRun run(session_, options_);
+    EXPECT_EQ(run.steps_completed(), 6);
+    EXPECT_EQ(run.restored().arrays.at("x"), (std::vector<float>{6}));
+    EXPECT_EQ(run.restored().metadata, (nlohmann::json{{"steps_completed", 6}}));
+    world_.barrier();
+    EXPECT_EQ(lines().size(), 3U) << "the later one will be reported again";
+    EXPECT_EQ(read_summary(options_.output)->interruptions.size(), 1U);
+  }
+  release();
+}
+
+TEST_F(CustomRunTest, a_damaged_checkpoint_is_skipped_with_a_warning) {
+  run_up_to({4, 6});
+  if (is_first()) std::ofstream(checkpoint(6)) << "no checkpoint";
+  world_.barrier();
+  testing::internal::CaptureStderr();
+  {
+    const CustomRun run(session_, options_);
+    EXPECT_EQ(run.steps_completed(), 4);
+  }
+  const std::string warning = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(warning, is_first() ? HasSubstr("'" + checkpoint(6).string() + "'") : HasSubstr(""));
+  release();
+  if (is_first()) std::ofstream(checkpoint(4)) << "no checkpoint";
+  world_.barrier();
+  expect_agreed(Failure::bad_data, {"1 checkpoint", "--resume never"},
+                [&] { const CustomRun run(session_, options_); });
+  options_.resume = "never";
+  const CustomRun run(session_, options_);
+  EXPECT_EQ(run.steps_completed(), 0);
+  release();
+}
+
+TEST_F(CustomRunTest, resumes_from_a_checkpoint_that_is_named) {
+  run_up_to({2, 4});
+  options_.resume = checkpoint(2).string();
+  {
+    const CustomRun run(session_, options_);
+    EXPECT_EQ(run.steps_completed(), 2);
+    EXPECT_FALSE(fs::exists(checkpoint(4))) << "it would be taken for one of this run";
+  }
+  release();
+  options_.output = options_.output.parent_path() / "another";
+  {
+    CustomRun run(session_, options_);
+    run.save_checkpoint(2, {}, {{"other", true}});
+    EXPECT_TRUE(fs::exists(checkpoint(2))) << "without it, the same command could not resume";
+  }
+  release();
+}
+
+TEST_F(CustomRunTest, refuses_a_checkpoint_of_another_run) {
+  run_up_to({4});
+  const auto start = [&] { const CustomRun run(session_, options_); };
+  options_.max_steps = 3;
+  expect_agreed(Failure::usage, {"step 4", "--max-steps is 3"}, start);
+  options_.max_steps = 10;
+  options_.of_program = {{"increment-by", "2"}, {"new", "1"}};
+  expect_agreed(Failure::usage, {"--increment-by", "\"1\"", "\"2\"", "--new"}, start);
+}
+
+TEST_F(CustomRunTest, all_ranks_stop_when_one_is_asked) {
+  ProcessSignals signals(Stopping::graceful);
+  session_.signals = &signals;
+  {
+    CustomRun run(session_, options_);
+    EXPECT_FALSE(run.should_preempt());
+    if (world_.rank() + 1 == world_.size()) std::raise(SIGUSR1);
+    EXPECT_TRUE(run.should_preempt());
+    run.save_checkpoint(5, {}, nlohmann::json::object());
+    const Ending ending = run.conclude();
+    EXPECT_EQ(ending.code, static_cast<int>(Failure::stopped_early));
+    expect_message(ending.sentence, {"step 5", "SIGUSR1", options_.output.string()});
+    EXPECT_EQ(read_summary(options_.output)->state, RunState::stopped);
+  }
+  release();
+}
+
+// It would be started again and again, and never come further.
+TEST_F(CustomRunTest, a_stop_without_a_checkpoint_is_a_failure) {
+  options_.time_limit_seconds = 0.001;
+  {
+    CustomRun run(session_, options_);
+    EXPECT_TRUE(run.should_preempt());
+    const Ending ending = run.conclude();
+    EXPECT_EQ(ending.code, static_cast<int>(Failure::other));
+    expect_message(ending.sentence, {"--time-limit", "checkpoint"});
+  }
+  release();
+}
+
+}  // namespace
+}  // namespace lockstep
