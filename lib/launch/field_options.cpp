@@ -123,6 +123,24 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
   }
 }
 
+void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<std::string_view> names) {
+  for (const Field& field : training_fields()) {
+    if (std::ranges::find(names, field.name) != names.end()) declare(app, field, settings);
+  }
+}
+
+PrintRecipe::PrintRecipe(CLI::App& app, const char* help, std::initializer_list<const char*> needed_to_run)
+    : option_(app.add_flag_callback(
+          "--print-recipe",
+          [&app, names = std::vector<std::string>(needed_to_run.begin(), needed_to_run.end())] {
+            for (const std::string& name : names) app.get_option(name)->required(false);
+          },
+          help)) {}
+
+void PrintRecipe::throw_if_called_for(const std::function<std::string()>& text) const {
+  if (option_->count() > 0) throw CallForRecipe(text());
+}
+
 void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSettings>& valid) {
   using enum FieldGroup;
   const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
@@ -131,14 +149,12 @@ void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSett
                  {data, staging, augmentation, resizing, testing, model, optimizer, schedule, device, batch, reduction,
                   output, checkpoints, monitoring});
   // --print-recipe needs no data. It refuses everything else that a training would refuse.
-  CLI::Option* const print = app.add_flag_callback(
-      "--print-recipe", [&app] { app.get_option("--data")->required(false); },
-      "Print the recipe that results from all options, as JSON, and exit");
+  const PrintRecipe print(app, "Print the recipe that results from all options, as JSON, and exit", {"--data"});
   app.final_callback([&app, &settings, &valid, usual, print] {
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);
     valid = checked(settings);
-    if (print->count() > 0) throw CallForRecipe(json_lines(json_of(settings, Field::Part::recipe)));
+    print.throw_if_called_for([&] { return json_lines(json_of(settings, Field::Part::recipe)); });
   });
 }
 

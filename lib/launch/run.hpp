@@ -77,21 +77,9 @@ Ending ending_of(const TrainingOutcome& outcome);
 // failed. A training that was stopped counts only if none failed.
 Ending ending_of(const Communicator& job, const TrainingOutcome& outcome);
 
-// Collective. Runs `body(session, options)` and returns the program's exit code.
-//
-// If the body returns an Ending, all ranks end cleanly with its code; every rank returns the same one. If the code is
-// not 0, its rank reports the sentence (runtime/failure/failure_report), and prints it if it describes a failure.
-//
-// If all ranks throw AgreedError, they end likewise, with its code and sentence.
-//
-// --help and --version: rank 0 prints them, code 0. A wrong option or value: rank 0 prints one sentence, code 2 on all
-// ranks. An exception from `body` is reported and ends the job with its Failure (std::bad_alloc and std::length_error:
-// 70, others: 1). A single rank unwinds its stack first. With several ranks, the job ends at the throw without
-// unwinding, because a destructor may be collective. So neither this function nor the program may catch an exception
-// that it does not handle. If all ranks refuse for the same reason (usage, bad_data), the job ends without MPI_Abort.
-template <ProgramOptions Options, std::invocable<Session&, const Options&> Body>
-int run(int argc, char** argv, Body body) {
-  Options options;
+// A program with these options, which it refers to, and without a body.
+template <ProgramOptions Options>
+Program program_of(Options& options) {
   Program program;
   program.declare = [&](CLI::App& app) { options.declare(app); };
   program.prepare = [&](int count, char** words) {
@@ -107,6 +95,25 @@ int run(int argc, char** argv, Body body) {
     return {};
   };
   if constexpr (SaysHowToStop<Options>) program.stopping = Options::stopping;
+  return program;
+}
+
+// Collective. Runs `body(session, options)` and returns the program's exit code.
+//
+// If the body returns an Ending, all ranks end cleanly with its code; every rank returns the same one. If the code is
+// not 0, its rank reports the sentence (runtime/failure/failure_report), and prints it if it describes a failure.
+//
+// If all ranks throw AgreedError, they end likewise, with its code and sentence.
+//
+// --help and --version: rank 0 prints them, code 0. A wrong option or value: rank 0 prints one sentence, code 2 on all
+// ranks. An exception from `body` is reported and ends the job with its Failure (std::bad_alloc and std::length_error:
+// 70, others: 1). A single rank unwinds its stack first. With several ranks, the job ends at the throw without
+// unwinding, because a destructor may be collective. So neither this function nor the program may catch an exception
+// that it does not handle. If all ranks refuse for the same reason (usage, bad_data), the job ends without MPI_Abort.
+template <ProgramOptions Options, std::invocable<Session&, const Options&> Body>
+int run(int argc, char** argv, Body body) {
+  Options options;
+  Program program = program_of(options);
   program.body = [&](Session& session) -> Ending {
     if constexpr (std::same_as<std::invoke_result_t<Body&, Session&, const Options&>, Ending>) {
       return body(session, std::as_const(options));
