@@ -53,6 +53,7 @@ struct SearchOptions {
   bool dry_run = false;
   bool describes = false;
   TrialLauncher launcher = TrialLauncher::automatic;
+  bool oversubscribes = false;
 
   void declare(CLI::App& app) {
     app.description(
@@ -71,6 +72,8 @@ struct SearchOptions {
         ->type_name("FOLDER");
     add_choice(app, "--launcher", trial_launchers, launcher,
                "What starts trials of several ranks; auto: srun in a Slurm job, else mpirun");
+    app.add_flag("--oversubscribe", oversubscribes,
+                 "Let a trial that mpirun starts have more ranks than this node has cores");
     app.add_option("--join", group,
                    "Share the search with other processes that join GROUP, such as tasks of a job array")
         ->type_name("GROUP");
@@ -189,6 +192,7 @@ std::vector<std::string> sbatch_command(const SearchOptions& options, const Spac
     arguments.insert(arguments.end(), {"--launcher", std::string(choice_name(trial_launchers, options.launcher))});
   }
   return array_command(space, job_scripts_folder(), options.sbatch_options, arguments);
+  if (options.oversubscribes) arguments.emplace_back("--oversubscribe");
 }
 
 int submit_array(const std::vector<std::string>& command) {
@@ -228,8 +232,9 @@ int run_search(const SearchOptions& options) {
     log::plain(shell_command(command));
     return 0;
   }
-  const TrialPlaces places =
-      trial_places(space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); });
+  const TrialPlaces places = trial_places(
+      space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); },
+      options.oversubscribes ? Oversubscribe::yes : Oversubscribe::no);
   if (options.dry_run || options.describes) return show_plan(options, commands, file);
   SignalQueue signals;  // before the lock's thread starts
   std::optional<FolderLock> lock;

@@ -39,13 +39,12 @@ std::vector<std::int64_t> tasks_of(const SlurmJob& job) {
   return tasks;
 }
 
-void require_room(std::int64_t available, const char* what, const Space& space) {
+void require_room(std::int64_t available, const char* what, const char* advice, const Space& space) {
   const std::int64_t ranks = space.ranks_per_trial;
   if (ranks <= available) return;
   SpaceReader(space.file)
-      .refuse(space.lines.ranks,
-              fmt::format("a trial has {}, but there are only {}. Lower 'ranks_per_trial', or request more",
-                          counted(ranks, "rank"), counted(available, what)));
+      .refuse(space.lines.ranks, fmt::format("a trial has {}, but there are only {}. Lower 'ranks_per_trial', {}",
+                                             counted(ranks, "rank"), counted(available, what), advice));
 }
 
 std::int64_t limited(std::int64_t trials, const Space& space) {
@@ -84,7 +83,7 @@ TrialPlaces places_by_srun(const Space& space, const JobEnvironment& job, bool w
   const std::int64_t granted = granted_gpus(job);
   const std::int64_t gpus = computes_on_cpu(space) ? 0 : granted;
   const std::int64_t ranks = space.ranks_per_trial;
-  require_room(std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0}), "task", space);
+  require_room(std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0}), "task", "or request more", space);
   std::int64_t nodes = 0;
   for (std::int64_t room = 0; room < ranks; ++nodes) room += tasks[static_cast<std::size_t>(nodes)];
   std::int64_t trials = std::ssize(tasks) / nodes;
@@ -130,11 +129,11 @@ std::vector<std::string> gpu_names(const std::string& visible, std::size_t count
   return names;
 }
 
-TrialPlaces places_by_mpirun(const Space& space, const std::vector<std::string>& gpus) {
+TrialPlaces places_by_mpirun(const Space& space, const std::vector<std::string>& gpus, Oversubscribe oversubscribe) {
   TrialPlaces places;
   const std::int64_t cores = cpu::observe_cores(1).allowed_cores;
-  require_room(cores, "core", space);
-  places.at_once = limited(cores / space.ranks_per_trial, space);
+  if (oversubscribe == Oversubscribe::no) require_room(cores, "core", "request more, or use --oversubscribe", space);
+  places.at_once = limited(std::max<std::int64_t>(cores / space.ranks_per_trial, 1), space);
   if (!gpus.empty()) {
     places.at_once = std::min(places.at_once, trials_on(std::ssize(gpus), space.ranks_per_trial));
     places.gpus = divided_gpus(gpus, places.at_once, space.ranks_per_trial);
@@ -149,7 +148,7 @@ TrialPlaces places_by_mpirun(const Space& space, const std::vector<std::string>&
 }  // namespace
 
 TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run,
-                         const std::function<std::size_t()>& count_gpus) {
+                         const std::function<std::size_t()>& count_gpus, Oversubscribe oversubscribe) {
   require(
       launcher != TrialLauncher::srun || job.slurm, Failure::usage,
       "--launcher srun needs a Slurm job. Call search in a batch script or after salloc, or use --launcher mpirun.");
@@ -164,7 +163,8 @@ TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEn
           "node.",
           job.slurm ? job.slurm->nodes.value_or(1) : 1);
   return places_by_mpirun(
-      space, computes_on_cpu(space) ? std::vector<std::string>() : gpu_names(job.visible_gpus, count_gpus()));
+      space, computes_on_cpu(space) ? std::vector<std::string>() : gpu_names(job.visible_gpus, count_gpus()),
+      oversubscribe);
 }
 
 }  // namespace lockstep

@@ -20,6 +20,9 @@ enum class TrialLauncher : std::uint8_t { automatic, mpirun, srun };
 inline constexpr std::array<Choice<TrialLauncher>, 3> trial_launchers{
     {{"auto", TrialLauncher::automatic}, {"mpirun", TrialLauncher::mpirun}, {"srun", TrialLauncher::srun}}};
 
+// Whether mpirun may start more ranks than this node has cores.
+enum class Oversubscribe : std::uint8_t { no, yes };
+
 struct TrialPlaces {
   std::vector<std::string> launch;  // in front of the program; empty: one rank, started directly
   std::int64_t at_once = 1;         // trials
@@ -29,12 +32,13 @@ struct TrialPlaces {
 
 // GPUs are divided among trials, one for each rank. If a node has fewer GPUs than a trial has ranks there, the trial's
 // ranks share all of them. Trials with `--device cpu` get none. In a Slurm job, all nodes count as having the GPUs of
-// this one.
+// this one. With Oversubscribe::yes, a trial may have more ranks than there are cores, and then runs alone.
 //
 // `run` asks srun for its MPI types. `count_gpus` returns the number of GPUs that this process may use; only trials
 // that srun does not start need it. Throws Error(usage) if a trial has more ranks than there are cores or tasks, if
 // srun is asked for outside a Slurm job, or mpirun in a job of several nodes.
 TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run,
-                         const std::function<std::size_t()>& count_gpus);
+                         const std::function<std::size_t()>& count_gpus,
+                         Oversubscribe oversubscribe = Oversubscribe::no);
 
 }  // namespace lockstep

@@ -55,6 +55,14 @@ TEST(TrialLaunchTest, refuses_more_ranks_than_cores) {
   }
 }
 
+TEST(TrialLaunchTest, with_oversubscription_a_trial_with_more_ranks_than_cores_runs_alone) {
+  const TrialPlaces places =
+      trial_places(space_of(100000, 5), TrialLauncher::automatic, {}, srun_with(""), no_gpus, Oversubscribe::yes);
+  EXPECT_EQ(places.at_once, 1);
+  EXPECT_EQ(places.threads, 1);
+  EXPECT_THAT(places.launch, Contains("100000"));
+}
+
 TEST(TrialLaunchTest, a_slurm_job_shares_its_tasks) {
   const JobEnvironment job = job_of("n[1-3]", "4(x2),1", 3);
   const TrialPlaces places =
