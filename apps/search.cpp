@@ -101,7 +101,7 @@ struct SearchOptions {
   }
 };
 
-// Epochs trained so far, over all trials.
+// Epochs trained so far, or steps of a custom training loop, over all trials.
 double trained_epochs(TrialCommands& commands, const Space& space, const std::map<std::int64_t, TrialRecord>& trials) {
   double epochs = 0;
   for (const auto& [number, trial] : trials) {
@@ -142,7 +142,7 @@ void conclude(SearchRun& search, TrialCommands& commands, const Space& space, st
   require(!trials.empty(), Failure::usage, "the searcher's program has proposed no trial.");
   require(number.has_value(), common_failure(trials), "no trial has a result. Trial 1: {}",
           trials.begin()->second.reason);
-  require_not_stopped(keep_best(search, *number));
+  if (!space.has_custom_loop()) require_not_stopped(keep_best(search, *number));  // it writes no model file
   std::unique_ptr<JournalLock> lock = shared ? shared->lock_journal() : nullptr;  // others remove them, too
   const RemovedCheckpoints removed = remove_checkpoints(space, search.folder(), trials);
   lock.reset();
@@ -153,9 +153,10 @@ void conclude(SearchRun& search, TrialCommands& commands, const Space& space, st
   TrialLength length = commands.length(best.settings, space.searcher.max_length);
   length.steps = best.steps;
   std::ranges::copy(commands.words(best.settings, length, "OUTPUT", 0), std::back_inserter(launch));
-  log::info("{} trials, {:.1f} epochs in total.", trials.size(), trained_epochs(commands, space, trials));
-  log::info("best: trial {}, {} {} after {} steps. Model: '{}'", *number, metric_name(space.metric),
-            metric_text(space, *best.metric), best.steps, search.folder().best_model().string());
+  log::info("{} trials, {:.1f} {} in total.", trials.size(), trained_epochs(commands, space, trials), cost_unit(space));
+  log::info("best: trial {}, {} {} after {} steps. {}: '{}'", *number, metric_name(space.metric),
+            metric_text(space, *best.metric), best.steps, space.has_custom_loop() ? "Its output" : "Model",
+            (space.has_custom_loop() ? search.folder().trial(*number) : search.folder().best_model()).string());
   log::info("its command: {}", shell_command(launch));
 }
 
@@ -191,8 +192,8 @@ std::vector<std::string> sbatch_command(const SearchOptions& options, const Spac
   if (options.launcher != TrialLauncher::automatic) {
     arguments.insert(arguments.end(), {"--launcher", std::string(choice_name(trial_launchers, options.launcher))});
   }
-  return array_command(space, job_scripts_folder(), options.sbatch_options, arguments);
   if (options.oversubscribes) arguments.emplace_back("--oversubscribe");
+  return array_command(space, job_scripts_folder(), options.sbatch_options, arguments);
 }
 
 int submit_array(const std::vector<std::string>& command) {

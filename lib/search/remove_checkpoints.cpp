@@ -15,6 +15,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "files/checkpoint/custom_checkpoint.hpp"
 #include "run/checkpoint_files.hpp"
 #include "run/run_file.hpp"
 #include "search/trial_result.hpp"
@@ -36,15 +37,27 @@ Descriptor open_checkpoints(const fs::path& trial) {
   return Descriptor(::openat(outer, checkpoint_folder, flags));
 }
 
-// The recipe of an intact checkpoint of `step`; nothing if the file is something else. `status` gets the file's.
-std::optional<nlohmann::json> recipe_in(const fs::path& file, std::int64_t step, struct stat& status) {
+// The recipe, or the options of a custom training loop, in the checkpoint that these bytes of a file are, if it is of
+// `step`. Throws Error if they are no such checkpoint.
+std::optional<nlohmann::json> recipe_in(const Space& space, const fs::path& file, std::string& image,
+                                        std::int64_t step) {
+  if (space.has_custom_loop()) {
+    const CustomCheckpoint custom = parse_custom_checkpoint(file, image);
+    return custom.steps_completed == step ? std::optional(custom.options) : std::nullopt;
+  }
+  const Checkpoint checkpoint = parse_checkpoint(file, image);
+  return checkpoint.state.progress.step == step ? std::optional(checkpoint.state.recipe) : std::nullopt;
+}
+
+// The same of a file; nothing if it is something else. `status` gets the file's.
+std::optional<nlohmann::json> recipe_in(const Space& space, const fs::path& file, std::int64_t step,
+                                        struct stat& status) {
   const std::optional<RegularFile> opened = open_run_file(file);
   if (!opened || ::fstat(opened->descriptor(), &status) != 0 || status.st_nlink != 1) return std::nullopt;
   if (opened->bytes() > tensor_file_limits::file_bytes) return std::nullopt;
   try {
     std::string image = read_at(*opened, 0, opened->bytes());
-    const Checkpoint checkpoint = parse_checkpoint(file, image);
-    return checkpoint.state.progress.step == step ? std::optional(checkpoint.state.recipe) : std::nullopt;
+    return recipe_in(space, file, image, step);
   } catch (const Error&) {
     return std::nullopt;  // not written by a trial, or damaged: left for the user to see
   }
@@ -83,12 +96,12 @@ RemovedCheckpoints remove_checkpoints(const Space& space, const SearchFolder& fo
     const Descriptor opened = open_checkpoints(folder.trial(number));
     struct stat status {};
     const std::int64_t last = trials.at(number).steps;
-    const std::optional<nlohmann::json> recipe = recipe_in(path / checkpoint_name(last), last, status);
+    const std::optional<nlohmann::json> recipe = recipe_in(space, path / checkpoint_name(last), last, status);
     for (const std::int64_t step : list) {
       const bool remains = std::ranges::any_of(
           remaining, [&](const TrialCheckpoint& one) { return one.trial == number && one.step == step; });
       const std::string name = checkpoint_name(step);
-      if (remains || !recipe || recipe_in(path / name, step, status) != recipe) continue;
+      if (remains || !recipe || recipe_in(space, path / name, step, status) != recipe) continue;
       if (!remove_from(opened, name, status)) {
         log::warning("cannot remove '{}': {}.", (path / name).string(), system_error_message(errno));
         continue;

@@ -164,7 +164,7 @@ void SearchRun::start(const Order& order, Descriptor log) {
   std::vector<std::string> words = places_.launch;
   std::ranges::copy(commands_.words(settings, length, folder_.trial(order.trial), places_.threads),
                     std::back_inserter(words));
-  if (parts_.events != nullptr) {
+  if (parts_.events != nullptr && !space_.has_custom_loop()) {
     words.push_back(fmt::format("--tensorboard={}", parts_.events->training_folder(order.trial).string()));
   }
   const fs::path report = exit_report_of(order.trial);

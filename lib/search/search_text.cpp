@@ -77,7 +77,10 @@ std::string shell_command(const std::vector<std::string>& words) {
   return line;
 }
 
+const char* cost_unit(const Space& space) { return space.has_custom_loop() ? "batches" : "epochs"; }
+
 std::string metric_text(const Space& space, double metric) {
+  if (space.has_custom_loop()) return fmt::format("{:.6g}", metric);
   return space.metric.value == TestMetric::accuracy ? fmt::format("{:.2f} %", metric * 100)
                                                     : fmt::format("{:.4f}", metric);
 }
@@ -100,10 +103,10 @@ std::string plan_text(const Space& space, double units_per_epoch) {
   }
   const double all = static_cast<double>(options.max_trials) * static_cast<double>(options.max_length);
   text += has_rungs(options.kind)
-              ? fmt::format("\ncost: about {} epochs, instead of {} for all trials in full\n",
-                            epochs_text(cost / units_per_epoch), epochs_text(all / units_per_epoch))
-              : fmt::format("\ncost: {}{} epochs\n", options.kind == SearcherKind::custom ? "at most " : "",
-                            epochs_text(all / units_per_epoch));
+              ? fmt::format("\ncost: about {} {}, instead of {} for all trials in full\n",
+                            epochs_text(cost / units_per_epoch), cost_unit(space), epochs_text(all / units_per_epoch))
+              : fmt::format("\ncost: {}{} {}\n", options.kind == SearcherKind::custom ? "at most " : "",
+                            epochs_text(all / units_per_epoch), cost_unit(space));
   if (options.kind == SearcherKind::custom) {
     return text + "\n" +
            cut_line(fmt::format("settings: by '{}'", printable(fmt::format("{}", fmt::join(space.command, " ")))));
@@ -135,7 +138,9 @@ std::string description_text(const Space& space) {
                                  fmt::join(bracket.lengths, ", "), unit)) +
             "\n";
   }
-  return text + rung_rule(options) +
+  text += rung_rule(options);
+  if (space.has_custom_loop()) return text + "A trial that fails counts as the worst.";
+  return text +
          "Learning rates follow the schedule of the whole training from the start. A\n"
          "trial that fails counts as the worst.";
 }

@@ -21,6 +21,8 @@ std::string shell_command(const std::vector<std::string>& words);
 
 // "61.20 %" of an accuracy, "0.6931" of a loss.
 std::string metric_text(const Space& space, double metric);
+// "epochs"; "batches", the steps of a custom training loop. TrialLength::steps_per_epoch is 1 then.
+const char* cost_unit(const Space& space);
 
 // Trials, rungs and cost, for --dry-run. `units_per_epoch`: how many of the space's length units an epoch has.
 std::string plan_text(const Space& space, double units_per_epoch);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text/printable.hpp"
+#include "run/metrics.hpp"
 #include "search/space_reader.hpp"
 #include "slurm/submit/shell_text.hpp"
 
@@ -15,11 +16,10 @@ namespace {
 constexpr double most_integer = 0x1p53;
 constexpr double most_number = 1e300;
 
-constexpr std::array<Choice<SearchMetric>, 4> metrics{
-    {{"test-accuracy", {Split::test, TestMetric::accuracy}},
-     {"test-loss", {Split::test, TestMetric::loss}},
-     {"validation-accuracy", {Split::validation, TestMetric::accuracy}},
-     {"validation-loss", {Split::validation, TestMetric::loss}}}};
+const std::array<Choice<SearchMetric>, 4> metrics{{{"test-accuracy", {Split::test, TestMetric::accuracy}},
+                                                   {"test-loss", {Split::test, TestMetric::loss}},
+                                                   {"validation-accuracy", {Split::validation, TestMetric::accuracy}},
+                                                   {"validation-loss", {Split::validation, TestMetric::loss}}}};
 
 // Options that a search sets, or that would end a trial before its rung.
 constexpr std::array own_options =
@@ -42,7 +42,9 @@ class SpaceFile {
          "max_restarts", "seed", "save_experiment_best", "save_trial_best", "save_trial_latest"});
     const std::string_view file = "the file";
     read_field(root_, file, "program", [&](const YamlValue& program) { read_program(program); });
-    read_field(root_, file, "arguments", [&](const YamlValue& arguments) { read_arguments(arguments); });
+    if (const YamlValue* const arguments = find_value(root_, "arguments")) {
+      reader_.attempt(arguments->line, [&] { read_arguments(*arguments); });
+    }
     read_number(root_, "ranks_per_trial", {1, 65536}, space_.ranks_per_trial);
     if (const YamlValue* const ranks = find_value(root_, "ranks_per_trial")) space_.lines.ranks = ranks->line;
     read_number(root_, "max_restarts", {0, 1000}, space_.max_restarts);
@@ -91,6 +93,7 @@ class SpaceFile {
     space_.lines.program = program.line;
     space_.program = reader_.text(program, "program");
     if (space_.program.empty()) reader_.refuse(program.line, "'program' is empty");
+    space_.lines.arguments = program.line;
   }
 
   void read_arguments(const YamlValue& arguments) {
@@ -287,6 +290,7 @@ class SpaceFile {
     if (unit == nullptr) {
       reader_.refuse(map.line, "'max_length' is not a number with one unit. Write {epochs: 8}, batches or records");
     }
+    space_.lines.length = map.line;
     space_.unit = unit->value;
     const std::int64_t most = unit->value == LengthUnit::epochs ? 1'000'000 : 1'000'000'000'000;
     space_.searcher.max_length = reader_.number<std::int64_t>(map.entries.front().value, unit->name, {1, most});
@@ -296,10 +300,7 @@ class SpaceFile {
     space_.lines.metric = value.line;
     const std::string name = with_dashes(reader_.text(value, "metric"));
     const auto* const metric = find_choice(metrics, name);
-    if (metric == nullptr) {
-      reader_.refuse(value.line, fmt::format("no training reports the metric '{}'. Known: {}", printable(name),
-                                             choice_names(metrics)));
-    }
+    if (metric == nullptr) return read_custom_metric(map, value);
     space_.metric = metric->value;
     const bool is_loss = metric->value.value == TestMetric::loss;
     space_.smaller_is_better = reader_.truth(map, "smaller_is_better").value_or(is_loss);
@@ -307,6 +308,22 @@ class SpaceFile {
     space_.warnings.push_back(fmt::format("{}the search looks for the {} {}, as 'smaller_is_better' says.",
                                           yaml_place(space_.file, map.find("smaller_is_better")->line),
                                           is_loss ? "largest" : "smallest", name));
+  }
+
+  void read_custom_metric(const YamlValue& map, const YamlValue& value) {
+    const std::optional<bool> is_smaller_better = reader_.truth(map, "smaller_is_better");
+    if (!is_metric_name(value.text)) {
+      reader_.refuse(value.line, fmt::format("'{}' is not the name of a metric. Names have letters, digits, '_', '-' "
+                                             "and '.'",
+                                             printable(value.text)));
+    }
+    if (!is_smaller_better) {
+      reader_.refuse(value.line, fmt::format("no training reports the metric '{}'. Known: {}. If a program of your own "
+                                             "reports it, state smaller_is_better, true or false",
+                                             printable(value.text), choice_names(metrics)));
+    }
+    space_.metric = {Split::validation, TestMetric::loss, value.text};
+    space_.smaller_is_better = *is_smaller_better;
   }
 
   std::int64_t count_grid(const YamlValue& searcher) const {
@@ -370,7 +387,11 @@ YamlValue yaml_of(const nlohmann::json& json) {
 
 }  // namespace
 
-std::string metric_name(const SearchMetric& metric) { return choice_name(metrics, metric); }
+std::string metric_name(const SearchMetric& metric) {
+  return metric.name.empty() ? choice_name(metrics, metric) : metric.name;
+}
+
+std::string training_metrics() { return choice_names(metrics); }
 
 Space read_space(const YamlValue& root, SpaceReader& reader) {
   Space space;

@@ -20,10 +20,13 @@ inline constexpr std::array<Choice<LengthUnit>, 3> length_units{
 struct SearchMetric {
   Split split = Split::test;  // test or validation
   TestMetric value = TestMetric::accuracy;
+  std::string name = {};  // of a custom training loop, which reports it as a validation metric; empty: of a training
   bool operator==(const SearchMetric&) const = default;
 };
-// "test-accuracy"
+// "test-accuracy", or the name
 std::string metric_name(const SearchMetric& metric);
+// The names of the metrics of trainings, as a list.
+std::string training_metrics();
 
 class SpaceReader;
 struct YamlValue;
@@ -35,6 +38,7 @@ struct Space {
     int arguments = 0;
     int metric = 0;
     int ranks = 0;
+    int length = 0;
   };
 
   std::string file;  // as the user named it
@@ -54,6 +58,9 @@ struct Space {
   std::uint64_t seed = 0;
   nlohmann::json content;             // of the file
   std::vector<std::string> warnings;  // for the user
+
+  // Whether the program is a custom training loop (launch/custom_loop.hpp), whose length is counted in its steps.
+  bool has_custom_loop() const { return !metric.name.empty(); }
 };
 
 // The space in the tree of a file. If something is wrong with it, the reader has refusals, and the space is incomplete.

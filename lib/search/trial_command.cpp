@@ -1,6 +1,7 @@
 #include "search/trial_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -12,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "recipe/fields.hpp"
+#include "run/run_file.hpp"
 #include "search/space_reader.hpp"
 
 namespace lockstep {
@@ -54,6 +56,15 @@ std::string sentence_in(const std::vector<std::string>& lines) {
   return sentence;
 }
 
+// The JSON that ends the output of a program, after other lines. It is_discarded() if there is none.
+nlohmann::json json_in(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    if (!text.empty() || line.starts_with('{')) text += line + "\n";
+  }
+  return try_parse_json(text);
+}
+
 // The command that prints the recipe and does not train. The option comes first, because an option without a value
 // would take it as one.
 std::vector<std::string> recipe_question(std::vector<std::string> words) {
@@ -65,15 +76,42 @@ std::vector<std::string> recipe_question(std::vector<std::string> words) {
 
 TrialCommands::TrialCommands(const Space& space, RunProgram run)
     : space_(space), run_(std::move(run)), program_(found_program(space.program)) {
-  const SpaceReader reader(space.file);
-  const fs::path data = value_of(space.arguments, "data");
-  if (data.empty()) reader.refuse(space.lines.arguments, "the arguments have no --data FOLDER. Add it");
-  check_options();
+  const nlohmann::json answer = check_options();
+  const bool is_custom_loop = answer.is_object() && answer.contains("metrics");
+  is_custom_loop || space.has_custom_loop() ? check_custom_loop(answer) : check_data();
+}
+
+void TrialCommands::check_custom_loop(const nlohmann::json& answer) const {
+  const SpaceReader reader(space_.file);
+  const std::vector<std::string> metrics = texts_in(answer, "metrics");
+  const std::string name = metric_name(space_.metric);
+  if (!answer.is_object() || !answer.contains("metrics")) {
+    reader.refuse(space_.lines.metric, fmt::format("{} is a training, which does not report the metric '{}'. Known: {}",
+                                                   printable(space_.program), name, training_metrics()));
+  }
+  if (!space_.has_custom_loop() || std::ranges::find(metrics, name) == metrics.end()) {
+    reader.refuse(space_.lines.metric,
+                  fmt::format("{} does not report {} '{}'. It reports: {}", printable(space_.program),
+                              space_.has_custom_loop() ? "the metric" : "the metric of trainings", name,
+                              printable(fmt::format("{}", fmt::join(metrics, ", ")))));
+  }
+  if (space_.unit != LengthUnit::batches) {
+    reader.refuse(space_.lines.length,
+                  fmt::format("{} has a training loop of its own, which only counts steps. Write {{batches: 100}}",
+                              printable(space_.program)));
+  }
+}
+
+void TrialCommands::check_data() {
+  const SpaceReader reader(space_.file);
+  const fs::path data = value_of(space_.arguments, "data");
+  if (data.empty()) reader.refuse(space_.lines.arguments, "the arguments have no --data FOLDER. Add it");
   samples_ = read_manifest(split_folder(data, Split::train)).samples();
-  if (space.metric.split != Split::validation || !is_absent(split_folder(data, Split::validation))) return;
-  reader.refuse(space.lines.metric, fmt::format("'{}' has no validation split, so no trial reports {}. Use a metric of "
-                                                "the test split, or create the split with make_shards --validation",
-                                                printable(data.string()), metric_name(space.metric)));
+  if (space_.metric.split != Split::validation || !is_absent(split_folder(data, Split::validation))) return;
+  reader.refuse(space_.lines.metric,
+                fmt::format("'{}' has no validation split, so no trial reports {}. Use a metric of the test split, or "
+                            "create the split with make_shards --validation",
+                            printable(data.string()), metric_name(space_.metric)));
 }
 
 ProgramOutput TrialCommands::ask(const std::vector<std::string>& words) const {
@@ -92,7 +130,8 @@ std::vector<std::string> TrialCommands::with(const std::vector<OptionWord>& sett
   return words;
 }
 
-void TrialCommands::check_options() {
+// Returns an answer of the program.
+nlohmann::json TrialCommands::check_options() {
   const SpaceReader reader(space_.file);
   std::size_t most = 1;
   std::vector<std::vector<OptionWord>> extremes;
@@ -101,6 +140,7 @@ void TrialCommands::check_options() {
     most = std::max(most, extremes.back().size());
   }
   constexpr std::size_t most_questions = 16;
+  nlohmann::json answer;
   for (std::size_t question = 0; question < std::min(most, most_questions); ++question) {
     std::vector<OptionWord> settings;
     for (const auto& words : extremes) {
@@ -108,7 +148,10 @@ void TrialCommands::check_options() {
       if (!word.empty()) settings.push_back(word);
     }
     const ProgramOutput output = ask(with(settings));
-    if (output.code == 0) continue;
+    if (output.code == 0) {
+      answer = json_in(output.lines);
+      continue;
+    }
     const std::string sentence = sentence_in(output.lines);
     if (output.code == not_started || output.code == not_executable) {
       reader.refuse(space_.lines.program, sentence + ". Name a program of Lockstep or a path");
@@ -119,6 +162,7 @@ void TrialCommands::check_options() {
     }
     reader.refuse(line, fmt::format("{} refuses its options: {}", printable(space_.program), sentence));
   }
+  return answer;
 }
 
 BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
@@ -131,11 +175,7 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
   const ProgramOutput output = ask(words);
   require(output.code == 0, Failure::usage, "{} refuses its options: {}.", printable(space_.program),
           sentence_in(output.lines));
-  std::string text;
-  for (const std::string& line : output.lines) {
-    if (!text.empty() || line.starts_with('{')) text += line + "\n";
-  }
-  const nlohmann::json recipe = try_parse_json(text);
+  const nlohmann::json recipe = json_in(output.lines);
   Settings read;
   for (const Field& field : training_fields()) {
     const bool is_of_batch = std::ranges::find(batch_options, field.name) != batch_options.end();
@@ -146,7 +186,8 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
   BatchOptions batch = read.recipe.batch;
   require(
       batch.global_batch || batch.batch_per_rank, Failure::usage,
-      "'{}' does not print a recipe with a batch (--print-recipe). Only programs on run_training() can be searched.",
+      "'{}' prints neither a recipe with a batch nor its metrics (--print-recipe). Only programs on run_training() or "
+      "run_custom_loop() can be searched.",
       printable(space_.program));
   const bool is_stated = states(words, "global-batch") || states(words, "batch-per-rank") || states(words, "recipe");
   if (!is_stated && batch.global_batch) batch.global_batch->by = ChosenBy::program;
@@ -155,6 +196,7 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
 }
 
 TrialLength TrialCommands::length(const std::vector<OptionWord>& settings, std::int64_t length) {
+  if (space_.has_custom_loop()) return {1, space_.searcher.max_length, length};
   const int ranks = static_cast<int>(space_.ranks_per_trial);
   BatchOptions batch = batch_of(settings);
   if (batch.global_batch && batch.global_batch->by == ChosenBy::program) {
@@ -178,16 +220,18 @@ TrialLength TrialCommands::length(const std::vector<OptionWord>& settings, std::
 std::vector<std::string> TrialCommands::words(const std::vector<OptionWord>& settings, const TrialLength& length,
                                               const fs::path& output, int threads) const {
   std::vector<std::string> result = with(settings);
-  result.push_back(fmt::format("--epochs={}", length.epochs));
+  if (!space_.has_custom_loop()) result.push_back(fmt::format("--epochs={}", length.epochs));
   result.push_back(fmt::format("--max-steps={}", length.steps));
   result.push_back(fmt::format("--output={}", output.string()));
-  if (threads > 0 && !states(result, "threads")) result.push_back(fmt::format("--threads={}", threads));
+  if (threads > 0 && !space_.has_custom_loop() && !states(result, "threads"))
+    result.push_back(fmt::format("--threads={}", threads));
   const CheckpointOptions usual;
   const Retention& kept = space_.kept;
   const auto keep = [&](const char* option, std::int64_t count, std::int64_t otherwise) {
     if (count > otherwise && !states(result, option)) result.push_back(fmt::format("--{}={}", option, count));
   };
   keep("keep-latest", kept.trial_latest, usual.keep.latest);
+  if (space_.has_custom_loop()) return result;  // which knows no better checkpoint
   keep("keep-best", std::max(kept.trial_best, kept.search_best), usual.keep.best);
   return result;
 }

@@ -25,6 +25,7 @@ std::vector<std::int64_t> ranked_trials(const Space& space, const std::map<std::
     const TrialRecord& a = trials.at(one);
     const TrialRecord& b = trials.at(other);
     if (class_of(a) != class_of(b) || class_of(a) != 0) return class_of(a) < class_of(b);
+    if (space.has_custom_loop() && a.steps != b.steps) return a.steps > b.steps;
     if (*a.metric != *b.metric) return space.smaller_is_better ? *a.metric < *b.metric : *a.metric > *b.metric;
     return a.steps > b.steps;
   });

@@ -29,7 +29,8 @@ struct TrialRecord {
 bool are_over(const std::map<std::int64_t, TrialRecord>& trials);
 
 // All trials, the best first. The last results decide. Of equal metrics, the trial with more steps is better, then the
-// one with the lower number. Trials without a result follow, then failed ones.
+// one with the lower number. Trials without a result follow, then failed ones. In custom training loops, trials with
+// more steps are first, as their metrics may grow with the steps.
 std::vector<std::int64_t> ranked_trials(const Space& space, const std::map<std::int64_t, TrialRecord>& trials);
 
 // The first of them. Nothing if no trial has a result that stands.

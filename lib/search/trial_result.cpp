@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -94,15 +95,19 @@ std::map<std::int64_t, std::optional<double>> metrics_by_step(const Space& space
   std::map<std::int64_t, std::optional<double>> metrics;
   read_metrics(folder, [&](const NumberedLine& line) {
     if (!line.content || line.content->kind != kind_of(space.metric)) return;
-    metrics[line.content->step] = metric_in(space.metric, *line.content, is_of_ema);
+    const std::optional<double> metric = metric_in(space.metric, line, is_of_ema);
+    if (!metric && space.has_custom_loop()) return;  // another metric's line
+    metrics[line.content->step] = metric && std::isfinite(*metric) ? metric : std::nullopt;
   });
   return metrics;
 }
 
-std::optional<double> metric_in(const SearchMetric& metric, const MetricsLine& line, bool is_of_ema) {
-  if (line.kind != kind_of(metric)) return std::nullopt;
-  if (metric.value == TestMetric::loss) return is_of_ema ? line.ema_loss : line.loss;
-  return is_of_ema ? line.ema_accuracy : line.accuracy;
+std::optional<double> metric_in(const SearchMetric& metric, const NumberedLine& line, bool is_of_ema) {
+  if (!line.content || line.content->kind != kind_of(metric)) return std::nullopt;
+  if (!metric.name.empty()) return reported_metric(line.text, metric.name);
+  const MetricsLine& values = *line.content;
+  if (metric.value == TestMetric::loss) return is_of_ema ? values.ema_loss : values.loss;
+  return is_of_ema ? values.ema_accuracy : values.accuracy;
 }
 
 TrialEnd trial_end(const Space& space, const std::filesystem::path& folder, std::int64_t steps, int launcher_code,

@@ -6,6 +6,7 @@
 
 #include "base/io/file.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "files/checkpoint/custom_checkpoint.hpp"
 #include "run/checkpoint_files.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
@@ -57,6 +58,18 @@ TEST_F(RemoveCheckpointsTest, the_rule_decides) {
   EXPECT_EQ(remove({0, 1, 1}), 0);
   EXPECT_EQ(remove({0, 0, 0}), 2);
   EXPECT_EQ(steps(), (std::set<std::int64_t>{}));
+}
+
+TEST_F(RemoveCheckpointsTest, those_of_a_custom_loop_are_known) {
+  space_.metric = {Split::validation, TestMetric::loss, "x"};
+  space_.smaller_is_better = true;
+  const auto write_custom = [&](std::int64_t step, const CustomCheckpoint& checkpoint) {
+    write_file_atomically(file_of(step), std::span<const std::byte>(checkpoint_image(checkpoint)));
+  };
+  for (const std::int64_t step : {5, 10, 15}) write_custom(step, {step, {}, {{"n", step}}, 1, {{"lr", "1"}}});
+  write_custom(3, {3, {}, {{"n", 3}}, 1, {{"lr", "2"}}});  // another program's
+  EXPECT_EQ(remove({0, 0, 1}), 2);
+  EXPECT_EQ(steps(), (std::set<std::int64_t>{3, 15}));
 }
 
 TEST_F(RemoveCheckpointsTest, a_trial_without_a_result_keeps_its_checkpoints) {

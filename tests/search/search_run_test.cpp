@@ -24,6 +24,21 @@ TEST(BestTrialTest, the_metric_decides_then_the_steps_then_the_number) {
   EXPECT_EQ(best_trial(space, trials), 1);
 }
 
+// A count that grows with each step is smallest in the trials that ended first.
+TEST(BestTrialTest, results_of_a_custom_loop_are_compared_after_equally_many_steps) {
+  Space space;
+  space.metric.name = "x";
+  space.smaller_is_better = true;
+  std::map<std::int64_t, TrialRecord> trials;
+  trials[1].metric = 50;
+  trials[1].steps = 25;
+  trials[2].metric = 200;
+  trials[2].steps = 100;
+  trials[3].metric = 100;
+  trials[3].steps = 100;
+  EXPECT_EQ(ranked_trials(space, trials), (std::vector<std::int64_t>{3, 2, 1}));
+}
+
 TEST(RunToEndTest, returns_lines_and_code) {
   const ProgramOutput output = run_to_end({"sh", "-c", "echo one; echo two >&2; exit 3"});
   EXPECT_EQ(output.code, 3);

@@ -120,6 +120,21 @@ TEST_F(SpaceTest, the_metric_says_what_is_better_unless_the_file_does) {
   EXPECT_THAT(space.warnings[0], HasSubstr("line 3"));
 }
 
+TEST_F(SpaceTest, a_program_of_ones_own_has_metrics_of_its_own) {
+  const Space space = read(
+      "program: ./count_up\n"
+      "searcher: {name: single, metric: x_2, smaller_is_better: true, max_length: {batches: 100}}\n"
+      "hyperparameters: {}\n");
+  EXPECT_TRUE(space.has_custom_loop());
+  EXPECT_EQ(metric_name(space.metric), "x_2");
+  EXPECT_TRUE(space.smaller_is_better);
+  EXPECT_TRUE(space.arguments.empty());
+  EXPECT_FALSE(read_parameters("  lr: 0.1\n").has_custom_loop());
+  expect_parameters_refused(
+      {"line 3", "'a b'"}, "  lr: 0.1\n",
+      "searcher: {name: single, metric: a b, smaller_is_better: true, max_length: {batches: 1}}\n");
+}
+
 TEST_F(SpaceTest, constants_become_words) {
   const Space space = read_parameters(
       "  lr: 0.1\n"
@@ -177,8 +192,7 @@ TEST_F(SpaceTest, a_grid_of_integers_needs_no_count_and_one_point_is_the_middle)
 TEST_F(SpaceTest, refuses_wrong_fields) {
   expect_refused({"line 3", "'trials'"}, std::string(head) + "trials: 3\n");
   expect_refused({"'searcher'"}, std::string(head) + "hyperparameters: {lr: 0.1}\n");
-  expect_refused({"'arguments'"},
-                 fmt::format("program: train_cifar\n{}hyperparameters: {{lr: 0.1}}\n", random_searcher));
+  expect_refused({"'hyperparameters'"}, "program: train_cifar\n");
   expect_refused({"line 1", "map"}, "just text\n");
   expect_parameters_refused({"line 3", "'max_trial'", "max_trials"}, "  lr: 0.1\n",
                             "searcher: {name: single, metric: test-loss, max_length: {epochs: 1}, max_trial: 5}\n");
@@ -186,7 +200,7 @@ TEST_F(SpaceTest, refuses_wrong_fields) {
                             "searcher: {name: single, metric: test-loss, max_length: {epochs: 1}, divisor: 4}\n");
   expect_parameters_refused({"line 3", "'hyperband'"}, "  lr: 0.1\n",
                             "searcher: {name: hyperband, metric: test-loss, max_length: {epochs: 1}}\n");
-  expect_parameters_refused({"line 3", "'perplexity'"}, "  lr: 0.1\n",
+  expect_parameters_refused({"line 3", "'perplexity'", "smaller_is_better"}, "  lr: 0.1\n",
                             "searcher: {name: single, metric: perplexity, max_length: {epochs: 1}}\n");
   expect_parameters_refused({"line 3", "unit"}, "  lr: 0.1\n",
                             "searcher: {name: single, metric: test-loss, max_length: 100}\n");

@@ -111,6 +111,35 @@ TEST_F(TrialCommandTest, refuses_what_the_program_refuses) {
   expect_error(Failure::usage, {"./mine", "--print-recipe"}, [&] { commands.length({}, 1); });
 }
 
+// A program with a training loop of its own has no data set and no epochs.
+TEST_F(TrialCommandTest, a_custom_loop_counts_steps) {
+  space_.arguments.clear();
+  space_.metric.name = "x";
+  space_.unit = LengthUnit::batches;
+  space_.kept.trial_latest = 3;
+  TrialCommands commands(space_, prints(R"("metrics": ["y", "x"])"));
+  EXPECT_THAT(asked_, ElementsAre(Lines{"./mine", "--print-recipe"}));
+  const TrialLength length = commands.length({"--n=1"}, 25);
+  EXPECT_EQ(length.steps, 25);
+  EXPECT_EQ(length.steps_per_epoch, 1);
+  EXPECT_THAT(commands.words({"--n=1"}, length, "out", 2),
+              ElementsAre("./mine", "--n=1", "--max-steps=25", "--output=out", "--keep-latest=3"));
+}
+
+TEST_F(TrialCommandTest, refuses_what_a_custom_loop_does_not_report) {
+  const auto expect_refused = [&](Subjects subjects, const std::string& recipe,
+                                  const std::source_location& where = std::source_location::current()) {
+    expect_error(
+        Failure::usage, subjects, [&] { const TrialCommands commands(space_, prints(recipe)); }, where);
+  };
+  space_.lines.length = 5;
+  expect_refused({"line 3", "./mine", "test-accuracy", "y"}, R"("metrics": ["y"])");
+  space_.metric.name = "x";
+  expect_refused({"line 3", "./mine", "'x'", "y"}, R"("metrics": ["y"])");
+  expect_refused({"line 5", "./mine", "batches"}, R"("metrics": ["x"])");
+  expect_refused({"line 3", "./mine", "'x'", "test-loss"}, R"("global-batch": 40)");
+}
+
 TEST_F(TrialCommandTest, refuses_a_metric_that_the_data_do_not_give) {
   space_.metric.split = Split::validation;
   expect_error(Failure::usage, {"line 3", "validation-accuracy", data().string()},

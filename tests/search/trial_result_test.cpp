@@ -57,6 +57,21 @@ TEST_F(TrialResultTest, a_metric_that_is_not_finite_has_diverged) {
   EXPECT_EQ(end(0).code, 79);
 }
 
+TEST_F(TrialResultTest, a_custom_loop_reports_its_metrics_by_name) {
+  space_.metric = {Split::validation, TestMetric::loss, "x"};
+  write("metrics.jsonl", R"({"kind":"training","epoch":1,"step":10,"x":1}
+{"kind":"validation","epoch":1,"step":10,"x":-2.5}
+{"kind":"validation","epoch":1,"step":10,"y":3}
+{"kind":"validation","epoch":1,"step":20,"x":null}
+{"kind":"validation","epoch":1,"step":30,"x":"4"}
+)");
+  EXPECT_EQ(end(0).kind, Kind::reached);
+  EXPECT_EQ(end(0).metric, -2.5);
+  EXPECT_EQ(end(0, 20).code, static_cast<int>(Failure::diverged));
+  EXPECT_EQ(end(0, 30).code, static_cast<int>(Failure::other));
+  EXPECT_NE(end(0, 30).reason.find("no x after step 30"), std::string::npos) << end(0, 30).reason;
+}
+
 TEST_F(TrialResultTest, the_code_decides_whose_fault_it_is) {
   for (const int code : {1, 3, 76, 139, 134}) EXPECT_EQ(end(code).kind, Kind::failed) << code;
   for (const int code : {2, 79, 136}) EXPECT_EQ(end(code).kind, Kind::ended) << code;

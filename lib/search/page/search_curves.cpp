@@ -26,8 +26,9 @@ PlotSeries curve_of(const SearchRecord& search, std::int64_t number) {
   const std::optional<Summary> summary = read_summary(folder);
   read_metrics(folder, [&](const NumberedLine& line) {
     if (!line.content || line.content->step >= last.steps) return;
-    const std::optional<double> metric = metric_in(search.space.metric, *line.content, summary && summary->keeps_ema);
-    if (metric) series.points.push_back({static_cast<double>(line.content->step) * length_of_step, *metric});
+    const std::optional<double> metric = metric_in(search.space.metric, line, summary && summary->keeps_ema);
+    if (metric && std::isfinite(*metric))
+      series.points.push_back({static_cast<double>(line.content->step) * length_of_step, *metric});
   });
   for (const RungResult& result : trial.results) {
     const double length = static_cast<double>(result.length);
@@ -46,7 +47,7 @@ std::optional<double> loss_limit(const SearchRecord& search) {
   for (const auto& [number, trial] : search.trials) {
     if (trial.last.metric) results.push_back(*trial.last.metric);
   }
-  if (results.empty() || !is_loss(search.space)) return std::nullopt;
+  if (results.empty() || !is_loss(search.space) || search.space.has_custom_loop()) return std::nullopt;
   std::ranges::sort(results);
   const double limit = largest_loss * results[results.size() / 2];
   return results.back() > limit ? std::optional(limit) : std::nullopt;
