@@ -43,8 +43,9 @@ def links_of(path, text):
 
 
 def code_of(text):
-    """Spans, indented lines and fenced blocks."""
-    fenced = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    """Spans, indented lines and fenced blocks without a language: others may name files of the reader."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    fenced = [block for language, block in blocks if not language]
     return re.findall(r"(?<!`)`([^`\n]+)`", text) + re.findall(r"^    (.+)$", text, re.MULTILINE) + fenced
 
 
