@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `cmake --install` ships what a program of one's own needs: a project elsewhere finds the libraries, builds, and sums a
-# tensor over two ranks. installed_libraries_test.sh BUILD_FOLDER CXX_COMPILER
+# tensor over two ranks. A training loop of one's own survives interruptions, and is searched by the installed search.
+# installed_libraries_test.sh BUILD_FOLDER CXX_COMPILER
 set -euo pipefail
 export CMAKE_GENERATOR=Ninja  # which is there; make need not be
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,6 +33,7 @@ cmake -S . -B build -D CMAKE_PREFIX_PATH="$prefix" -D CMAKE_CXX_COMPILER="$2" >"
 cmake --build build >"$work/words" 2>&1 || fail "$(<"$work/words")"
 words=$(mpirun --oversubscribe --bind-to none -n 2 build/sum_over_ranks)
 [ "$words" = "sum over 2 ranks: 3" ] || fail "the program says '$words'"
+words=$(python3 "$here/custom_loop_test.py" build/count_up "$prefix/bin/search") || fail "count_up: $words"
 
 # What is missing is named, and a project that can do without is told that there is none.
 configure() { cmake -S . -B without -D CMAKE_PREFIX_PATH="$prefix" -D CMAKE_CXX_COMPILER="$1" >"$work/words" 2>&1; }
@@ -47,4 +49,4 @@ sed -i 's/LANGUAGES C CXX/LANGUAGES CXX/' CMakeLists.txt
 rm -r without
 configure "$2" && fail "the package is found without C"
 grep -q "the project does not enable C " "$work/words" || fail "what to try without C is not told: $(<"$work/words")"
-echo "passed: a program of $(wc -l <sum_over_ranks.cpp) lines on the installed libraries"
+echo "passed: programs of $(wc -l <sum_over_ranks.cpp) and $(wc -l <count_up.cpp) lines on the installed libraries"
