@@ -1,3 +1,4 @@
+// Calls that set errno.
 #pragma once
 
 #include <cerrno>

@@ -48,7 +48,11 @@ class ExperimentTranslator {
     attempt("searcher.max_concurrent_trials", [&](const YamlValue& trials) { read_concurrency(trials); });
     attempt("resources.slots_per_trial", [&](const YamlValue& slots) { read_slots(slots); });
     attempt("min_checkpoint_period", [&](const YamlValue& period) { read_checkpoint_period(period); });
-    translate_hyperparameters(draft_, batches_per_step_);
+    if (has_custom_loop_) {
+      if (const YamlValue* const map = draft_.find("hyperparameters")) draft_.set("hyperparameters", *map);
+    } else {
+      translate_hyperparameters(draft_, batches_per_step_);
+    }
     add_warnings();
     return draft_.finish();
   }
@@ -153,7 +157,7 @@ class ExperimentTranslator {
     std::string name = metric->text;
     std::ranges::replace(name, '-', '_');
     const auto* const known = find_choice(experiment_metrics, name);
-    if (known == nullptr) return draft_.set("searcher.metric", *metric);  // read_space() refuses it
+    if (known == nullptr) return read_custom_metric(*metric, smaller);
     const ExperimentMetric& here = known->value;
     draft_.set("searcher.metric", yaml_text(std::string(here.here), metric->line));
     const bool is_accuracy = !here.is_loss && !here.is_error;
@@ -172,6 +176,17 @@ class ExperimentTranslator {
     draft_.set("searcher.smaller_is_better", yaml_text(is_smaller_here ? "true" : "false", line));
     draft_.add_name(metric->line, fmt::format("searcher.metric: {}", metric->text),
                     fmt::format("{}, {} is better", here.here, is_smaller_here ? "smaller" : "larger"));
+  }
+
+  // Of a program with a training loop of its own, which checks its hyperparameters itself.
+  void read_custom_metric(const YamlValue& metric, const YamlValue* smaller) {
+    has_custom_loop_ = true;
+    draft_.set("searcher.metric", metric);
+    draft_.set("searcher.smaller_is_better", smaller == nullptr ? yaml_text("true", metric.line) : *smaller);
+    if (smaller == nullptr) {
+      draft_.add_name(metric.line, fmt::format("searcher.metric: {}", printable(metric.text)),
+                      "the same, smaller is better");
+    }
   }
 
   void read_precision(const YamlValue& level) {
@@ -200,7 +215,9 @@ class ExperimentTranslator {
     const YamlValue* const time = draft_.find("searcher.max_time");
     const YamlValue* const unit = draft_.find("searcher.time_metric");
     if (time == nullptr && unit == nullptr) {
-      if (length != nullptr) set_length(*length);
+      if (length == nullptr) return;
+      const bool has_no_unit = length->kind == YamlValue::Kind::text && has_custom_loop_;  // It counts steps.
+      set_length(has_no_unit ? yaml_map("batches", *length) : *length);
       return;
     }
     // A field that is refused here must not be refused as missing, too.
@@ -279,6 +296,7 @@ class ExperimentTranslator {
   ExperimentDraft draft_;
   std::vector<Ignored> ignored_;
   std::int64_t batches_per_step_ = 1;  // aggregation_frequency: a step here has several batches of Determined
+  bool has_custom_loop_ = false;
 };
 
 }  // namespace

@@ -24,8 +24,8 @@ namespace lockstep {
 namespace {
 
 // Uses the bias, which has one value per class in the files of any program.
-void require_same_classes(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
-                          const Model& model) {
+void require_classes_of_data(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
+                             const Model& model) {
   const auto bias = std::ranges::find(entries, model.store.parameters().back().name, &ParameterStore::Entry::name);
   if (bias == entries.end() || bias->dims.size() != 1) return;
   require(bias->dims.front() == model.options.classes, Failure::usage,
@@ -51,7 +51,7 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
   std::vector<ParameterStore::Entry> entries = read_pretrained_weights(path).entries;
   const std::optional<std::string> words = describe_prefix(path, remove_prefix(path, entries, model.store, head));
   if (words) log::info(*words);
-  if (head == Head::as_written) require_same_classes(path, entries, model);
+  if (head == Head::as_written) require_classes_of_data(path, entries, model);
   if (head == Head::fresh) {
     const std::string name = head_of(model.store);
     const auto is_head = [&name](const ParameterStore::Entry& entry) { return entry.name.starts_with(name); };
