@@ -60,13 +60,16 @@ array() {
 
 # A node dies, and its task does not come back. Its trial continues on another node after three missed heartbeats.
 node_dies() {
+  local node
   submit_array node_dies --no-requeue --exclusive  # each task on a node of its own
   wait_for 100 all_train node_dies || fail "the tasks do not run a trial each"
   task=$(task_of_trial 2 node_dies)
-  cluster kill "$(node_of_task "$task")"
+  node=$(node_of_task "$task")
+  cluster kill "$node"
   wait_for_end
   expect_decisions node_dies
   [ "$(grep -l 'best: trial' node_dies.?.out | wc -l)" -ge 2 ] || fail "not two tasks have seen the end"
+  cluster start "$node"  # other scenarios need three nodes
 }
 
 # A search in one job is requeued, and continues.
