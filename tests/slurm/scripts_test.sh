@@ -62,7 +62,7 @@ expect "JobState=COMPLETED"
 expect "ExcNodeList=n2"
 expect_log checked "cause bad_node"
 expect_log checked ": n2. "
-expect_log checked "the output folder '/proc/none'"
+expect_log checked "cannot write to the folder of '/proc/"
 grep -q '"state": "done"' "$work/checked/summary.json" || fail "the training did not go on elsewhere"
 echo "  a look at the nodes first"
 
