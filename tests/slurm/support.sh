@@ -41,7 +41,7 @@ time_limit_of_test=${TIME_LIMIT_OF_TEST:-270}
 [[ $time_limit_of_test =~ ^[1-9][0-9]{0,5}$ ]] || fail "TIME_LIMIT_OF_TEST is no number of seconds: '$time_limit_of_test'"
 ended() { job=$(scontrol show job "$id") && ! grep -qE 'JobState=(PENDING|RUNNING|SIGNALING|COMPLETING|CONFIGURING|REQUEUED)' <<<"$job"; }
 # Sets `job` to what Slurm knows of it.
-wait_for_end() { wait_for 250 ended || { scancel "$id"; fail "job $id did not end: $job"; }; }
+wait_for_end() { wait_for "$time_limit_of_test" ended || { scancel "$id"; fail "job $id did not end: $job"; }; }
 # expect WORDS: what Slurm knows of the job contains them.
 expect() { grep -qF "$1" <<<"$job" || fail "Slurm does not say '$1': $job"; }
 # expect_log NAME WORDS: the job's log contains them.
