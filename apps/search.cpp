@@ -163,7 +163,7 @@ void conclude(SearchRun& search, TrialCommands& commands, const Space& space, st
 // srun would take them for requests of each step.
 void forget_requests_of_the_job() {
   for (const char* name : {"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
-                           "SLURM_GRES", "SLURM_TRES_PER_TASK"}) {
+                           "SLURM_GRES", "SLURM_TRES_PER_TASK", "SLURM_TRES_BIND"}) {
     ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
   }
 }

@@ -66,7 +66,10 @@ void add_resources(const Role& role, std::int64_t cpus, std::int64_t max_tasks_o
   words.push_back(fmt::format("--cpus-per-task={}", std::max<std::int64_t>(cpus / ranks, 1)));
   // Without --mem, a step would take all of the job's memory on its nodes, and other steps would wait.
   words.push_back(fmt::format("--mem={}", role.memory_mb * (max_tasks_of_a_node / ranks)));
-  if (role.gpus > 0) words.push_back(fmt::format("--gpus-per-task={}", role.gpus / ranks));
+  if (role.gpus == 0) return;
+  words.push_back(fmt::format("--gpus-per-task={}", role.gpus / ranks));
+  // In Slurm 24.11, srun inherits the binding of the job's tasks, which are whole instances.
+  words.push_back(fmt::format("--gpu-bind=per_task:{}", role.gpus / ranks));
 }
 
 // The component of each role.

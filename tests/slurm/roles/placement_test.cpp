@@ -84,7 +84,7 @@ TEST(PlacementTest, srun_is_told_the_node_of_each_task_and_nothing_of_a_command)
   EXPECT_EQ(srun_arguments(steps[1], roles, slots, "pmix", "start"),
             (Words{"srun", "--mpi=pmix", "--export=ALL", "--kill-on-bad-exit=1", "--job-name=training", "--exact",
                    "--distribution=arbitrary", "--label", "--ntasks=3", "--nodelist=n1,n2,n2", "--cpus-per-task=4",
-                   "--mem=200", "--gpus-per-task=1", "start"}));
+                   "--mem=200", "--gpus-per-task=1", "--gpu-bind=per_task:1", "start"}));
 }
 
 TEST(PlacementTest, an_instance_has_its_gpus_and_in_a_world_a_rank_for_each) {
@@ -102,19 +102,19 @@ TEST(PlacementTest, an_instance_has_its_gpus_and_in_a_world_a_rank_for_each) {
                        "--distribution=arbitrary"};
   Words words = begin;
   words.insert(words.end(), {"--label", "--ntasks=4", "--nodelist=n1,n1,n2,n2", "--cpus-per-task=2", "--mem=100",
-                             "--gpus-per-task=1", "start"});
+                             "--gpus-per-task=1", "--gpu-bind=per_task:1", "start"});
   EXPECT_EQ(srun_arguments(steps_of(roles).at(0), roles, slots, "pmix", "start"), words);
   roles[0].cpus = 0;  // those of a task
   const std::vector<InstanceSlot> large = place_instances(roles, {{"n1", "2", 8}});
   words = begin;
   words.insert(words.end(), {"--label", "--ntasks=4", "--nodelist=n1,n1,n1,n1", "--cpus-per-task=4", "--mem=200",
-                             "--gpus-per-task=1", "start"});
+                             "--gpus-per-task=1", "--gpu-bind=per_task:1", "start"});
   EXPECT_EQ(srun_arguments(steps_of(roles).at(0), roles, large, "pmix", "start"), words);
   roles[0].world = "";
   words = begin;
   words[4] = "--job-name=worker-1";
-  words.insert(words.end(),
-               {"--ntasks=1", "--nodelist=n1", "--cpus-per-task=8", "--mem=100", "--gpus-per-task=2", "start"});
+  words.insert(words.end(), {"--ntasks=1", "--nodelist=n1", "--cpus-per-task=8", "--mem=100", "--gpus-per-task=2",
+                             "--gpu-bind=per_task:2", "start"});
   EXPECT_EQ(srun_arguments(steps_of(roles).at(1), roles, large, "pmix", "start"), words);
 }
 
