@@ -112,6 +112,17 @@ Decision settle_lost(const AttemptContext& context, AttemptsFile& file, const Re
   return decision;
 }
 
+// After a preemption, Slurm 24.11 starts a job once more when it has completed.
+std::optional<Refusal> refusal_of_finished(const AttemptContext& context, const AttemptsFile& file) {
+  if (file.attempts().empty()) return std::nullopt;
+  const Attempt& last = file.attempts().back();
+  const bool has_finished =
+      last.attempt < context.attempt && last.cause == Cause::done && last.action == RetryAction::stop;
+  if (!has_finished) return std::nullopt;
+  return Refusal{Cause::done, 0,
+                 fmt::format("attempt {} has finished the job. To repeat it, submit it again", last.attempt)};
+}
+
 std::string describe_beginning(const AttemptContext& context, const std::optional<std::int64_t>& step) {
   return fmt::format("attempt {} of job {}, on {}{}", context.attempt, context.job, fmt::join(context.nodes, ", "),
                      step ? fmt::format(". The newest checkpoint is of step {}", *step) : "");
@@ -139,11 +150,12 @@ AttemptStart begin_attempt(const AttemptContext& context, const RetryPolicy& pol
   beginning.sentence = describe_beginning(context, attempt.checkpoint_step);
   const std::int64_t first_started = file.attempts().empty() ? context.now : file.attempts().front().started;
   if (context.attempt > 0 && newest && newest->written >= first_started) beginning.resume = Resume::newest;
-  beginning.refusal = find_refusal(context.attempt, stop_request, settled, policy);
+  beginning.refusal = refusal_of_finished(context, file);
+  if (!beginning.refusal) beginning.refusal = find_refusal(context.attempt, stop_request, settled, policy);
   if (beginning.refusal) {
     beginning.sentence += fmt::format(". The attempt does not start: {}", beginning.refusal->reason);
     attempt.cause = beginning.refusal->cause;
-    attempt.kind = RetryKind::permanent;
+    attempt.kind = attempt.cause == Cause::done ? RetryKind::none : RetryKind::permanent;
     attempt.code = beginning.refusal->code;
     attempt.action = RetryAction::stop;
     attempt.sentence = beginning.sentence;

@@ -58,15 +58,19 @@ std::string sbatch_options(const JobFile& job) {
   return text;
 }
 
-// A requeued job needs its secrets again. Any other end removes them. In a job array, job_array.sh removes them.
+// A requeued job needs its secrets again. Any other end removes them, so they are read after begin_attempt, which does
+// not start a finished job again. In a job array, job_array.sh removes them.
 constexpr std::string_view remove_secrets_lines = R"(remove_secrets() {
   ask_for_job
   [ -z "$job_state" ] || ((job_restarts > attempt)) || rm -f -- "$secrets"
 }
 trap remove_secrets EXIT
 )";
-constexpr std::string_view secrets_lines = R"([ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ] ||
-  refuse "cannot use the job's secrets: '$secrets' is missing, a link or another user's file. Submit the job again."
+constexpr std::string_view secrets_lines =
+    R"(if ! { [ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ]; }; then
+  say "cannot use the job's secrets: '$secrets' is missing, a link or another user's file. Submit the job again."
+  end_attempt 2
+fi
 source "$secrets"
 )";
 
@@ -95,7 +99,6 @@ std::string job_script(const JobFile& job, const ScriptPaths& place) {
   } else if (!place.secrets.empty()) {
     text += remove_secrets_lines;
   }
-  if (!place.secrets.empty()) text += secrets_lines;
   text += "begin_attempt run_roles";
   const TrainingFolders folders =
       job.output.empty() ? training_folders(job.roles) : TrainingFolders{job.output, job.output + "/checkpoints"};
@@ -104,8 +107,10 @@ std::string job_script(const JobFile& job, const ScriptPaths& place) {
                         shell_word(folders.checkpoints.string()));
   }
   if (job.has_ssh && !job.array) text += ssh_lines;
+  text += "\n";
+  if (!place.secrets.empty()) text += secrets_lines;
   text +=
-      fmt::format("\nroles=$record.roles.json\nwrite_whole \"$roles\" {} || exit\n", shell_word(roles_text(job.roles)));
+      fmt::format("roles=$record.roles.json\nwrite_whole \"$roles\" {} || exit\n", shell_word(roles_text(job.roles)));
   text += R"(run_here run_roles "$roles" --cluster "$record.cluster.$attempt.json")";
   if (!folders.checkpoints.empty()) text += " --checkpoints \"$checkpoints\"";
   if (job.array) text += " --array-task \"$SLURM_ARRAY_TASK_ID\"";

@@ -159,6 +159,30 @@ TEST_F(AttemptLedgerTest, what_was_stopped_for_good_begins_no_more_although_slur
   EXPECT_EQ(last_of(1).code, 75);
 }
 
+// Slurm 24.11 started a job once more after a preemption, although it had finished. Its commands ran again.
+TEST_F(AttemptLedgerTest, what_has_finished_begins_no_more_although_slurm_starts_it) {
+  begin();
+  end_with(0);
+  for (const std::int64_t attempt : {2, 3}) {
+    context_.attempt = attempt;
+    const AttemptStart beginning = begin();
+    ASSERT_TRUE(beginning.refusal);
+    EXPECT_EQ(beginning.refusal->code, 0);
+    EXPECT_EQ(last_of(attempt).cause, Cause::done);
+    EXPECT_EQ(last_of(attempt).kind, RetryKind::none);
+    EXPECT_EQ(last_of(attempt).code, 0);
+  }
+  expect_message(last_of(2).sentence, {"attempt 2 of job 17", "attempt 0 has finished"});
+}
+
+TEST_F(AttemptLedgerTest, what_is_repeated_after_success_begins_again) {
+  policy_.retry_count = retry_every_end;
+  begin();
+  end_with(0);
+  context_.attempt = 1;
+  EXPECT_FALSE(begin().refusal);
+}
+
 TEST_F(AttemptLedgerTest, slurm_cannot_start_more_attempts_than_the_limit) {
   context_.attempt = 5;
   const AttemptStart beginning = begin();
