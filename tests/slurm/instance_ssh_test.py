@@ -60,6 +60,10 @@ def main(build):
         ssh.expect(["worker-0", "echo", "a  b", "'c  d'", "&&", "exit 0"], "a b c  d\n", "n2")
         ssh.expect(["worker-0", "cat"], "piped\n", "n2", stdin="piped\n")
         ssh.expect(["worker-0"], "worker 0 0\n", "n2", stdin=who)
+        # A daemon of Open MPI 5 has the name of its instance, because several may be on one node.
+        daemon = 'echo --prtemca ess "env" ${SLURMD_NODENAME-none}'
+        ssh.expect(["worker-1", daemon], "--prtemca ess slurm worker-1\n", "n3")
+        ssh.expect(["n3", daemon], "--prtemca ess env none\n", "n3")
         failed = ssh("worker-0", "echo why >&2; exit 7")
         assert (failed.returncode, failed.stderr) == (7, "why\n"), failed
         # The step is one of this job, and has nothing of the step from which it starts.
