@@ -211,7 +211,7 @@ preempted() {
 # Slurm's time limit comes near: the training stops by itself, and goes on with a limit of its own.
 time_limit() {
   train_beside_server time_limit 600 --time=1
-  wait_for 300 ended || fail "job $id did not end: $job"  # a minute an attempt
+  wait_for "$time_limit_of_test" ended || fail "job $id did not end: $job"  # a minute an attempt
   expect_code 0
   expect_attempt time_limit stopped_early
   expect_undisturbed 600
