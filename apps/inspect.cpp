@@ -59,10 +59,11 @@ struct InspectOptions {
                        "search, or another program's weights (safetensors, HDF5)")
             ->type_name("FILE");
     auto* const model_option =
-        app.add_option("--model", model,
-                       "Print a model's layers with their sizes and multiply-adds, for color images of --image-size "
-                       "(default: 224). Known: " +
-                           known_models())
+        app.add_option(
+               "--model", model,
+               "Print a model's layers with their sizes and millions of multiply-adds (MMAC), for color images of "
+               "--image-size (default: 224). Known: " +
+                   known_models())
             ->type_name("NAME")
             ->excludes(file_option);
     add_number(app, "--classes", classes, {1, 1'000'000}, "With --model: number of classes")->needs(model_option);

@@ -96,7 +96,7 @@ std::string network_table(const NetworkGraph& graph) {
   for (const Row& row : rows) {
     const std::string line = fmt::format("{:<{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}", row[0], widths[0], row[1], widths[1],
                                          row[2], widths[2], row[3], widths[3], row[4], widths[4]);
-    text += line + '\n';
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   text.pop_back();
   return text;

@@ -24,9 +24,10 @@ constexpr std::size_t shown_trials = 12;
 std::string describe_state(const SearchRecord& search) {
   const FolderHolder holder = holder_of(search.folder);
   if (holder.kind != FolderHolder::Kind::nobody) return "running: " + describe_lock_holder(holder.process);
-  if (!are_over(records_of(search)) || is_absent(SearchFolder(search.folder).best_model()))
-    return "stopped; the same command continues it";
-  return "done";
+  // The model of the best training is kept at the very end.
+  const bool has_model = search.best && !search.space.has_custom_loop();
+  const bool lacks_model = has_model && is_absent(SearchFolder(search.folder).best_model());
+  return !are_over(records_of(search)) || lacks_model ? "stopped; the same command continues it" : "done";
 }
 
 std::string describe_best(const SearchRecord& search) {
@@ -59,7 +60,7 @@ std::string describe_search(const fs::path& folder) {
       space.searcher.max_length, choice_name(length_units, space.unit), metric_name(space.metric),
       space.smaller_is_better ? "smaller" : "larger", describe_state(search), results, counted(restarts, "restart"),
       describe_best(search), results_table(space, records, shown_trials),
-      records.empty()
+      records.empty() || space.has_custom_loop()
           ? ""
           : fmt::format("A trial: inspect '{}'. Its output: trial-1.log. ", SearchFolder(folder).trial(1).string()));
 }

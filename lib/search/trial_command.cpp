@@ -85,7 +85,14 @@ void TrialCommands::check_custom_loop(const nlohmann::json& answer) const {
   const SpaceReader reader(space_.file);
   const std::vector<std::string> metrics = texts_in(answer, "metrics");
   const std::string name = metric_name(space_.metric);
-  if (!answer.is_object() || !answer.contains("metrics")) {
+  if (!answer.is_object()) {
+    reader.refuse(
+        space_.lines.program,
+        fmt::format("{} --print-recipe has printed no JSON object. A training loop of one's own must print its "
+                    "metrics, such as {{\"metrics\": [\"{}\"]}}, and end",
+                    printable(space_.program), name));
+  }
+  if (!answer.contains("metrics")) {
     reader.refuse(space_.lines.metric, fmt::format("{} is a training, which does not report the metric '{}'. Known: {}",
                                                    printable(space_.program), name, training_metrics()));
   }

@@ -51,6 +51,17 @@ TEST_F(SearchOverviewTest, is_one_screen_with_the_best_trial_first) {
   EXPECT_THAT(describe_search(folder_.path()), HasSubstr("  state      done\n"));
 }
 
+// No training, so no model is kept.
+TEST_F(SearchOverviewTest, a_search_of_a_custom_loop_is_done_when_its_trials_are) {
+  write(
+      R"({"search":1,"space":{"program":"./mine","hyperparameters":{"n":"1"},"searcher":{"name":"single","metric":"x","smaller_is_better":"true","max_length":{"batches":"4"}}},"orders":[{"trial":1,"rung":1,"length":4,"settings":["--n=1"]}]}
+{"trial":1,"rung":1,"steps":4,"metric":0.75,"orders":[]}
+)");
+  const std::string text = describe_search(folder_.path());
+  EXPECT_THAT(text, HasSubstr("  state      done\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("A trial: inspect")));
+}
+
 TEST_F(SearchOverviewTest, the_best_trials_can_be_compared) {
   write(journal);
   const std::filesystem::path folder = folder_.path();

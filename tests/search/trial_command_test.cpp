@@ -138,6 +138,9 @@ TEST_F(TrialCommandTest, refuses_what_a_custom_loop_does_not_report) {
   expect_refused({"line 3", "./mine", "'x'", "y"}, R"("metrics": ["y"])");
   expect_refused({"line 5", "./mine", "batches"}, R"("metrics": ["x"])");
   expect_refused({"line 3", "./mine", "'x'", "test-loss"}, R"("global-batch": 40)");
+  const auto hello = [](const Lines&) { return ProgramOutput{0, {"hello"}}; };
+  expect_error(Failure::usage, {"./mine --print-recipe", R"({"metrics": ["x"]})"},
+               [&] { const TrialCommands commands(space_, hello); });
 }
 
 TEST_F(TrialCommandTest, refuses_a_metric_that_the_data_do_not_give) {
