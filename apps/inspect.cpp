@@ -66,6 +66,7 @@ struct InspectOptions {
                    known_models())
             ->type_name("NAME")
             ->excludes(file_option);
+    model_option->excludes(app.get_option("--pictures"));
     add_number(app, "--classes", classes, {1, 1'000'000}, "With --model: number of classes")->needs(model_option);
     add_result(
         app, "--pictures", pictures, require_place_for_pictures,

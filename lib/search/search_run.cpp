@@ -29,14 +29,38 @@ constexpr int look_again_ms = 200;
 }  // namespace
 
 ProgramOutput run_to_end(const std::vector<std::string>& words) {
+  constexpr double most_seconds = 300;
+  return run_within(most_seconds, words);
+}
+
+ProgramOutput run_within(double most_seconds, const std::vector<std::string>& words) {
+  constexpr double notice_seconds = 10;
+  constexpr std::size_t most_bytes = std::size_t{1} << 20;
   ChildProcess process(words, {});
   ProgramOutput output;
+  const Stopwatch watch;
+  bool has_told = false;
+  std::size_t bytes = 0;
+  const auto refuse = [&](std::string_view why) {
+    process.kill_group();
+    throw Error(Failure::usage, fmt::format("'{}' was killed, because it {}. Nothing was started. Call it yourself to "
+                                            "see what it does.",
+                                            shell_command(words), why));
+  };
   for (std::optional<int> code; !code;) {
     pollfd wait{process.handle(), POLLIN, 0};
     ::poll(&wait, 1, look_again_ms);
-    for (std::string& line : process.lines()) output.lines.push_back(std::move(line));
+    for (std::string& line : process.lines()) {
+      bytes += line.size();
+      output.lines.push_back(std::move(line));
+    }
     code = process.exit_code();
     output.code = code.value_or(0);
+    if (bytes > most_bytes) refuse("printed more than 1 MiB");
+    if (!code && watch.seconds() > most_seconds) refuse(fmt::format("did not end within {:.0f} s", most_seconds));
+    if (!code && watch.seconds() > notice_seconds && !std::exchange(has_told, true)) {
+      log::info("waiting for '{}', for at most {:.0f} s.", shell_command(words), most_seconds);
+    }
   }
   return output;
 }

@@ -28,8 +28,10 @@
 
 namespace lockstep {
 
-// Runs a command to its end, and returns its output.
+// Runs a command to its end, and returns its output. Says that it waits after 10 seconds. Kills the command and throws
+// Error(usage) if it prints more than 1 MiB, or does not end within `most_seconds`: 300 for run_to_end().
 ProgramOutput run_to_end(const std::vector<std::string>& words);
+ProgramOutput run_within(double most_seconds, const std::vector<std::string>& words);
 
 class SearchRun {
  public:

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.hpp"
+#include "support/messages.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -43,6 +46,13 @@ TEST(RunToEndTest, returns_lines_and_code) {
   const ProgramOutput output = run_to_end({"sh", "-c", "echo one; echo two >&2; exit 3"});
   EXPECT_EQ(output.code, 3);
   EXPECT_EQ(output.lines, (std::vector<std::string>{"one", "two"}));
+}
+
+TEST(RunToEndTest, kills_a_program_that_prints_without_end_or_does_not_end) {
+  expect_error(Failure::usage, {"yes", "1 MiB"}, [] { run_to_end({"yes"}); });
+  const Stopwatch watch;
+  expect_error(Failure::usage, {"sleep 60", "0 s"}, [] { run_within(0.2, {"sh", "-c", "trap '' TERM; sleep 60"}); });
+  EXPECT_LT(watch.seconds(), 30);
 }
 
 }  // namespace

@@ -202,6 +202,13 @@ class ExperimentTranslator {
   void read_aggregation(const YamlValue& frequency) {
     batches_per_step_ = reader_.number<std::int64_t>(frequency, "aggregation_frequency", {1, 65536});
     if (batches_per_step_ == 1) return;
+    const bool states_batch = draft_.find("hyperparameters.global_batch_size") != nullptr ||
+                              draft_.has_argument("global-batch") || draft_.has_argument("batch-per-rank");
+    if (!states_batch) {
+      draft_.add_warning(frequency.line,
+                         "'global_batch_size' is missing, so the default of --global-batch counts all samples of a "
+                         "step, which has several batches ('aggregation_frequency').");
+    }
     draft_.add_argument(frequency.line, "optimizations.aggregation_frequency", "--accumulate",
                         std::to_string(batches_per_step_));
     if (reader_.truth(*draft_.find("optimizations"), "average_aggregated_gradients").value_or(true)) return;

@@ -91,6 +91,10 @@ void ChildProcess::signal(int number) const {
   if (!code_) ::kill(process_, number);
 }
 
+void ChildProcess::kill_group() const {
+  if (!code_) ::kill(-process_, SIGKILL);
+}
+
 std::vector<std::string> ChildProcess::lines() {
   constexpr int pieces_a_call = 4;
   std::vector<std::string> lines;

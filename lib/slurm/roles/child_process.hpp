@@ -25,6 +25,7 @@ class ChildProcess {
   ChildProcess(ChildProcess&&) = default;
 
   void signal(int number) const;  // no effect once it has ended
+  void kill_group() const;        // SIGKILL to all processes of its group; no effect once it has ended
   // Returns the lines printed since the last call, without newlines. Long lines are split. Does not wait.
   std::vector<std::string> lines();
   int handle() const { return output_; }  // for poll(); -1 once its output is closed
