@@ -66,12 +66,12 @@ struct InspectOptions {
                    known_models())
             ->type_name("NAME")
             ->excludes(file_option);
-    model_option->excludes(app.get_option("--pictures"));
     add_number(app, "--classes", classes, {1, 1'000'000}, "With --model: number of classes")->needs(model_option);
     add_result(
         app, "--pictures", pictures, require_place_for_pictures,
         "Draw the first training images of a data set (test split: evaluation images) into this PNG file, as the "
         "options below prepare them");
+    model_option->excludes(app.get_option("--pictures"));
     declare_recipe(app, settings);
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Seed of sample order and augmentation");
