@@ -84,6 +84,14 @@ TEST(FusionTest, a_norm_leaves_nothing_to_a_layer_that_also_adds_its_value) {
   EXPECT_THAT(described(graph), ElementsAre("a", "b"));
 }
 
+// The sum must be in memory.
+TEST(FusionTest, a_norm_before_an_addition_leaves_its_gradient_alone) {
+  NetworkGraph graph({8, 8, 3});
+  const Value x = relu(unit(input(graph), "a", 4));
+  conv(relu(add(unit(x, "b", 4), x)), "c", {.out = 4, .kernel = 1});
+  EXPECT_THAT(described(graph), ElementsAre("a", "b gradient", "c <b"));
+}
+
 TEST(FusionTest, a_value_that_something_else_reads_ends_its_layer) {
   NetworkGraph graph({8, 8, 3});
   const Value x = unit(input(graph), "a", 4);
