@@ -119,8 +119,7 @@ class Bench {
  public:
   Bench(const Case& bench, DType precision, int threads)
       : device_(cpu::open_cpu_device({.threads = threads, .precision = precision})), store_(*device_) {
-    NetworkGraph graph(bench.x.ndim == 2 ? ValueShape{0, 0, bench.x[1]}
-                                         : ValueShape{bench.x[1], bench.x[2], bench.x[3]});
+    NetworkGraph graph(sample_shape(bench.x));
     bench.describe(input(graph));
     layer_ = std::make_unique<FusedNetwork>(graph, LayerContext{*device_, store_, statistics_});
     if (!store_.parameters().empty()) {

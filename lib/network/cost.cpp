@@ -14,22 +14,29 @@ namespace {
 
 using Row = std::array<std::string, 5>;
 
-std::string kind_of(const GraphNode& node) {
-  const auto window = [](std::int64_t kernel, std::int64_t stride) {
-    return fmt::format("{}x{}{}", kernel, kernel, stride == 1 ? "" : fmt::format("/{}", stride));
-  };
-  if (const auto* const conv = node.as<op::Convolution>())
-    return "conv " + window(conv->conv.kernel, conv->conv.stride);
-  if (const auto* const pool = node.as<op::MaxPool>()) return "max " + window(pool->pool.kernel, pool->pool.stride);
-  if (const auto* const blur = node.as<op::Blur>()) return "blur " + window(3, blur->stride);
-  if (const auto* const kept = node.as<op::Subsample>()) return "subsample " + window(1, kept->stride);
-  if (node.as<op::GlobalMeanPool>() != nullptr) return "mean";
-  if (node.as<op::Flatten>() != nullptr) return "flatten";
-  return "linear";
+std::string window(std::int64_t kernel, std::int64_t stride) {
+  return fmt::format("{}x{}{}", kernel, kernel, stride == 1 ? "" : fmt::format("/{}", stride));
 }
 
-std::string text_of(const NetworkGraph& graph, const LayerSpec& layer) {
-  std::string text = kind_of(graph.node(layer.main));
+// Short names of operations, as the table has them.
+struct OperationText {
+  std::string operator()(const op::Input&) const { return "input"; }
+  std::string operator()(const op::Convolution& one) const {
+    return "conv " + window(one.conv.kernel, one.conv.stride);
+  }
+  std::string operator()(const op::BatchNorm&) const { return "norm"; }
+  std::string operator()(const op::Relu&) const { return "relu"; }
+  std::string operator()(const op::Add&) const { return "add"; }
+  std::string operator()(const op::MaxPool& one) const { return "max " + window(one.pool.kernel, one.pool.stride); }
+  std::string operator()(const op::Blur& one) const { return "blur " + window(3, one.stride); }
+  std::string operator()(const op::Subsample& one) const { return "subsample " + window(1, one.stride); }
+  std::string operator()(const op::GlobalMeanPool&) const { return "mean"; }
+  std::string operator()(const op::Flatten&) const { return "flatten"; }
+  std::string operator()(const op::Linear&) const { return "linear"; }
+};
+
+std::string describe(const NetworkGraph& graph, const LayerSpec& layer) {
+  std::string text = std::visit(OperationText(), graph.node(layer.main).operation);
   if (layer.norm) text += " norm";
   if (layer.adds) text += " add";
   if (layer.activation == Activation::relu) text += " relu";
@@ -82,7 +89,7 @@ std::string network_table(const NetworkGraph& graph) {
     std::int64_t own = parameter_count(graph, layer.main);
     if (layer.norm) own += parameter_count(graph, *layer.norm);
     parameters += own;
-    rows.push_back({graph.node(layer.main).name, text_of(graph, layer), shape_text(graph.node(layer.output)),
+    rows.push_back({graph.node(layer.main).name, describe(graph, layer), shape_text(graph.node(layer.output)),
                     grouped_unless_0(own), millions(multiply_adds(graph, layer.main))});
   }
   rows.push_back({"total", "", "", grouped(parameters), millions(multiply_adds(graph))});

@@ -105,6 +105,10 @@ std::string ValueShape::text() const {
   return is_row() ? std::to_string(channels) : fmt::format("{} x {} x {}", height, width, channels);
 }
 
+ValueShape sample_shape(const Shape& shape) {
+  return shape.ndim == 2 ? ValueShape{0, 0, shape[1]} : ValueShape{shape[1], shape[2], shape[3]};
+}
+
 std::string operation_name(const Operation& operation) { return std::visit(Name(), operation); }
 
 NetworkGraph::NetworkGraph(const ValueShape& input) { nodes_.push_back({"input", op::Input(), {}, input}); }

@@ -27,6 +27,9 @@ struct ValueShape {
   bool operator==(const ValueShape&) const = default;
 };
 
+// Of one sample of a tensor: a map [n, h, w, c], or a row [n, features].
+ValueShape sample_shape(const Shape& shape);
+
 // Initial values of weights: those of torchvision's ResNets, or PyTorch's default.
 enum class WeightScheme : std::uint8_t { he_normal_fan_out, uniform_fan_in };
 

@@ -64,7 +64,7 @@ FusedNetwork::FusedNetwork(const NetworkGraph& graph, const LayerContext& contex
 }
 
 void FusedNetwork::require_supported(const Shape& input) {
-  const ValueShape size = input.ndim == 4 ? ValueShape{input[1], input[2], input[3]} : ValueShape{0, 0, input[1]};
+  const ValueShape size = sample_shape(input);
   if (size == supported_) return;
   graph_.for_input(size);
   supported_ = size;

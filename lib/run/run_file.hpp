@@ -20,6 +20,7 @@ inline constexpr const char* summary = "summary.json";
 inline constexpr const char* metrics = "metrics.jsonl";
 inline constexpr const char* failure = "failure.json";
 inline constexpr const char* lock = "lock";
+inline constexpr const char* checkpoints = "checkpoints";  // the default folder for them
 }  // namespace run_files
 
 // Nothing if the file is absent or unreadable, or is a link, a pipe, a device or a folder.

@@ -46,7 +46,7 @@ void add_progress(TrainingStatus& status, const MetricsLine& report) {
 
 fs::path checkpoint_folder_of(const Summary& summary, const fs::path& folder, const fs::path& base) {
   const fs::path& named = summary.checkpoints;
-  if (named.empty()) return folder / "checkpoints";
+  if (named.empty()) return folder / run_files::checkpoints;
   const fs::path within = named.lexically_normal().lexically_relative(summary.output.lexically_normal());
   if (!summary.output.empty() && !within.empty() && *within.begin() != "..") return folder / within;
   const std::optional<fs::path> place = place_of_run(folder, summary.output);

@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* checkpoint_folder = "checkpoints";
-
 // The folder of a trial's checkpoints, if neither it nor the trial's folder is a link; -1 otherwise.
 Descriptor open_checkpoints(const fs::path& trial) {
   constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -34,7 +32,7 @@ Descriptor open_checkpoints(const fs::path& trial) {
   const Descriptor outer(::open(trial.c_str(), flags));
   if (outer < 0) return Descriptor(-1);
   // careful-open: likewise
-  return Descriptor(::openat(outer, checkpoint_folder, flags));
+  return Descriptor(::openat(outer, run_files::checkpoints, flags));
 }
 
 // The recipe, or the options of a custom training loop, in the checkpoint that these bytes of a file are, if it is of
@@ -80,7 +78,7 @@ RemovedCheckpoints remove_checkpoints(const Space& space, const SearchFolder& fo
     const fs::path path = folder.trial(number);
     if (trial.steps == 0 || open_checkpoints(path) < 0) continue;
     const std::map<std::int64_t, std::optional<double>> metrics = metrics_by_step(space, path);
-    for (const auto& [step, file] : checkpoints_in(path / checkpoint_folder)) {
+    for (const auto& [step, file] : checkpoints_in(path / run_files::checkpoints)) {
       if (step > trial.steps) continue;
       const auto metric = metrics.find(step);
       checkpoints.push_back({number, step, metric == metrics.end() ? std::nullopt : metric->second});
@@ -92,7 +90,7 @@ RemovedCheckpoints remove_checkpoints(const Space& space, const SearchFolder& fo
   for (const TrialCheckpoint& one : checkpoints) steps[one.trial].push_back(one.step);
   RemovedCheckpoints removed;
   for (const auto& [number, list] : steps) {
-    const fs::path path = folder.trial(number) / checkpoint_folder;
+    const fs::path path = folder.trial(number) / run_files::checkpoints;
     const Descriptor opened = open_checkpoints(folder.trial(number));
     struct stat status {};
     const std::int64_t last = trials.at(number).steps;

@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "run/checkpoint_files.hpp"
+#include "run/run_file.hpp"
 #include "search/search_text.hpp"
 #include "slurm/retry/text_cause.hpp"
 
@@ -173,7 +174,7 @@ void SearchRun::start_trials() {
 // A trial ends its command at each rung, and its next one begins when the journal has the result.
 void SearchRun::require_no_later_checkpoint(const Order& order, std::int64_t steps) const {
   const fs::path folder = folder_.trial(order.trial);
-  const auto newest = newest_checkpoint(folder / "checkpoints");
+  const auto newest = newest_checkpoint(folder / run_files::checkpoints);
   require(!newest || newest->step <= steps, Failure::bad_data,
           "'{}' is from step {}, but '{}' has no result of trial {} after step {} yet: lines are missing at its end. "
           "Restore the journal, or move '{}' elsewhere to train the trial again.",

@@ -88,8 +88,8 @@ void TrialCommands::check_custom_loop(const nlohmann::json& answer) const {
   if (!answer.is_object()) {
     reader.refuse(
         space_.lines.program,
-        fmt::format("{} --print-recipe has printed no JSON object. A training loop of one's own must print its "
-                    "metrics, such as {{\"metrics\": [\"{}\"]}}, and end",
+        fmt::format("{} --print-recipe has printed no JSON object. A program with its own training loop prints its "
+                    "metrics, such as {{\"metrics\": [\"{}\"]}}, and ends",
                     printable(space_.program), name));
   }
   if (!answer.contains("metrics")) {

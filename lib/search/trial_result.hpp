@@ -38,9 +38,8 @@ struct TrialEnd {
 // Of a trial's exit code: other codes of another program have no meaning here.
 Failure failure_of_code(int code);
 
-// The metric in a line of metrics.jsonl; nothing if the line has none, or is of another split, NaN if it is of a custom
-// training loop and not finite. `is_of_ema`: the
-// summary's `keeps_ema`.
+// The metric in a line of metrics.jsonl. Nothing if the line has none, or belongs to another split. NaN if a custom
+// training loop has reported a value that is not finite. `is_of_ema`: the summary's `keeps_ema`.
 std::optional<double> metric_in(const SearchMetric& metric, const NumberedLine& line, bool is_of_ema);
 
 inline bool has_failed(const TrialEnd& end) {

@@ -133,7 +133,7 @@ std::string describe_checkpoints(const std::filesystem::path& folder, const Trai
 
 bool holds_run(const std::filesystem::path& folder) {
   return !is_absent(folder / run_files::summary) || !is_absent(folder / run_files::lock) ||
-         !is_absent(folder / "checkpoints");
+         !is_absent(folder / run_files::checkpoints);
 }
 
 std::string describe_run(const std::filesystem::path& folder) {

@@ -27,7 +27,7 @@ class RunSummary {
 
   // Whether the file is of an unfinished training, which another attempt then resumes.
   bool is_unfinished() const { return earlier_ && earlier_->state != RunState::done; }
-  // Whether the file is of a training with the same --epochs. Its learning rates are the same then, so a training that
+  // Whether the training of the file has the same --epochs. Its learning rates are then the same. So a training that
   // ended earlier, by --max-steps or --early-stop, can be resumed.
   bool has_epochs(const nlohmann::json& epochs) const;
   // The training resumes after `step` steps. Its start time is kept, and the unfinished attempt becomes an

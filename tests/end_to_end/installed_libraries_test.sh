@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `cmake --install` ships what a program of one's own needs: a project elsewhere finds the libraries, builds, and sums a
-# tensor over two ranks. A training loop of one's own survives interruptions, and is searched by the installed search.
+# tensor over two ranks. The custom training loop count_up survives interruptions, and search runs it as trials.
 # installed_libraries_test.sh BUILD_FOLDER CXX_COMPILER
 set -euo pipefail
 export CMAKE_GENERATOR=Ninja  # which is there; make need not be

@@ -31,17 +31,12 @@ inline std::vector<float> random_values(std::int64_t count, std::uint64_t seed) 
   return values;
 }
 
-// The shape of one sample of a tensor.
-inline ValueShape sample_of(const Shape& x) {
-  return x.ndim == 2 ? ValueShape{0, 0, x[1]} : ValueShape{x[1], x[2], x[3]};
-}
-
 // A network from x, such as [](Value x) { return relu(linear(x, "fc", 5)); }
 using build::Value;
 using Describe = std::function<Value(Value x)>;
 
 inline NetworkGraph graph_of(const Describe& describe, const Shape& x) {
-  NetworkGraph graph(sample_of(x));
+  NetworkGraph graph(sample_shape(x));
   describe(build::input(graph));
   return graph;
 }

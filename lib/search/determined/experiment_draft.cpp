@@ -9,27 +9,6 @@
 
 namespace lockstep {
 
-YamlValue yaml_text(std::string text, int line) {
-  YamlValue value;
-  value.kind = YamlValue::Kind::text;
-  value.line = line;
-  value.text = std::move(text);
-  return value;
-}
-
-YamlValue yaml_map(int line) {
-  YamlValue value;
-  value.kind = YamlValue::Kind::map;
-  value.line = line;
-  return value;
-}
-
-YamlValue yaml_map(const std::string& key, const YamlValue& value) {
-  YamlValue map = yaml_map(value.line);
-  map.entries.push_back({key, value.line, value});
-  return map;
-}
-
 ExperimentDraft::ExperimentDraft(const YamlValue& root, const StatedCommand& stated, SpaceReader& reader)
     : root_(root), reader_(reader), arguments_(words_in(stated.arguments.value_or(""))) {
   result_.search_file = yaml_map(root.line);

@@ -7,13 +7,10 @@
 
 #include "search/determined/experiment_file.hpp"
 #include "search/space_reader.hpp"
+#include "search/yaml_values.hpp"
 #include "slurm/submit/yaml.hpp"
 
 namespace lockstep {
-
-YamlValue yaml_text(std::string text, int line);
-YamlValue yaml_map(int line);
-YamlValue yaml_map(const std::string& key, const YamlValue& value);
 
 class ExperimentDraft {
  public:

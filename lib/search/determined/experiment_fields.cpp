@@ -69,7 +69,7 @@ constexpr auto fields = std::to_array<ExperimentField>({
     {"log_policies", ignored, "LOCKSTEP_RETRY_RULES names rules on exit codes and log lines (slurm/attempts.md)."},
     {"retention_policy", ignored, "Logs stay in the folder of the search."},
     {"integrations", ignored, "No other service is called."},
-    {"security", ignored, "Trials have the rights of whoever calls search."},
+    {"security", ignored, "Trials run as the user who calls search."},
     {"internal", ignored, "It is of Determined itself."},
     {"preemption_timeout", ignored, "The grace time of Slurm's partition counts."},
     {"slurm", ignored, "Options of sbatch follow -- with --array, or are in the site profile (slurm/README.md)."},

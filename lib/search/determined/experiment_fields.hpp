@@ -32,7 +32,7 @@ const ExperimentField* find_experiment_field(std::string_view there);
 // Whether there are fields below it: true for "searcher".
 bool is_experiment_section(std::string_view there);
 
-// Metrics of Determined, with '_' between words. They are of the validation data.
+// Names of metrics in Determined, with '_' between words. Determined measures them on the validation data.
 struct ExperimentMetric {
   std::string_view here;
   bool is_loss = false;   // smaller is better

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "run/run_file.hpp"
 #include "slurm/roles/command_words.hpp"
 
 namespace lockstep {
@@ -178,7 +179,7 @@ class FolderSearch {
     const Word checkpoints = option_value(words, "--checkpoints");
     if (!output || !checkpoints) return unknown();
     if (!checkpoints->empty() || output->empty()) return {*output, *checkpoints};
-    return {*output, std::filesystem::path(*output) / "checkpoints"};
+    return {*output, std::filesystem::path(*output) / run_files::checkpoints};
   }
 
   std::vector<Storage> storages_;

@@ -12,6 +12,7 @@
 #include "base/text/printable.hpp"
 #include "files/tensor_file.hpp"
 #include "run/metrics.hpp"
+#include "run/run_file.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -29,7 +30,7 @@ std::int64_t step_of_custom(const fs::path& path, std::string& image) {
   return parse_custom_checkpoint(path, image).steps_completed;
 }
 
-// Throws Error(usage) that names all differences. `earlier` is of a checkpoint and untrusted.
+// Throws Error(usage) that names all differences. `earlier` comes from a checkpoint, so it is untrusted.
 void require_same_options(const nlohmann::json& earlier, const nlohmann::json& now, const fs::path& checkpoint) {
   nlohmann::json all = earlier;
   all.update(now);
@@ -56,7 +57,7 @@ CustomRun::CustomRun(const Session& session, CustomRunOptions options)
     : session_(session), options_(std::move(options)), scope_(session, options_.time_limit_seconds) {
   output_ = take_output_folder(world(), scope_.stops, options_.output);
   scope_.stops.wait_for_rank_0([&](const std::function<void()>& look) {
-    auto lock = std::make_shared<FolderLock>(options_.output / "checkpoints", "--output", this_lock_holder(),
+    auto lock = std::make_shared<FolderLock>(options_.output / run_files::checkpoints, "--output", this_lock_holder(),
                                              FolderLock::default_heartbeat, look);
     lock->lie_within(output_);
     checkpoints_.emplace(std::move(lock), KeepRule{options_.keep_latest, 0}, step_of_custom);
@@ -203,7 +204,7 @@ Ending CustomRun::preempted() {
   }
   const std::string sentence =
       fmt::format("stopped with the checkpoint of step {} of {} in '{}' ({}). The same command resumes from it.",
-                  saved_step_, max_steps(), (options_.output / "checkpoints").string(), reason);
+                  saved_step_, max_steps(), (options_.output / run_files::checkpoints).string(), reason);
   log::info_to_terminal(sentence);
   return {static_cast<int>(Failure::stopped_early), sentence};
 }

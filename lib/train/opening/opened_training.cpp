@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
 #include "files/model_file.hpp"
+#include "run/run_file.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/observers/early_stopping.hpp"
@@ -26,7 +27,7 @@ namespace {
 // The default checkpoint folder is inside the output folder.
 RunOptions with_checkpoint_folder(RunOptions run) {
   CheckpointOptions& plan = run.checkpoints;
-  if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
+  if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / run_files::checkpoints;
   return run;
 }
 

@@ -1,6 +1,5 @@
 // Adds a number of every rank to x in each step, as the program of Determined's Core API tutorial does: after 100 steps
-// on 8 ranks, x is 800 times --increment-by. What it shows: reports, checkpoints, resume and stops of a training loop
-// of one's own.
+// on 8 ranks, x is 800 times --increment-by. It shows reports, checkpoints, resume and stops of a custom training loop.
 #include <chrono>
 #include <numeric>
 #include <thread>
