@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
 #include <vector>
 
+#include "device/cuda/conv/fold_kernels.hpp"
 #include "device/cuda/launch/launch.hpp"
 #include "device/cuda/norm/norm_kernels.hpp"
 #include "device/cuda/passes/flat_kernels.hpp"
@@ -55,6 +57,43 @@ TEST_F(CudaKernelsTest, every_vector_has_one_place) {
           }
     EXPECT_EQ(map.vectors(), vector);
   }
+}
+
+TEST_F(CudaKernelsTest, folds_pixels_into_blocks_and_weights_back_out_of_them) {
+  const Shape weight{8, 3, 3, 3};
+  const Shape blocks{8, 2, 2, 16};
+  const auto narrow = [&](const Shape& shape) {
+    const std::int64_t bytes = storage_count(shape, Layout::features) * 2;
+    return Tensor(memory_.arena.allocate(bytes), shape, DType::bf16, Layout::features);
+  };
+  std::vector<float> values(static_cast<std::size_t>(weight.count()));
+  std::iota(values.begin(), values.end(), 1.0F);  // below 256, which bf16 holds exactly
+  const Tensor from = narrow(weight);
+  pack_tensor(values, from);
+  const Tensor folded = narrow(blocks);
+  const FeatureMap to(folded);
+  launch_(to.vectors(), FoldPixels{FeatureMap(from), 0, to});
+
+  std::vector<float> found(static_cast<std::size_t>(blocks.count()));
+  unpack_tensor(folded, found);
+  const auto value_at = [&](std::int64_t row, std::int64_t column, std::int64_t channel) {
+    return row < 3 && column < 3 && channel < 3 ? static_cast<float>((row * 3 + column) * 3 + channel + 1) : 0;
+  };
+  for (std::int64_t i = 0; i < 2 * 2 * 16; ++i) {
+    const std::int64_t row = i / 32 * 2 + i % 16 / 8;
+    const std::int64_t column = i / 16 % 2 * 2 + i % 8 / 4;
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], value_at(row, column, i % 4)) << i;
+  }
+
+  const Tensor unfolded(memory_.arena.allocate(storage_count(weight, Layout::features) * 4), weight, DType::f32,
+                        Layout::features);
+  for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
+    const FeatureMap map(unfolded);
+    launch_(map.vectors(), UnfoldWeight<DType::bf16>{FeatureMap(folded), map, accumulate});
+  }
+  std::vector<float> twice(values.size());
+  unpack_tensor(unfolded, twice);
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(twice[i], 2 * values[i]);
 }
 
 TEST_F(CudaKernelsTest, slices_cover_every_row_once_and_leave_no_thread_idle) {

@@ -3,11 +3,24 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "device/cuda/conv/folded_conv.hpp"
 #include "device/cuda/half_precision.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/operands.hpp"
 
 namespace lockstep::cuda {
+namespace {
+
+// The stored form of a convolution's weight (cuda_layout.hpp), as features.
+Shape weight_shape(const Conv2d& conv) {
+  return {padded(conv.out_channels), conv.kernel, conv.kernel, conv.in_channels};
+}
+
+Tensor view_of(std::byte* data, const Shape& shape, DType dtype) {
+  return {data, storage_count(shape, Layout::features) * size_of(dtype), shape, dtype, Layout::features};
+}
+
+}  // namespace
 
 CudaOps::CudaOps(const CudaContext& context, const LibraryContext& libraries, const NarrowCopies& copies)
     : KernelOps(context, CudaLaunch(libraries.stream)),
@@ -15,6 +28,12 @@ CudaOps::CudaOps(const CudaContext& context, const LibraryContext& libraries, co
       libraries_(libraries),
       convolutions_(libraries),
       matmul_(libraries) {}
+
+Tensor CudaOps::features(const Shape& shape) const {
+  const DType dtype = context().precision;
+  const std::int64_t bytes = storage_count(shape, Layout::features) * size_of(dtype);
+  return {libraries_.arena.allocate(bytes), shape, dtype, Layout::features};
+}
 
 std::byte* CudaOps::operand_of(const Tensor& weight) const {
   if (context().precision == DType::f32) return weight.data();
@@ -29,7 +48,17 @@ std::byte* CudaOps::operand_of(const Tensor& weight) const {
 void CudaOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                            const Tensor& sums) {
   require_not_deferred(!x.is_deferred() && !sums);
-  convolutions_.run(problem_of(Direction::forward, conv, x.x, y), std::array{x.x.data(), operand_of(weight), y.data()});
+  const ConvProblem problem = problem_of(Direction::forward, conv, x.x, y);
+  if (!can_fold(problem)) {
+    convolutions_.run(problem, std::array{x.x.data(), operand_of(weight), y.data()});
+    return;
+  }
+  const ConvProblem blocks = folded(problem);
+  const Tensor images = features({blocks.n, blocks.h, blocks.w, blocks.conv.in_channels});
+  fold_pixels(launch(), x.x, conv.padding, images);
+  const Tensor weights = features(weight_shape(blocks.conv));
+  fold_pixels(launch(), view_of(operand_of(weight), weight_shape(conv), problem.precision), 0, weights);
+  convolutions_.run(blocks, std::array{images.data(), weights.data(), y.data()});
 }
 
 void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
@@ -45,14 +74,20 @@ void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x
   const Tensor& x = normed_x.x;
   const Tensor& dy = normed_dy.dy;
   const ConvProblem problem = problem_of(Direction::backward_weight, conv, x, dy);
+  if (can_fold(problem)) {
+    const ConvProblem blocks = folded(problem);
+    const Tensor images = features({blocks.n, blocks.h, blocks.w, blocks.conv.in_channels});
+    fold_pixels(launch(), x, conv.padding, images);
+    const Tensor part = features(weight_shape(blocks.conv));
+    convolutions_.run(blocks, std::array{images.data(), dy.data(), part.data()});
+    unfold_weight(launch(), part, view_of(dweight.data(), weight_shape(conv), DType::f32), accumulate);
+    return;
+  }
   if (problem.precision == DType::f32 && accumulate == Accumulate::overwrite) {
     convolutions_.run(problem, std::array{x.data(), dy.data(), dweight.data()});
     return;
   }
-  const std::array dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
-  const std::int64_t count = storage_count(ParameterKind::conv_weight, dims);
-  const Tensor memory = scratch_bytes(libraries_.arena, count * size_of(problem.precision));
-  const Tensor part(memory.data(), count * size_of(problem.precision), Shape{count}, problem.precision, Layout::plain);
+  const Tensor part = features(weight_shape(conv));
   convolutions_.run(problem, std::array{x.data(), dy.data(), part.data()});
   widen_into(launch(), part, dweight, accumulate);
 }

@@ -33,6 +33,8 @@ class CudaOps final : public KernelOps<CudaLaunch> {
 
  private:
   std::byte* operand_of(const Tensor& weight) const;
+  // Memory for the duration of one operation, in the device's precision.
+  Tensor features(const Shape& shape) const;
 
   const NarrowCopies& copies_;
   const LibraryContext& libraries_;

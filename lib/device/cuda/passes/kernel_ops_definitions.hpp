@@ -184,9 +184,9 @@ void KernelOps<Launch>::max_pool_forward(const Pool2d& pool, const Tensor& x, co
 template <typename Launch>
 void KernelOps<Launch>::max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner,
                                           const Tensor& dx) {
-  const FeatureMap to(dx);
   with_dtype(dx.dtype(), [&](auto dtype) {
-    launch_(to.vectors(), MaxPoolGradient<dtype>{pool, FeatureMap(dy), winner.data(), to});
+    const MaxPoolGradient<dtype> gradient{pool, FeatureMap(dy), winner.data(), FeatureMap(dx)};
+    launch_(gradient.threads(), gradient);
   });
 }
 

@@ -1,4 +1,4 @@
-// Pooling. One thread per vector of the result. Gradients are gathered, not scattered, so no two threads write the same
+// Pooling. One thread per vector of the result, unless stated. Gradients are gathered, not scattered, so no two threads write the same
 // element.
 #pragma once
 
@@ -68,7 +68,9 @@ struct MaxPool {
   }
 };
 
-// One thread per vector of dx: sums the gradients of all windows that cover this pixel.
+// Sums the gradients of all windows that cover a pixel. One thread per tile of stride x stride pixels, which few windows
+// cover: tile t has the positions [t * stride, (t + 1) * stride) of a padded row, of which window w covers
+// [w * stride, w * stride + kernel).
 template <DType dtype>
 struct MaxPoolGradient {
   Pool2d pool;
@@ -76,37 +78,67 @@ struct MaxPoolGradient {
   const std::byte* winner;
   FeatureMap dx;
 
+  // 32 bits for places, which take half the registers.
+  int kernel = static_cast<int>(pool.kernel);
+  int stride = static_cast<int>(pool.stride);
+  int padding = static_cast<int>(pool.padding);
+  int reach = (kernel - 1) / stride;  // windows that cover a tile, besides its own
+  // Of the tiles that have pixels.
+  int first_tile = padding / stride;
+  int tile_rows = tiles(dx.height);
+  int tile_columns = tiles(dx.width);
+
+  int tiles(std::int64_t size) const { return (static_cast<int>(size) - 1 + padding) / stride - first_tile + 1; }
+  std::int64_t threads() const { return dx.images * tile_rows * tile_columns * dx.groups; }
+
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const Place at = dx.place_of(index);
+    const Division by_group = divide(index, dx.groups);
+    const Division by_column = divide(by_group.quotient, tile_columns);
+    const Division by_row = divide(by_column.quotient, tile_rows);
+    const int tile_row = first_tile + static_cast<int>(by_row.remainder);
+    const int tile_column = first_tile + static_cast<int>(by_column.remainder);
+    const std::int64_t from = by_row.quotient * dy.pixels() * dy.groups + by_group.remainder;
+    const std::int64_t to = by_row.quotient * dx.pixels() * dx.groups + by_group.remainder;
+    for (int i = 0; i < stride; ++i) {
+      const int row = tile_row * stride + i - padding;
+      if (row < 0 || row >= dx.height) continue;
+      const Windows rows = windows_over(tile_row, i, dy.height);
+      for (int j = 0; j < stride; ++j) {
+        const int column = tile_column * stride + j - padding;
+        if (column < 0 || column >= dx.width) continue;
+        store<dtype>(sum_over(rows, windows_over(tile_column, j, dy.width), from), dx.data,
+                     to + (row * dx.width + column) * dx.groups);
+      }
+    }
+  }
+
+  // Windows over a pixel, and its place in the first of them. None: last < first.
+  struct Windows {
+    int first;
+    int last;
+    int place;
+  };
+
+  // For pixel `i` of a tile.
+  LOCKSTEP_HOST_DEVICE Windows windows_over(int tile, int i, std::int64_t windows) const {
+    const int earliest = tile - (reach * stride + i < kernel ? reach : reach - 1);
+    const int first = earliest < 0 ? 0 : earliest;
+    return {first, tile < windows ? tile : static_cast<int>(windows) - 1, (tile - first) * stride + i};
+  }
+
+  // `from`: the image's first vector of these channels.
+  LOCKSTEP_HOST_DEVICE ChannelVector sum_over(const Windows& rows, const Windows& columns, std::int64_t from) const {
     ChannelVector sum{};
-    const Windows rows = windows_over(at.row, dy.height);
-    const Windows columns = windows_over(at.column, dy.width);
-    for (std::int64_t row = rows.first; row <= rows.last; ++row) {
-      for (std::int64_t column = columns.first; column <= columns.last; ++column) {
-        const std::int64_t i = at.row + pool.padding - row * pool.stride;
-        const std::int64_t j = at.column + pool.padding - column * pool.stride;
-        const std::int64_t vector = dy.vector_at({at.image, row, column, at.group});
+    for (int row = rows.first, i = rows.place; row <= rows.last; ++row, i -= stride) {
+      for (int column = columns.first, j = columns.place; column <= columns.last; ++column, j -= stride) {
+        const std::int64_t vector = from + (row * dy.width + column) * dy.groups;
         const ChannelPlaces places = load_places(winner, vector);
         const ChannelVector gradients = load<dtype>(dy.data, vector);
-        const auto place = static_cast<int>(i * pool.kernel + j);
+        const int place = i * kernel + j;
         for (int c = 0; c < vector_width; ++c) sum.at[c] += places.at[c] == place ? gradients.at[c] : 0;
       }
     }
-    store<dtype>(sum, dx.data, index);
-  }
-
-  struct Windows {
-    std::int64_t first;
-    std::int64_t last;
-  };
-
-  // Window w covers [w * stride - padding, w * stride - padding + kernel).
-  LOCKSTEP_HOST_DEVICE Windows windows_over(std::int64_t position, std::int64_t windows) const {
-    const std::int64_t beyond = position + pool.padding - pool.kernel;
-    const std::int64_t first =
-        beyond < 0 ? 0 : divide(beyond, pool.stride).quotient + 1;  // after those that end before
-    const std::int64_t last = divide(position + pool.padding, pool.stride).quotient;
-    return {first, last < windows ? last : windows - 1};
+    return sum;
   }
 };
 
