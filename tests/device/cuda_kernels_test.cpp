@@ -116,19 +116,72 @@ TEST_F(CudaKernelsTest, slices_cover_every_row_once_and_leave_no_thread_idle) {
   }
 }
 
-TEST_F(CudaKernelsTest, partial_sums_lose_nothing_on_their_way) {
-  for (const std::int64_t count : {1, 63, 64, 65, 1000, 1024, 8191}) {
-    for (const std::int64_t width : {1, 2, 24}) {
-      SumMemory sums(context_, count, width);
-      for (std::int64_t i = 0; i < count * width; ++i) sums.data()[i] = static_cast<float>(i % 13 - 5);
-      std::vector<double> expected(static_cast<std::size_t>(width));
-      for (std::int64_t i = 0; i < count * width; ++i) expected[static_cast<std::size_t>(i % width)] += i % 13 - 5;
-      const PartialSums fewer = sums.reduced(launch_);
-      EXPECT_LE(fewer.count, max_partial_sums);
-      for (std::int64_t column = 0; column < width; ++column) {
-        EXPECT_EQ(fewer.total(column), expected[static_cast<std::size_t>(column)]) << count << " x " << width;
+// The value of a row in each channel is small and whole, so sums are exact.
+template <int arrays, int width>
+struct SumRows {
+  using Sums = GroupSums<arrays, width>;
+  Slices slices;
+
+  static float value(std::int64_t row, std::int64_t channel) {
+    return static_cast<float>((3 * row + channel) % 13 - 5);
+  }
+
+  Sums operator()(std::int64_t slice, std::int64_t group) const {
+    Sums sums{};
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      for (int array = 0; array < arrays; ++array) {
+        for (int i = 0; i < width; ++i) sums.at[array][i] += value(row + array, group * width + i);
       }
     }
+    return sums;
+  }
+};
+
+template <int arrays_of>
+struct TakeTotals {
+  static constexpr int arrays = arrays_of;
+  double* totals;  // [channels][arrays]
+
+  void operator()(std::int64_t channel, const double* found) const {
+    std::copy_n(found, arrays, totals + channel * arrays);
+  }
+};
+
+template <int arrays, int width>
+void expect_whole_sums(const CudaContext& context, std::int64_t rows, std::int64_t groups) {
+  const Slices slices = slices_for_sums(rows, groups);
+  const std::int64_t channels = groups * width;
+  std::vector<double> found(static_cast<std::size_t>(channels * arrays), -1);
+  sum_channels(context, HostLaunch(), SumRows<arrays, width>{slices}, channels, TakeTotals<arrays>{found.data()});
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    for (int array = 0; array < arrays; ++array) {
+      double expected = 0;
+      for (std::int64_t row = 0; row < rows; ++row) expected += SumRows<arrays, width>::value(row + array, channel);
+      ASSERT_EQ(found[static_cast<std::size_t>(channel * arrays + array)], expected)
+          << rows << " rows, " << groups << " groups of " << width << ", channel " << channel;
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, sums_lose_no_row_and_no_channel) {
+  for (const std::int64_t rows : {1, 7, 8, 129, 2049, 33000}) {
+    for (const std::int64_t groups : {1, 2, 3, 8, 100}) {
+      expect_whole_sums<2, vector_width>(context_, rows, groups);
+      expect_whole_sums<1, 1>(context_, rows, groups);
+    }
+  }
+  for (const std::int64_t groups : {256, 257, 600}) expect_whole_sums<1, vector_width>(context_, 300, groups);
+}
+
+TEST_F(CudaKernelsTest, totals_of_any_number_of_partial_sums) {
+  for (const std::int64_t count : {1, 15, 16, 17, 255, 4096, 5001}) {
+    std::vector<float> partial(static_cast<std::size_t>(2 * count));
+    for (std::size_t i = 0; i < partial.size(); ++i) partial[i] = static_cast<float>(i % 2 == 0 ? 100 : i % 13);
+    double expected = 0;
+    for (std::size_t i = 1; i < partial.size(); i += 2) expected += partial[i];
+    double found = -1;
+    launch_.in_blocks(1, FinishInBlocks<TakeTotals<1>>{{partial.data() + 1, 2, count}, 1, {&found}});
+    EXPECT_EQ(found, expected) << count;
   }
 }
 

@@ -1,13 +1,14 @@
-// Per-channel sums over rows (pixels) without shared memory, atomics or waiting threads. Three stages:
-//   1. Each thread sums every count-th row of one channel group: [count][width] partial sums.
-//   2. Launches reduce them, by a factor of at most 128 each, until at most 64 remain.
-//   3. The kernel that needs a total adds the remaining partial sums.
+// Per-channel sums over rows (pixels), in two launches by blocks (launch/launch.hpp):
+//   1. Each thread sums every count-th row of one channel group, and its block adds the sums of its threads:
+//      [slice blocks][arrays][width] partial sums, of about 256 slice blocks.
+//   2. Several threads add the partial sums of a channel, and one finishes it.
 // The shape alone fixes all extents, so the result has the same bits every time.
 #pragma once
 
 #include <algorithm>
 
 #include "device/cuda/cuda_context.hpp"
+#include "device/cuda/launch/launch.hpp"
 #include "device/cuda/layout/feature_map.hpp"
 #include "device/ops.hpp"
 
@@ -18,9 +19,7 @@ constexpr std::int64_t threads_adding =
 constexpr std::int64_t elementwise_threads = 262144;  // as many as an H100 keeps resident at most
 constexpr std::int64_t least_rows_elementwise = 4;    // per thread, which loads the values of its channels once
 constexpr std::int64_t least_rows_adding = 8;         // per thread, so partial sums are few compared with the rows
-constexpr std::int64_t max_partial_sums = 64;         // that one thread adds at the end
-constexpr std::int64_t max_reduction = 128;           // of a launch
-constexpr int loads_at_once = 32;                     // that a thread which adds partial sums waits for together
+constexpr int loads_at_once = 16;                     // that a thread which adds partial sums waits for together
 
 // How rows are split among threads: index = slice * groups + group, so neighboring threads read neighboring vectors.
 struct Slices {
@@ -59,83 +58,157 @@ LOCKSTEP_HOST_DEVICE void for_rows(const Slices& slices, std::int64_t slice, con
   for (; row < slices.rows; row += slices.count) use(row, load(row));
 }
 
-// values[first] + values[first + stride] + ... below `end`, in this order.
-template <typename Sum>
-LOCKSTEP_HOST_DEVICE Sum strided_sum(const float* values, std::int64_t first, std::int64_t stride, std::int64_t end) {
-  Sum sum = 0;
-  for (std::int64_t at = first; at < end; at += loads_at_once * stride) {
+// `arrays` sums for each channel of a group.
+template <int arrays_of, int width_of>
+struct GroupSums {
+  static constexpr int arrays = arrays_of;
+  static constexpr int width = width_of;
+
+  float at[arrays][width];
+};
+
+// Blocks of threads over slices x groups. Neighboring threads have neighboring groups, as in Slices.
+struct SliceBlocks {
+  explicit SliceBlocks(const Slices& walked)
+      : groups(walked.groups),
+        slices(walked.count),
+        groups_at_once(static_cast<int>(std::min<std::int64_t>(groups, block_size))),
+        slices_at_once(block_size / groups_at_once),
+        columns((groups + groups_at_once - 1) / groups_at_once),
+        rows((slices + slices_at_once - 1) / slices_at_once) {}
+
+  std::int64_t count() const { return rows * columns; }
+
+  std::int64_t groups, slices;
+  int groups_at_once, slices_at_once;
+  std::int64_t columns;  // blocks for all groups
+  std::int64_t rows;     // blocks for all slices
+};
+
+// Stage 1. `walk(slice, group)` returns the GroupSums of a thread.
+template <typename Walk>
+struct SumInBlocks {
+  using Part = typename Walk::Sums;
+
+  Walk walk;
+  SliceBlocks blocks;
+  float* sums;  // [blocks.rows][arrays][groups * width]
+
+  LOCKSTEP_HOST_DEVICE Part part(std::int64_t block, int thread) const {
+    const Division place = divide(block, blocks.columns);
+    const int row = thread / blocks.groups_at_once;
+    const std::int64_t slice = place.quotient * blocks.slices_at_once + row;
+    const std::int64_t group = place.remainder * blocks.groups_at_once + thread - row * blocks.groups_at_once;
+    const bool is_idle = row >= blocks.slices_at_once || slice >= blocks.slices || group >= blocks.groups;
+    return is_idle ? Part{} : walk(slice, group);
+  }
+
+  LOCKSTEP_HOST_DEVICE void finish(std::int64_t block, int thread, const Part* parts) const {
+    const Division place = divide(block, blocks.columns);
+    for (int i = thread; i < blocks.groups_at_once * Part::arrays * Part::width; i += block_size) {
+      const int array = i / (blocks.groups_at_once * Part::width);
+      const int channel = i - array * blocks.groups_at_once * Part::width;
+      const std::int64_t group = place.remainder * blocks.groups_at_once + channel / Part::width;
+      if (group >= blocks.groups) continue;
+      float sum = 0;
+      for (int row = 0; row < blocks.slices_at_once; ++row) {
+        sum += parts[row * blocks.groups_at_once + channel / Part::width].at[array][channel % Part::width];
+      }
+      sums[((place.quotient * Part::arrays + array) * blocks.groups + group) * Part::width + channel % Part::width] =
+          sum;
+    }
+  }
+};
+
+// values[0] + values[stride] + ..., `count` of them, in this order.
+LOCKSTEP_HOST_DEVICE inline double strided_sum(const float* values, std::int64_t stride, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t first = 0; first < count; first += loads_at_once) {
     float loaded[loads_at_once];
-    for (int i = 0; i < loads_at_once; ++i) loaded[i] = at + i * stride < end ? values[at + i * stride] : 0;
-    for (const float value : loaded) sum += static_cast<Sum>(value);
+    for (int i = 0; i < loads_at_once; ++i) loaded[i] = first + i < count ? values[(first + i) * stride] : 0;
+    for (const float value : loaded) sum += static_cast<double>(value);
   }
   return sum;
 }
 
-// Partial sums [count][width], fp32.
+// [count][arrays][width] of stage 1.
 struct PartialSums {
   const float* data;
   std::int64_t width;
   std::int64_t count;
-
-  LOCKSTEP_HOST_DEVICE double total(std::int64_t column) const {
-    return strided_sum<double>(data, column, width, count * width);
-  }
 };
 
-// Adds every count-th partial sum.
-struct ReducePartials {
-  PartialSums from;
-  float* to;  // [count][width]
-  std::int64_t count;
+// Stage 2. `finish_channel(channel, totals)` gets Finish::arrays totals.
+template <typename Finish>
+struct FinishInBlocks {
+  static constexpr int channels_at_once = 16;
+  static constexpr int threads_per_channel = block_size / channels_at_once;
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    to[index] = strided_sum<float>(from.data, index, count * from.width, from.count * from.width);
-  }
-};
+  struct Part {
+    double at[Finish::arrays];
+  };
 
-// Memory for partial sums, and their reduction to at most max_partial_sums.
-class SumMemory {
- public:
-  SumMemory(const CudaContext& context, std::int64_t count, std::int64_t width)
-      : context_(context), count_(count), width_(width), memory_(scratch(context, count * width)) {}
+  PartialSums sums;
+  std::int64_t channels;
+  Finish finish_channel;
 
-  float* data() const { return memory_.as<float>(); }
+  std::int64_t blocks() const { return (channels + channels_at_once - 1) / channels_at_once; }
 
-  // Call once all partial sums are written. The result is valid while this object lives.
-  template <typename Launch>
-  PartialSums reduced(const Launch& launch) {
-    while (count_ > max_partial_sums) {
-      const std::int64_t fewer = std::max(max_partial_sums, (count_ + max_reduction - 1) / max_reduction);
-      const Tensor sums = scratch(context_, fewer * width_);
-      launch(fewer * width_, ReducePartials{{data(), width_, count_}, sums.as<float>(), fewer});
-      memory_ = sums;
-      count_ = fewer;
+  LOCKSTEP_HOST_DEVICE Part part(std::int64_t block, int thread) const {
+    const std::int64_t channel = block * channels_at_once + thread % channels_at_once;
+    const int first = thread / channels_at_once;
+    Part part{};
+    if (channel >= channels || first >= sums.count) return part;
+    const std::int64_t count = (sums.count - first - 1) / threads_per_channel + 1;
+    for (int array = 0; array < Finish::arrays; ++array) {
+      const float* values = sums.data + (first * Finish::arrays + array) * sums.width + channel;
+      part.at[array] = strided_sum(values, threads_per_channel * Finish::arrays * sums.width, count);
     }
-    return {data(), width_, count_};
+    return part;
   }
 
- private:
-  const CudaContext& context_;
-  std::int64_t count_;
-  std::int64_t width_;
-  Tensor memory_;
+  LOCKSTEP_HOST_DEVICE void finish(std::int64_t block, int thread, const Part* parts) const {
+    const std::int64_t channel = block * channels_at_once + thread;
+    if (thread >= channels_at_once || channel >= channels) return;
+    Part totals{};
+    for (int i = 0; i < threads_per_channel; ++i) {
+      for (int array = 0; array < Finish::arrays; ++array) {
+        totals.at[array] += parts[i * channels_at_once + thread].at[array];
+      }
+    }
+    finish_channel(channel, totals.at);
+  }
 };
+
+// Both stages. Finishes the first `channels`.
+template <typename Launch, typename Walk, typename Finish>
+void sum_channels(const CudaContext& context, const Launch& launch, const Walk& walk, std::int64_t channels,
+                  const Finish& finish) {
+  using Sums = typename Walk::Sums;
+  static_assert(Sums::arrays == Finish::arrays);
+  const SliceBlocks blocks(walk.slices);
+  const std::int64_t width = blocks.groups * Sums::width;
+  const Tensor sums = scratch(context, blocks.rows * Sums::arrays * width);
+  launch.in_blocks(blocks.count(), SumInBlocks<Walk>{walk, blocks, sums.as<float>()});
+  const FinishInBlocks<Finish> all{{sums.as<float>(), width, blocks.rows}, channels, finish};
+  launch.in_blocks(all.blocks(), all);
+}
 
 LOCKSTEP_HOST_DEVICE inline void put(float* target, double value, Accumulate accumulate) {
   const auto rounded = static_cast<float>(value);
   *target = accumulate == Accumulate::add ? *target + rounded : rounded;
 }
 
-// target[i] (+)= scale * total of column first + i.
+// target[channel] (+)= scale * total.
 struct FinishSums {
-  PartialSums sums;
-  std::int64_t first;
+  static constexpr int arrays = 1;
+
   double scale;
   float* target;
   Accumulate accumulate;
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    put(target + index, scale * sums.total(first + index), accumulate);
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel, const double* totals) const {
+    put(target + channel, scale * totals[0], accumulate);
   }
 };
 

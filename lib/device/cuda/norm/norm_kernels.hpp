@@ -65,38 +65,34 @@ inline NormVectors saved_vectors(const NormWeights& weights, const NormSaved& sa
 // from zero would cancel the variance.
 template <DType dtype>
 struct SumMoments {
+  using Sums = GroupSums<2, vector_width>;
+
   Slices slices;
   const std::byte* x;
-  float* sums;  // [slice][2][padded channels]
 
   LOCKSTEP_HOST_DEVICE static std::int64_t origin_row(std::int64_t rows) { return rows / 2; }
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const auto [slice, group] = divide(index, slices.groups);
+  LOCKSTEP_HOST_DEVICE Sums operator()(std::int64_t slice, std::int64_t group) const {
     const ChannelVector origin = load<dtype>(x, origin_row(slices.rows) * slices.groups + group);
-    ChannelVector sum{};
-    ChannelVector squares{};
-    const auto load_row = [&, group = group](std::int64_t row) {
-      return load_stored<dtype>(x, row * slices.groups + group);
-    };
+    Sums sums{};
+    const auto load_row = [&](std::int64_t row) { return load_stored<dtype>(x, row * slices.groups + group); };
     for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&](std::int64_t /*row*/, const auto& stored) {
       const ChannelVector values = widen_stored<dtype>(stored);
       for (int i = 0; i < vector_width; ++i) {
         const float moved = values.at[i] - origin.at[i];
-        sum.at[i] += moved;
-        squares.at[i] = fmaf(moved, moved, squares.at[i]);
+        sums.at[0][i] += moved;
+        sums.at[1][i] = fmaf(moved, moved, sums.at[1][i]);
       }
     });
-    auto* bytes = reinterpret_cast<std::byte*>(sums);
-    store<DType::f32>(sum, bytes, 2 * slice * slices.groups + group);
-    store<DType::f32>(squares, bytes, (2 * slice + 1) * slices.groups + group);
+    return sums;
   }
 };
 
-// Statistics from the sums of moments. One thread per channel.
+// Statistics from the sums of moments.
 template <DType dtype>
 struct FinishMoments {
-  PartialSums sums;
+  static constexpr int arrays = 2;
+
   Slices slices;
   const std::byte* x;
   float epsilon;
@@ -107,13 +103,13 @@ struct FinishMoments {
   float statistics_scale;
   Accumulate accumulate;
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel) const {
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel, const double* totals) const {
     const std::int64_t origin_vector =
         SumMoments<dtype>::origin_row(slices.rows) * slices.groups + channel / vector_width;
     const auto origin = static_cast<double>(load<dtype>(x, origin_vector).at[channel % vector_width]);
     const auto count = static_cast<double>(slices.rows);
-    const double moved_mean = sums.total(channel) / count;
-    const double squares = sums.total(slices.groups * vector_width + channel) / count;
+    const double moved_mean = totals[0] / count;
+    const double squares = totals[1] / count;
     const double difference = squares - moved_mean * moved_mean;
     const double variance = difference < 0 ? 0 : difference;  // NaN stays NaN
     const double unbiased = variance * count / (count > 1 ? count - 1 : 1);
@@ -182,6 +178,8 @@ enum class ReluMask : std::uint8_t {
 // Partial sums of dz and of dz * (x - mean), per channel. Writes dz unless `dz` is null; it may be dy.
 template <DType dtype>
 struct SumNormGradients {
+  using Sums = GroupSums<2, vector_width>;
+
   Slices slices;
   NormVectors vectors;
   ReluMask relu_mask;
@@ -189,25 +187,22 @@ struct SumNormGradients {
   const std::uint8_t* relu_mask_bits;  // for ReluMask::from_bits
   const std::byte* dy;
   std::byte* dz;
-  float* sums;  // [slice][2][padded channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const auto [slice, group] = divide(index, slices.groups);
+  LOCKSTEP_HOST_DEVICE Sums operator()(std::int64_t slice, std::int64_t group) const {
     const NormLine line = vectors.line(group);
     const ChannelVector mean = load_channels(vectors.mean, group, vectors.channels);
-    ChannelVector sum{};
-    ChannelVector products{};
+    Sums sums{};
     struct Row {
       StoredVector<dtype> x;
       StoredVector<dtype> dy;
       unsigned bits;
     };
-    const auto load_row = [&, group = group](std::int64_t row) {
+    const auto load_row = [&](std::int64_t row) {
       const std::int64_t vector = row * slices.groups + group;
       return Row{load_stored<dtype>(x, vector), load_stored<dtype>(dy, vector),
                  relu_mask == ReluMask::from_bits ? relu_mask_bits[vector] : 0U};
     };
-    for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&, group = group](std::int64_t row, const Row& stored) {
+    for_rows<rows_at_once<dtype>>(slices, slice, load_row, [&](std::int64_t row, const Row& stored) {
       const ChannelVector values = widen_stored<dtype>(stored.x);
       ChannelVector gradients = widen_stored<dtype>(stored.dy);
       if (relu_mask == ReluMask::from_bits) {
@@ -217,20 +212,19 @@ struct SumNormGradients {
       }
       if (dz != nullptr) store<dtype>(gradients, dz, row * slices.groups + group);
       for (int i = 0; i < vector_width; ++i) {
-        sum.at[i] += gradients.at[i];
-        products.at[i] = fmaf(gradients.at[i], values.at[i] - mean.at[i], products.at[i]);
+        sums.at[0][i] += gradients.at[i];
+        sums.at[1][i] = fmaf(gradients.at[i], values.at[i] - mean.at[i], sums.at[1][i]);
       }
     });
-    auto* bytes = reinterpret_cast<std::byte*>(sums);
-    store<DType::f32>(sum, bytes, 2 * slice * slices.groups + group);
-    store<DType::f32>(products, bytes, (2 * slice + 1) * slices.groups + group);
+    return sums;
   }
 };
 
-// Finishes the sums; one thread per channel, padding included. With u = (x - mean) / deviation: d_shift = sum dz,
+// Finishes the sums, for channels and padding. With u = (x - mean) / deviation: d_shift = sum dz,
 // d_scale = sum dz * u, dx = scale / deviation * (dz - d_shift / count - u * d_scale / count).
 struct FinishNormGradients {
-  PartialSums sums;
+  static constexpr int arrays = 2;
+
   std::int64_t rows;
   const float* inverse_deviation;
   std::int64_t channels;
@@ -240,7 +234,7 @@ struct FinishNormGradients {
   float* d_shift;
   Accumulate accumulate;
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel) const {
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel, const double* totals) const {
     if (channel >= channels) {
       mean_dz[channel] = 0;
       x_factor[channel] = 0;
@@ -248,8 +242,8 @@ struct FinishNormGradients {
     }
     const auto count = static_cast<double>(rows);
     const auto inverse = static_cast<double>(inverse_deviation[channel]);
-    const double shift_gradient = sums.total(channel);
-    const double scale_gradient = sums.total(sums.width / 2 + channel) * inverse;
+    const double shift_gradient = totals[0];
+    const double scale_gradient = totals[1] * inverse;
     mean_dz[channel] = static_cast<float>(shift_gradient / count);
     x_factor[channel] = static_cast<float>(-inverse * scale_gradient / count);
     put(d_scale + channel, scale_gradient, accumulate);

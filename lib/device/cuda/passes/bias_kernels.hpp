@@ -38,16 +38,16 @@ struct AddBias {
 // Partial sums of dx, which is dy with the ReLU mask applied and is written too. dx may be dy.
 template <DType dtype>
 struct SumBiasGradients {
+  using Sums = GroupSums<1, vector_width>;
+
   Slices slices;
   const std::byte* y;  // read only with a ReLU
   const std::byte* dy;
   Activation activation;
   std::byte* dx;
-  float* sums;  // [slice][padded channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const auto [slice, group] = divide(index, slices.groups);
-    ChannelVector sum{};
+  LOCKSTEP_HOST_DEVICE Sums operator()(std::int64_t slice, std::int64_t group) const {
+    Sums sums{};
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t vector = row * slices.groups + group;
       ChannelVector gradients = load<dtype>(dy, vector);
@@ -58,9 +58,9 @@ struct SumBiasGradients {
         }
       }
       store<dtype>(gradients, dx, vector);
-      for (int i = 0; i < vector_width; ++i) sum.at[i] += gradients.at[i];
+      for (int i = 0; i < vector_width; ++i) sums.at[0][i] += gradients.at[i];
     }
-    store<DType::f32>(sum, reinterpret_cast<std::byte*>(sums), index);
+    return sums;
   }
 };
 
@@ -78,23 +78,23 @@ struct AddPlainBias {
 
 // Like SumBiasGradients, with one channel per group.
 struct SumPlainBiasGradients {
+  using Sums = GroupSums<1, 1>;
+
   Slices slices;
   const float* y;
   const float* dy;
   Activation activation;
   float* dx;
-  float* sums;  // [slice][channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const auto [slice, channel] = divide(index, slices.groups);
-    float sum = 0;
+  LOCKSTEP_HOST_DEVICE Sums operator()(std::int64_t slice, std::int64_t channel) const {
+    Sums sums{};
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t at = row * slices.groups + channel;
       const float gradient = activation == Activation::relu ? through(activation, y[at], dy[at]) : dy[at];
       dx[at] = gradient;
-      sum += gradient;
+      sums.at[0][0] += gradient;
     }
-    sums[index] = sum;
+    return sums;
   }
 };
 

@@ -233,10 +233,9 @@ class KernelFlatPasses final : public FlatPasses {
   }
 
   void sum_overflows(const Tensor& counters, const Tensor& count) override {
-    const Tensor fewer = scratch(context_, max_partial_sums);
-    auto* const sums = fewer.template as<float>();
-    launch_(max_partial_sums, ReducePartials{{counters.as<float>(), 1, overflow_counters()}, sums, max_partial_sums});
-    launch_(1, FinishSums{{sums, 1, max_partial_sums}, 0, 1, count.as<float>(), Accumulate::overwrite});
+    launch_.in_blocks(
+        1, FinishInBlocks<FinishSums>{
+               {counters.as<float>(), 1, overflow_counters()}, 1, {1, count.as<float>(), Accumulate::overwrite}});
   }
 
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {

@@ -1,6 +1,6 @@
 // Definitions of KernelOps: each operation becomes a few launches of loop bodies (*_kernels.hpp). Passes over feature
-// maps use one thread per vector of eight channels; sums use Slices and SumMemory (norm/channel_sums.hpp). Include only
-// where KernelOps is instantiated.
+// maps use one thread per vector of eight channels; sums use blocks (norm/channel_sums.hpp). Include only where
+// KernelOps is instantiated.
 #pragma once
 
 #include <cassert>
@@ -28,19 +28,17 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] co
   assert(!sums_of_x && norm.saved.group == nullptr);
   const FeatureMap x(x_tensor);
   const Slices slices = slices_for_sums(x.rows(), x.groups);
-  SumMemory sums(context_, slices.count, 2 * padded_channels(x));
   with_dtype(x_tensor.dtype(), [&](auto dtype) {
-    launch_(slices.threads(), SumMoments<dtype>{slices, x.data, sums.data()});
-    launch_(x.channels, FinishMoments<dtype>{.sums = sums.reduced(launch_),
-                                             .slices = slices,
-                                             .x = x.data,
-                                             .epsilon = norm.weights.epsilon,
-                                             .mean = norm.saved.mean.as<float>(),
-                                             .inverse_deviation = norm.saved.inverse_deviation.as<float>(),
-                                             .batch_mean = norm.batch_mean.as<float>(),
-                                             .batch_variance = norm.batch_variance.as<float>(),
-                                             .statistics_scale = norm.statistics_scale,
-                                             .accumulate = norm.accumulate});
+    sum_channels(context_, launch_, SumMoments<dtype>{slices, x.data}, x.channels,
+                 FinishMoments<dtype>{.slices = slices,
+                                      .x = x.data,
+                                      .epsilon = norm.weights.epsilon,
+                                      .mean = norm.saved.mean.as<float>(),
+                                      .inverse_deviation = norm.saved.inverse_deviation.as<float>(),
+                                      .batch_mean = norm.batch_mean.as<float>(),
+                                      .batch_variance = norm.batch_variance.as<float>(),
+                                      .statistics_scale = norm.statistics_scale,
+                                      .accumulate = norm.accumulate});
     const Slices walk = slices_for_elementwise(x.rows(), x.groups);
     launch_(walk.threads(), Normalize<dtype>{.slices = walk,
                                              .vectors = saved_vectors(norm.weights, norm.saved, x.channels),
@@ -86,31 +84,29 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
   assert(!(is_relu && d_residual) || saved.relu_mask);
   const Slices slices = slices_for_sums(x.rows(), x.groups);
   const NormVectors vectors = saved_vectors(weights, saved, x.channels);
-  SumMemory sums(context_, slices.count, 2 * padded_channels(x));
   const Tensor rows = scratch(context_, 2 * padded_channels(x));
   float* const mean_dz = rows.as<float>();
   float* const x_factor = mean_dz + padded_channels(x);
   const bool writes_dz = d_residual && (is_relu || d_residual.data() != dy.data());
   with_dtype(x_tensor.dtype(), [&](auto dtype) {
-    launch_(slices.threads(), SumNormGradients<dtype>{.slices = slices,
-                                                      .vectors = vectors,
-                                                      .relu_mask = !is_relu     ? ReluMask::open
-                                                                   : d_residual ? ReluMask::from_bits
-                                                                                : ReluMask::from_x,
-                                                      .x = x.data,
-                                                      .relu_mask_bits = bits(saved.relu_mask),
-                                                      .dy = dy.data(),
-                                                      .dz = writes_dz ? d_residual.data() : nullptr,
-                                                      .sums = sums.data()});
-    launch_(padded_channels(x), FinishNormGradients{.sums = sums.reduced(launch_),
-                                                    .rows = slices.rows,
-                                                    .inverse_deviation = floats(saved.inverse_deviation),
-                                                    .channels = x.channels,
-                                                    .mean_dz = mean_dz,
-                                                    .x_factor = x_factor,
-                                                    .d_scale = d_scale.as<float>(),
-                                                    .d_shift = d_shift.as<float>(),
-                                                    .accumulate = accumulate});
+    const SumNormGradients<dtype> sums{.slices = slices,
+                                       .vectors = vectors,
+                                       .relu_mask = !is_relu     ? ReluMask::open
+                                                    : d_residual ? ReluMask::from_bits
+                                                                 : ReluMask::from_x,
+                                       .x = x.data,
+                                       .relu_mask_bits = bits(saved.relu_mask),
+                                       .dy = dy.data(),
+                                       .dz = writes_dz ? d_residual.data() : nullptr};
+    sum_channels(context_, launch_, sums, padded_channels(x),
+                 FinishNormGradients{.rows = slices.rows,
+                                     .inverse_deviation = floats(saved.inverse_deviation),
+                                     .channels = x.channels,
+                                     .mean_dz = mean_dz,
+                                     .x_factor = x_factor,
+                                     .d_scale = d_scale.as<float>(),
+                                     .d_shift = d_shift.as<float>(),
+                                     .accumulate = accumulate});
     const Slices walk = slices_for_elementwise(x.rows(), x.groups);
     launch_(walk.threads(),
             ComputeNormGradient<dtype>{.slices = walk,
@@ -152,24 +148,19 @@ void KernelOps<Launch>::bias_forward(const Tensor& x, const Tensor& bias, Activa
 template <typename Launch>
 void KernelOps<Launch>::bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx,
                                       const Tensor& d_bias, Accumulate accumulate) {
-  const auto finish = [&](SumMemory& sums, std::int64_t channels) {
-    launch_(channels, FinishSums{sums.reduced(launch_), 0, 1, d_bias.as<float>(), accumulate});
-  };
+  const FinishSums finish{1, d_bias.as<float>(), accumulate};
   if (dy.layout() == Layout::plain) {
     const Slices slices = slices_for_sums(dy.shape()[0], dy.shape()[1]);
-    SumMemory sums(context_, slices.count, slices.groups);
-    launch_(slices.threads(),
-            SumPlainBiasGradients{slices, floats(y), floats(dy), activation, dx.as<float>(), sums.data()});
-    finish(sums, slices.groups);
+    sum_channels(context_, launch_, SumPlainBiasGradients{slices, floats(y), floats(dy), activation, dx.as<float>()},
+                 slices.groups, finish);
     return;
   }
   const FeatureMap map(dy);
   const Slices slices = slices_for_sums(map.rows(), map.groups);
-  SumMemory sums(context_, slices.count, padded_channels(map));
   with_dtype(dy.dtype(), [&](auto dtype) {
-    launch_(slices.threads(), SumBiasGradients<dtype>{slices, y.data(), dy.data(), activation, dx.data(), sums.data()});
+    sum_channels(context_, launch_, SumBiasGradients<dtype>{slices, y.data(), dy.data(), activation, dx.data()},
+                 map.channels, finish);
   });
-  finish(sums, map.channels);
 }
 
 template <typename Launch>
@@ -270,20 +261,24 @@ void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Target
                               smoothing,
                               scale};
   const Tensor log_sums = scratch(context_, 2 * samples);
-  SumMemory sample_sums(context_, samples, 2);
+  const Tensor sample_sums = scratch(context_, 2 * samples);
   const std::int64_t lanes = loss_lanes(operands.classes);
   const Tensor parts = scratch(context_, samples * lanes * std::int64_t{sizeof(RowPart) / sizeof(float)});
   auto* const row_parts = reinterpret_cast<RowPart*>(parts.data());
   launch_(samples * lanes, ComputeRowParts{operands, lanes, row_parts});
-  launch_(samples, ComputeSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.data()});
+  launch_(samples, ComputeSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.as<float>()});
   if (gradient.d_logits) {
     const float* const loss_scale = gradient.loss_scale ? gradient.loss_scale.as<float>() : nullptr;
     launch_(logits.shape().count(),
             LossGradient{operands, loss_scale, log_sums.as<float>(), gradient.d_logits.as<float>()});
   }
-  const PartialSums totals = sample_sums.reduced(launch_);
-  launch_(1, FinishSums{totals, 0, static_cast<double>(scale), sums.loss.as<float>(), accumulate});
-  launch_(1, FinishSums{totals, 1, 1, sums.correct.as<float>(), accumulate});
+  const auto total = [&](std::int64_t which, double factor, const Tensor& target) {
+    launch_.in_blocks(1,
+                      FinishInBlocks<FinishSums>{
+                          {sample_sums.as<float>() + which, 2, samples}, 1, {factor, target.as<float>(), accumulate}});
+  };
+  total(0, static_cast<double>(scale), sums.loss);
+  total(1, 1, sums.correct);
 }
 
 }  // namespace lockstep::cuda
