@@ -192,11 +192,10 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
     }
   }
   BatchOptions batch = read.recipe.batch;
-  require(
-      batch.global_batch || batch.batch_per_rank, Failure::usage,
-      "'{}' prints neither a recipe with a batch nor its metrics (--print-recipe). apps/search.md says what a program of "
-      "your own must print.",
-      printable(space_.program));
+  require(batch.global_batch || batch.batch_per_rank, Failure::usage,
+          "'{}' prints neither a recipe with a batch nor its metrics (--print-recipe). apps/search.md says what a "
+          "program of your own must print.",
+          printable(space_.program));
   const bool is_stated = states(words, "global-batch") || states(words, "batch-per-rank") || states(words, "recipe");
   if (!is_stated && batch.global_batch) batch.global_batch->by = ChosenBy::program;
   batches_.emplace(relevant, batch);

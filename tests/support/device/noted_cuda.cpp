@@ -78,8 +78,14 @@ cudaError_t __wrap_cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, u
   return note("cudaStreamWaitEvent", fmt::format("{}, {}", name_of(stream), name_of(event)));
 }
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream) { return note("cudaStreamSynchronize", name_of(stream)); }
-cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void** arguments) {
-  return launch(config->gridDim, arguments, config->stream);
+// Compiled code calls the one or the other, by CUDA's version.
+cudaError_t __wrap_cudaLaunchKernel(const void*, dim3 blocks, dim3, void** arguments, std::size_t,
+                                    cudaStream_t stream) {
+  return launch(blocks, arguments, stream);
+}
+cudaError_t __wrap___cudaLaunchKernel(const void*, dim3 blocks, dim3, void** arguments, std::size_t,
+                                      cudaStream_t stream) {
+  return launch(blocks, arguments, stream);
 }
 cudaError_t __wrap_cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return note("cudaStreamBeginCapture", fmt::format("{}, mode {}", name_of(stream), static_cast<int>(mode)));

@@ -46,14 +46,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   });
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  return call([&] {
-    if (!is_device(device) || attribute != cudaDevAttrComputeCapabilityMajor) return cudaErrorInvalidValue;
-    *value = 9;
-    return cudaSuccess;
-  });
-}
-
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return call([&] {
     if (!is_device(device) || length < 13) return cudaErrorInvalidValue;

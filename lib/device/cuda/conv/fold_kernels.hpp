@@ -1,5 +1,5 @@
-// Folding: each block of 2x2 pixels becomes one pixel of sixteen channels, four for each pixel of the block, row by row.
-// One thread per vector that is written.
+// Folding: each block of 2x2 pixels becomes one pixel of sixteen channels, four for each pixel of the block, row by
+// row. One thread per vector that is written.
 #pragma once
 
 #include "device/cuda/layout/feature_map.hpp"

@@ -1,6 +1,5 @@
-#include "device/cuda/conv/folded_conv.hpp"
-
 #include "device/cuda/conv/fold_kernels.hpp"
+#include "device/cuda/conv/folded_conv.hpp"
 #include "device/cuda/launch/cuda_launch.cuh"
 #include "device/cuda/with_dtype.hpp"
 

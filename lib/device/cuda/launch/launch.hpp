@@ -45,8 +45,8 @@ class HostLaunch {
 // On the GPU, stream-ordered. Defined in cuda_launch.cuh, for .cu files.
 class CudaLaunch {
  public:
-  // The stream outlives this. Kernels are started on the current GPU.
-  explicit CudaLaunch(CUstream_st* stream);
+  // The stream outlives this.
+  explicit CudaLaunch(CUstream_st* stream) : stream_(stream) {}
 
   // One thread per index.
   template <typename Body>
@@ -55,10 +55,9 @@ class CudaLaunch {
   void in_blocks(std::int64_t blocks, const Body& body) const;
 
  private:
-  static void check(int code);  // throws Error unless the launch succeeded
+  static void check();  // throws Error if the last launch failed
 
   CUstream_st* stream_;
-  bool overlaps_;  // programmatic dependent launch: a kernel's start overlaps with the end of the previous one
 };
 
 }  // namespace lockstep::cuda

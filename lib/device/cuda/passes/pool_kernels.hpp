@@ -1,5 +1,5 @@
-// Pooling. One thread per vector of the result, unless stated. Gradients are gathered, not scattered, so no two threads write the same
-// element.
+// Pooling. One thread per vector of the result, unless stated. Gradients are gathered, not scattered, so no two threads
+// write the same element.
 #pragma once
 
 #include <cmath>
@@ -68,9 +68,9 @@ struct MaxPool {
   }
 };
 
-// Sums the gradients of all windows that cover a pixel. One thread per tile of stride x stride pixels, which few windows
-// cover: tile t has the positions [t * stride, (t + 1) * stride) of a padded row, of which window w covers
-// [w * stride, w * stride + kernel).
+// Sums the gradients of all windows that cover a pixel. One thread per tile of stride x stride pixels, which few
+// windows cover: tile t has the positions [t * stride, (t + 1) * stride) of a padded row, of which window w covers [w *
+// stride, w * stride + kernel).
 template <DType dtype>
 struct MaxPoolGradient {
   Pool2d pool;

@@ -16,24 +16,26 @@ template <typename Body>
 void CudaLaunch::operator()(std::int64_t count, const Body& body) const {
   static_assert(std::is_trivially_copyable_v<Body>);
   if (count == 0) return;  // an empty grid is an error
-  check(simulated::call([&] {
+  static_cast<void>(simulated::call([&] {
     return simulated::gpu().queue(stream_, [count, body] {
       for (std::int64_t index = count; index-- > 0;) body(index);
       return cudaSuccess;
     });
   }));
+  check();
 }
 
 template <typename Body>
 void CudaLaunch::in_blocks(std::int64_t blocks, const Body& body) const {
   static_assert(std::is_trivially_copyable_v<Body>);
   if (blocks == 0) return;
-  check(simulated::call([&] {
+  static_cast<void>(simulated::call([&] {
     return simulated::gpu().queue(stream_, [blocks, body] {
       for (std::int64_t block = blocks; block-- > 0;) run_block(block, body);
       return cudaSuccess;
     });
   }));
+  check();
 }
 
 }  // namespace lockstep::cuda
