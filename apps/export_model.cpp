@@ -67,7 +67,7 @@ struct ExportOptions {
 
 std::string onnx_image(const ModelFile& file) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
-  Model model(*device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
+  Model model(*device, model_options(file));
   // Checks that these are the model's weights.
   model.store.allocate(device->make_persistent(model.store.gradient_buffer_count(), DType::f32));
   model.store.assign(file.entries);
@@ -82,6 +82,7 @@ std::string safetensors_image(const ModelFile& file) {
       {"sample_shape", json_text({file.shape.height, file.shape.width, file.shape.channels})},
       {"mean", json_text(file.mean)},
       {"deviation", json_text(file.deviation)}};
+  if (!file.network.empty()) notes["network"] = file.network;
   if (file.sample_bits) notes["sample_bits"] = json_text(*file.sample_bits);
   if (file.shorter_side) notes["shorter_side"] = json_text(*file.shorter_side);
   return lockstep::safetensors_image(file.entries, notes);

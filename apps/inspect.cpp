@@ -8,6 +8,7 @@
 
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -22,6 +23,7 @@
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "network/cost.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "picture/decode.hpp"
 #include "picture/png.hpp"
 #include "search/search_overview.hpp"
@@ -58,14 +60,13 @@ struct InspectOptions {
                        "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training or "
                        "search, or another program's weights (safetensors, HDF5)")
             ->type_name("FILE");
-    auto* const model_option =
-        app.add_option(
-               "--model", model,
-               "Print a model's layers with their sizes and millions of multiply-adds (MMAC), for color images of "
-               "--image-size (default: 224). Known: " +
-                   known_models())
-            ->type_name("NAME")
-            ->excludes(file_option);
+    auto* const model_option = app.add_option("--model", model,
+                                              "Print a model's layers with their sizes and millions of multiply-adds "
+                                              "(MMAC), for images of --image-size "
+                                              "(default: 224, or as the ONNX file says). Known: " +
+                                                  known_models() + ", or NAME.onnx")
+                                   ->type_name("NAME")
+                                   ->excludes(file_option);
     add_number(app, "--classes", classes, {1, 1'000'000}, "With --model: number of classes")->needs(model_option);
     add_result(
         app, "--pictures", pictures, require_place_for_pictures,
@@ -78,7 +79,8 @@ struct InspectOptions {
     declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
     app.footer(
         "Examples:\n  inspect runs/r20\n  inspect runs/r20/model.h5\n"
-        "  inspect data/mine --pictures batch.png --image-size 128\n  inspect --model resnet50 --image-size 224");
+        "  inspect data/mine --pictures batch.png --image-size 128\n  inspect --model resnet50 --image-size 224\n"
+        "  inspect --model net.onnx");
   }
 };
 
@@ -115,17 +117,21 @@ void draw(const InspectOptions& options) {
   if (!row.empty()) log::plain(fmt::format("{}", fmt::join(row, ", ")));
 }
 
-void print_layers(const InspectOptions& options) {
+NetworkGraph named_network(const InspectOptions& options) {
+  const std::optional<std::int64_t> side = options.settings.recipe.images.side;
+  if (is_onnx_path(options.model)) {
+    return read_onnx_network(options.model, side ? std::optional(ValueShape{*side, *side, 0}) : std::nullopt).graph;
+  }
   constexpr std::int64_t usual_side = 224;
-  const std::int64_t side = options.settings.recipe.images.side.value_or(usual_side);
-  log::plain(network_table(model_graph({options.model, {side, side, 3}, options.classes})));
+  const std::int64_t pixels = side.value_or(usual_side);
+  return model_graph({options.model, {pixels, pixels, 3}, options.classes});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
-    if (!options.model.empty()) return print_layers(options);
+    if (!options.model.empty()) return log::plain(network_table(named_network(options)));
     require(!options.file.empty(), Failure::usage, "FILE is missing. Name a file or folder, or use --model NAME.");
     if (!options.pictures.empty()) return draw(options);
     log::plain(holds_search(options.file) ? describe_search(options.file) : describe_file(options.file));

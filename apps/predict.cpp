@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
         sample_bits_in(session.world, files, options.sample_bits ? options.sample_bits : file.sample_bits);
     const PicturePreparation preparation(file, given.shorter_side, bits);
 
-    Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
+    Model model(session.device(), model_options(file));
     model.store.allocate(session.device().make_persistent(model.store.gradient_buffer_count(), DType::f32));
     const std::optional<std::string> words = assign_pretrained(options.model_file, file.entries, model);
     if (session.world.rank() == 0 && words) log::warning(*words);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "base/io/file.hpp"
@@ -19,7 +20,32 @@ constexpr std::int64_t largest_side = 65536;
 constexpr const char* shorter_side = "shorter_side";
 constexpr const char* step = "step";
 constexpr const char* sample_bits = "sample_bits";
+constexpr const char* network = "network";
 constexpr const char* impossible_shape = "its attribute 'sample_shape' has an invalid size";
+
+// "network", "network2", ...
+std::string network_part(std::size_t part) { return part == 0 ? network : fmt::format("{}{}", network, part + 1); }
+
+void write_network(TensorFileWriter& file, const std::string& text) {
+  constexpr std::size_t pieces_of_part = 15;  // of an attribute, whose bytes are limited
+  std::vector<std::string> pieces;
+  for (std::size_t at = 0; at < text.size(); at += tensor_file_limits::text_bytes) {
+    pieces.push_back(text.substr(at, tensor_file_limits::text_bytes));
+  }
+  for (std::size_t first = 0; first < pieces.size(); first += pieces_of_part) {
+    const std::size_t count = std::min(pieces_of_part, pieces.size() - first);
+    file.write_texts(network_part(first / pieces_of_part).c_str(), std::span(pieces).subspan(first, count));
+  }
+}
+
+// Empty if there is none.
+std::string read_network(const TensorFileReader& file) {
+  std::string text;
+  for (std::size_t part = 0; file.has_attribute(network_part(part).c_str()); ++part) {
+    for (const std::string& piece : file.texts(network_part(part).c_str())) text += piece;
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -41,9 +67,16 @@ std::string fault_of(const ModelFile& model) {
   return model.step.value_or(0) < 0 ? "its attribute 'step' is not a valid number" : "";
 }
 
+ModelOptions model_options(const ModelFile& file) {
+  ModelOptions options{file.model, file.shape, static_cast<std::int64_t>(file.classes.size())};
+  options.network = file.network;
+  return options;
+}
+
 std::int32_t format_of(const ModelFile& model) {
-  if (model.step) return model_file_format;
-  return model.shorter_side ? model_file_format - 1 : model_file_format - 2;
+  if (!model.network.empty()) return model_file_format;
+  if (model.step) return model_file_format - 1;
+  return model.shorter_side ? model_file_format - 2 : model_file_format - 3;
 }
 
 std::string model_hash(const ModelFile& model) {
@@ -60,6 +93,7 @@ std::string model_hash(const ModelFile& model, ContentHash hash) {
   if (model.shorter_side) fields[shorter_side] = *model.shorter_side;
   if (model.step) fields[step] = *model.step;
   if (model.sample_bits) fields[sample_bits] = *model.sample_bits;
+  if (!model.network.empty()) fields[network] = model.network;
   return hash.digest(std::move(fields));
 }
 
@@ -76,6 +110,7 @@ void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
   if (model.shorter_side) file.write_numbers(shorter_side, std::vector<std::int64_t>{*model.shorter_side});
   if (model.step) file.write_numbers(step, std::vector<std::int64_t>{*model.step});
   if (model.sample_bits) file.write_numbers(sample_bits, std::vector<std::int64_t>{*model.sample_bits});
+  write_network(file, model.network);
 }
 
 ModelFile read_model_fields(const TensorFileReader& file) {
@@ -91,6 +126,7 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   if (file.has_attribute(shorter_side)) model.shorter_side = file.numbers<std::int64_t>(shorter_side, 1)[0];
   if (file.has_attribute(step)) model.step = file.numbers<std::int64_t>(step, 1)[0];
   if (file.has_attribute(sample_bits)) model.sample_bits = file.numbers<std::int64_t>(sample_bits, 1)[0];
+  model.network = read_network(file);
   if (const std::string fault = fault_of(model); !fault.empty()) file.damaged(fault);
   return model;
 }
@@ -114,7 +150,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
-  file.require_format("format", model_file_format - 2, model_file_format);
+  file.require_format("format", model_file_format - 3, model_file_format);
   ModelFile model = read_model_fields(file);
   model.entries = file.tensors(root_group);
   if (file.texts("hash")[0] != model_hash(model)) file.damaged("its hash does not match its content");

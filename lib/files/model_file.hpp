@@ -1,8 +1,10 @@
 // A trained model as one HDF5 file, which PyTorch users can open with h5py in three lines.
 //
 //   /<name>          fp32 datasets, with torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
-//   @format          int32, 3; in files of earlier versions 2 (no @step) or 1 (also no @shorter_side)
-//   @model           text [1], a name of the model zoo
+//   @format          int32, 3; 4 with @network; in files of earlier versions 2 (no @step) or 1 (also no @shorter_side)
+//   @model           text [1], a name of the model zoo, or the name of the ONNX file with which the training began
+//   @network         text [pieces], the description of a network that is not in the model zoo (network_text.hpp); goes
+//                    on in @network2, ..., because an attribute is limited to 64 KiB
 //   @classes         text [classes], names in label order
 //   @sample_shape    int64 [3], height, width, channels
 //   @mean, @deviation  fp32 [channels], for pixel / 255: the normalization of the training
@@ -20,12 +22,13 @@
 
 #include "files/content_hash.hpp"
 #include "files/tensor_file.hpp"
+#include "models/model_zoo.hpp"
 #include "nn/parameter_store.hpp"
 #include "nn/sample_shape.hpp"
 
 namespace lockstep {
 
-inline constexpr std::int32_t model_file_format = 3;
+inline constexpr std::int32_t model_file_format = 4;
 // In the output folder of a training: the weights of its best test.
 inline constexpr const char* best_model_file = "model-best.h5";
 
@@ -43,9 +46,13 @@ struct ModelFile {
   std::optional<std::int64_t> step = {};
   // Bits of 16-bit PNG samples that the training used (dataset/pictures/sample_bits.hpp). None: not recorded.
   std::optional<std::int64_t> sample_bits = {};
+  std::string network = {};  // ModelOptions::network
 };
 
-// The format that is written: an earlier one if the model has no step, or no shorter side.
+// The model whose weights these are.
+ModelOptions model_options(const ModelFile& file);
+
+// The format that is written: an earlier one if the model has no description of a network, no step or no shorter side.
 std::int32_t format_of(const ModelFile& model);
 
 // xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/nearest_name.hpp"
 #include "models/plain_nets.hpp"
 #include "models/resnet.hpp"
+#include "network/network_text.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "nn/fused_network.hpp"
 
 namespace lockstep {
@@ -58,6 +61,19 @@ void require_size(const ModelOptions& options, std::int64_t smallest) {
           options.name, sample.height, sample.width, smallest, smallest);
 }
 
+// The network of a file, for these images and classes.
+NetworkGraph fitted(const NetworkGraph& graph, const ModelOptions& options) {
+  const std::int64_t channels = graph.node(0).shape.channels;
+  require(channels == options.sample.channels, Failure::usage,
+          "model '{}' takes images with {}, but the samples have {}. Choose another --model or --data.", options.name,
+          counted(channels, "channel"), options.sample.channels);
+  const std::int64_t classes = graph.nodes().back().shape.channels;
+  require(classes == options.classes, Failure::usage,
+          "model '{}' has {}, but the data have {}. To start with a new last layer, add --new-head.", options.name,
+          counted(classes, "class", "classes"), options.classes);
+  return graph.for_input({options.sample.height, options.sample.width, channels});
+}
+
 std::string with_sizes(Sizes sizes) {
   const auto takes = [sizes](const Model& model) { return model.sizes == sizes; };
   return fmt::format("{}", fmt::join(models | std::views::filter(takes) | std::views::transform(&Model::name), ", "));
@@ -76,6 +92,13 @@ std::vector<std::string> model_names() {
 std::string known_models() { return fmt::format("{}", fmt::join(model_names(), ", ")); }
 
 void require_model(const std::string& name, ResidualInit start) {
+  if (is_onnx_path(name)) {
+    require(start == ResidualInit::standard, Failure::usage,
+            "--zero-init-gamma is for models by name, not for the network in '{}'. Leave out --zero-init-gamma.", name);
+    return;
+  }
+  require(!is_blurred(name) || !is_onnx_path(name.substr(0, name.size() - blur_ending.size())), Failure::usage,
+          "--blur-pool is for models by name, not for the network in an ONNX file. Leave out --blur-pool.");
   const Model& model = find_model(name);
   require(start == ResidualInit::standard || model.kind == Kind::residual, Failure::usage,
           "model '{}' has no residual blocks, whose last norms --zero-init-gamma would initialize to a scale of 0. "
@@ -85,6 +108,10 @@ void require_model(const std::string& name, ResidualInit start) {
 
 void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width) {
   const SampleShape& sample = options.sample;
+  if (!options.network.empty()) {
+    network_from_text(options.network).for_input({height, width, sample.channels});
+    return;
+  }
   const bool is_its_own = height == sample.height && width == sample.width;
   require(is_its_own || find_model(options.name).sizes == Sizes::any, Failure::usage,
           "model '{}' takes only images of {} x {} pixels, not {} x {}, because it has a weight for each remaining "
@@ -93,6 +120,11 @@ void require_takes(const ModelOptions& options, std::int64_t height, std::int64_
 }
 
 NetworkGraph model_graph(const ModelOptions& options) {
+  if (!options.network.empty()) return fitted(network_from_text(options.network), options);
+  if (is_onnx_path(options.name)) {
+    const SampleShape& sample = options.sample;
+    return fitted(read_onnx_network(options.name, ValueShape{sample.height, sample.width, 0}).graph, options);
+  }
   const Model& model = find_model(options.name);
   require(options.classes >= 1, Failure::usage,
           "model '{}' cannot classify {} classes. Check that --data is a data set.", options.name, options.classes);

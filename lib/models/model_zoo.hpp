@@ -8,6 +8,8 @@
 //   resnet18-blur, ...
 //             each residual network with a blur before strided convolutions of at least 16 input channels; the
 //             weights keep their names (Zhang 2019; placement as in FFCV's train_imagenet.py)
+//
+// Other models come from ONNX files, or from the description in a model file or checkpoint that was trained from one.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +28,17 @@ namespace lockstep {
 enum class ResidualInit : std::uint8_t { standard, zero_gamma };
 
 struct ModelOptions {
-  std::string name;
+  std::string name;  // or the path of an ONNX file: NAME.onnx
   SampleShape sample;
   std::int64_t classes = 0;
   std::int64_t width_divisor = 1;  // divides the channels of residual networks: small copies for tests
   ResidualInit residual_init = ResidualInit::standard;
+  std::string network = {};  // description (network/network_text.hpp) of a model that is not in the table
 };
 
 // Describes the network, from images [height, width, channels] to logits [classes]. Throws Error(usage) for an unknown
-// name, or if the model does not support the sample shape.
+// name, or if the model does not support the sample shape or the classes; as read_onnx_network() and
+// network_from_text() for a model that is not in the table.
 NetworkGraph model_graph(const ModelOptions& options);
 // Registers the parameters of that network with `context.store`. Throws as model_graph().
 std::unique_ptr<Network> make_model(const ModelOptions& options, const LayerContext& context);

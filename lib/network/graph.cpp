@@ -139,4 +139,16 @@ NetworkGraph NetworkGraph::for_input(const ValueShape& input) const {
   return other;
 }
 
+NetworkGraph NetworkGraph::with_outputs(std::int64_t outputs) const {
+  NetworkGraph other = *this;
+  GraphNode& last = other.nodes_.back();
+  auto* const linear = std::get_if<op::Linear>(&last.operation);
+  require(linear != nullptr, Failure::usage,
+          "the network ends with the {} '{}', not with a Gemm that could be replaced (--new-head).",
+          operation_name(last.operation), last.name);
+  linear->out = outputs;
+  last.shape.channels = outputs;
+  return other;
+}
+
 }  // namespace lockstep

@@ -133,15 +133,16 @@ std::vector<Field> resizing_fields() {
 std::vector<Field> model_fields() {
   constexpr FieldGroup group = FieldGroup::model;
   return {
-      common(one_value({"model", group, "NAME", "Network: " + known_models()}, of(&Recipe::model), ModelForm())),
+      common(one_value(
+          {"model", group, "NAME", "Network: " + known_models() + ", or an ONNX file (NAME.onnx) with its weights"},
+          of(&Recipe::model), ModelForm())),
       // The initial weights have no effect on a resumed training.
       may_change(common(one_value({"init-from", group, "FILE",
                                    "Start from the weights in this file: a model, a checkpoint, safetensors or HDF5"},
                                   of(&Recipe::init, &InitialWeights::file), NamedFileForm()))),
-      may_change(needs(
-          common(flag({"new-head", group, "", "With --init-from: initialize the last layer anew, for other classes"},
-                      of(&Recipe::init, &InitialWeights::head), Head::fresh, Head::as_written)),
-          "init-from")),
+      may_change(common(flag({"new-head", group, "",
+                              "With --init-from or an ONNX file: initialize the last layer anew, for other classes"},
+                             of(&Recipe::init, &InitialWeights::head), Head::fresh, Head::as_written))),
       common(one_value({"seed", group, "NUMBER", "Seed of weights, sample order and augmentation"}, of(&Recipe::seed),
                        from_to<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))),
       flag({"zero-init-gamma", group, "",

@@ -5,6 +5,8 @@
 
 #include "base/error.hpp"
 #include "device/precision.hpp"
+#include "models/model_zoo.hpp"
+#include "network/onnx/onnx_network.hpp"
 
 namespace lockstep {
 
@@ -46,6 +48,8 @@ void require_possible_tags(const std::vector<std::string>& tags) {
 ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings)) {
   const auto& [recipe, run] = settings_;
   require_model(model_name(recipe), recipe.residual_init);
+  require(recipe.init.head == Head::as_written || !recipe.init.file.empty() || is_onnx_path(recipe.model),
+          Failure::usage, "--new-head needs --init-from, or a --model from an ONNX file.");
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);

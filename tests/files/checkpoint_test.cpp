@@ -207,10 +207,10 @@ TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything
   };
   const auto message = [&] { return message_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
   written_with(1);
-  expect_message(message(), {path_.string(), "older", "format 1", "format 4"});
-  written_with(5);
-  expect_message(message(), {path_.string(), "newer", "format 5", "format 4"});
-  expect_error(Failure::bad_data, {path_.string(), "newer", "format 5", "format 4"}, [&] { read_weights(path_); });
+  expect_message(message(), {path_.string(), "older", "format 1", "format 5"});
+  written_with(6);
+  expect_message(message(), {path_.string(), "newer", "format 6", "format 5"});
+  expect_error(Failure::bad_data, {path_.string(), "newer", "format 6", "format 5"}, [&] { read_weights(path_); });
   written_with(-1);
   expect_message(damage(), {"checkpoint_format"});
 }
@@ -225,6 +225,15 @@ TEST_F(CheckpointTest, one_of_the_format_before_does_not_say_how_tests_resize_pi
   write(checkpoint);
   EXPECT_EQ(read_checkpoint(path_).model.shorter_side, 256);
   EXPECT_EQ(format_of(read_checkpoint(path_)), 3);
+}
+
+TEST_F(CheckpointTest, one_of_a_network_of_its_own_has_a_format_of_its_own) {
+  Checkpoint checkpoint = small_checkpoint();
+  checkpoint.model.network = R"({"input":[8,8,3],"nodes":[]})";
+  write(checkpoint);
+  const Checkpoint read = read_checkpoint(path_);
+  EXPECT_EQ(format_of(read), 5);
+  EXPECT_EQ(read.model.network, checkpoint.model.network);
 }
 
 // Versions before it would train on and never stop.

@@ -89,6 +89,7 @@ std::set<std::string> fields_named_under(const std::string& heading, const std::
 TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
   ModelFile model = small_model();
   model.sample_bits = 12;
+  model.network = std::string(70'000, 'n');
   write_model_file(path_, model);
   const Hid<H5Fclose> file = open();
   std::set<std::string> attributes;
@@ -238,12 +239,26 @@ TEST_F(ModelFileTest, a_file_of_another_kind_is_refused) {
   expect_message(damage(), {});
 }
 
+TEST_F(ModelFileTest, a_network_of_any_length_comes_back_in_a_format_of_its_own) {
+  for (const std::size_t bytes : {1, 4095, 4096, 4097, 61'440, 61'441, 500'000}) {
+    ModelFile written = small_model();
+    for (std::size_t i = 0; i < bytes; ++i) written.network += static_cast<char>('a' + i % 23);
+    write_model_file(path_, written);
+    const ModelFile read = read_weights(path_);
+    EXPECT_EQ(read.network, written.network);
+    EXPECT_EQ(format_of(read), 4);
+    EXPECT_EQ(model_options(read).network, written.network);
+    EXPECT_EQ(read.entries.size(), written.entries.size());
+    EXPECT_NE(model_hash(read), model_hash(small_model()));
+  }
+}
+
 TEST_F(ModelFileTest, a_newer_format_is_named) {
   write_model_file(path_, small_model());
   {
     const Hid<H5Fclose> file = open();
     const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "format", H5P_DEFAULT), "open"));
-    const std::int32_t newer = 4;
+    const std::int32_t newer = 5;
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
   expect_error(Failure::bad_data, {path_.string()}, [&] { read_weights(path_); });

@@ -72,6 +72,7 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     std::string words = field.name == "data" ? "" : "--data d ";
     if (!field.needs.empty()) words += "--" + field.needs + (field.needs == "ema" ? " 0.9 " : " f ");
     if (!field.chooser.empty()) words += "--" + field.chooser + " " + field.readers.back() + " ";
+    if (field.name == "new-head") words += "--init-from f ";  // or a model from a file
     if (field.name != "lr") words += "--lr 0.3 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;

@@ -69,7 +69,8 @@ TrainingState parse_state(const TensorFileReader& file, const std::string& text)
 }  // namespace
 
 std::int32_t format_of(const Checkpoint& checkpoint) {
-  if (checkpoint.state.early_stop) return checkpoint_format;
+  if (!checkpoint.model.network.empty()) return checkpoint_format;
+  if (checkpoint.state.early_stop) return checkpoint_format - 1;
   return checkpoint.model.shorter_side ? 3 : oldest_format;
 }
 

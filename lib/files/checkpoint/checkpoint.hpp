@@ -4,10 +4,10 @@
 //   /mean_weights/<name>  the same for the EMA of the weights; only if the training keeps one
 //   /<state>/<name>       fp32 datasets: the optimizer's state of each parameter, in the parameter's layout; one group
 //                         for each state array ("velocity" for SGD), with the names of optim/optimizer.hpp
-//   @checkpoint_format    int32, 3; 4 with early_stop in /state; 2 without @shorter_side and early_stop. Increases when
-//                         a field is added, changed or removed, also in /state; but not for fields that exist only with
-//                         a new option, which make earlier readers refuse the file
-//   @model, @classes, @sample_shape, @mean, @deviation, @shorter_side   as in a model file
+//   @checkpoint_format    int32, 3; 5 with @network; 4 with early_stop in /state; 2 without @shorter_side and
+//                         early_stop. Increases when a field is added, changed or removed, also in /state; but not for
+//                         fields that exist only with a new option, which make earlier readers refuse the file
+//   @model, @network, @classes, @sample_shape, @mean, @deviation, @shorter_side   as in a model file
 //   @note, @tags          text [1] and [tags], written by the user; only if there are any
 //   /state                uint8 [bytes], JSON: everything else; see training_state.hpp
 //   @hash                 text [1], xxh3-128 over all of the above, 32 hex digits
@@ -26,7 +26,7 @@
 
 namespace lockstep {
 
-inline constexpr std::int32_t checkpoint_format = 4;
+inline constexpr std::int32_t checkpoint_format = 5;
 
 struct Checkpoint {
   ModelFile model;

@@ -104,6 +104,7 @@ ModelFile exported_model(const WeightBytes& file, const std::map<std::string, st
   model.mean = value_in<std::vector<float>>(file, metadata, "mean");
   model.deviation = value_in<std::vector<float>>(file, metadata, "deviation");
   if (is_there("shorter_side")) model.shorter_side = value_in<std::int64_t>(file, metadata, "shorter_side");
+  if (is_there("network")) model.network = metadata.at("network");
   if (is_there("sample_bits")) model.sample_bits = value_in<std::int64_t>(file, metadata, "sample_bits");
   if (const std::string fault = fault_of(model); !fault.empty()) file.refuse(fault);
   return model;

@@ -14,10 +14,6 @@
 namespace lockstep {
 namespace {
 
-ModelOptions options_of(const ModelFile& file) {
-  return {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())};
-}
-
 // Collective.
 ModelFile read_same_model(const Communicator& world, const ModelTestOptions& options, const Manifest& data) {
   ModelFile file = read_pretrained_model(options.file, options.model, data);
@@ -44,7 +40,7 @@ ModelTest::ModelTest(const Session& session, const ModelTestOptions& options)
     : dataset_(options.folder),
       file_(read_same_model(session.world, options, dataset_.manifest())),
       rules_(rules_for(file_, dataset_.manifest(), options.images)),
-      model_(session.device(), options_of(file_)),
+      model_(session.device(), model_options(file_)),
       evaluator_(make_evaluator(
           session, with_weights(model_, file_, options.file),
           {as_trained(dataset_, file_), rules_, options.loader_threads, DataPlace::host, options.view})) {}

@@ -20,7 +20,8 @@ ModelFile model_with(const OpenedTraining& training, std::vector<ParameterStore:
           std::move(weights),
           training.data->test_rules.shorter_side.value_or(0),
           {},
-          data.sample_bits};
+          data.sample_bits,
+          model.network};
 }
 
 }  // namespace

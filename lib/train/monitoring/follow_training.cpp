@@ -29,7 +29,7 @@ class Scorer {
  public:
   Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ImageRules& rules,
          const ModelFile& first)
-      : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
+      : model_(session.device(), model_options(first)) {
     model_.store.allocate(session.device().make_persistent(model_.store.gradient_buffer_count(), DType::f32));
     evaluator_ =
         make_evaluator(session, model_, {dataset, rules, options.loader_threads, DataPlace::automatic, options.view});
@@ -126,8 +126,8 @@ class Follower {
     if (!session_.world.broadcast(knows ? "known" : "", 0).empty()) return;
     const ImageRules rules = rules_for(model, dataset_.manifest(), options_.images);
     const bool has_other_images = normalize_as_trained(dataset_, model.mean, model.deviation);
-    if (!scorer_ || has_other_images || model_ != model.model) {
-      model_ = model.model;
+    if (!scorer_ || has_other_images || model_ != model.model + model.network) {
+      model_ = model.model + model.network;
       scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, rules, model);
     }
     const Evaluation evaluation = scorer_->score(model);

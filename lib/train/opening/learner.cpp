@@ -2,29 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "base/text/counted.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "runtime/failure/contained_failure.hpp"
+#include "train/pretrained/given_network.hpp"
 
 namespace lockstep {
 
 namespace {
 
-ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const PictureSize& image) {
+ModelOptions model_options(const Recipe& recipe, const TrainingData& data, const Checkpoint* earlier) {
+  const Manifest& manifest = data.manifest();
+  const PictureSize& image = data.test_rules.size;
   ModelOptions options{model_name(recipe),
                        {image.height, image.width, manifest.shape.channels},
                        static_cast<std::int64_t>(manifest.classes.size())};
   options.residual_init = recipe.residual_init;
+  if (is_onnx_path(recipe.model)) {
+    options.network = given_network(recipe, options, manifest, earlier == nullptr ? nullptr : &earlier->model);
+    options.name = std::filesystem::path(recipe.model).filename();
+  }
   return options;
 }
 
 // Collective.
-std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe, const TrainingData& data) {
+std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe, const TrainingData& data,
+                                   const Checkpoint* earlier) {
   std::unique_ptr<Model> model;
-  on_all_ranks(session.world, [&] {
-    model = std::make_unique<Model>(session.device(), model_options(recipe, data.manifest(), data.test_rules.size));
-  });
+  on_all_ranks(session.world,
+               [&] { model = std::make_unique<Model>(session.device(), model_options(recipe, data, earlier)); });
   return model;
 }
 
@@ -35,8 +44,9 @@ WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& ru
 
 }  // namespace
 
-Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data)
-    : built_model(build_model(session, recipe, data)),
+Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data,
+                 const Checkpoint* earlier)
+    : built_model(build_model(session, recipe, data, earlier)),
       model(*built_model),
       sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length),
                             data.share.total_micro_batches)),

@@ -16,9 +16,11 @@
 namespace lockstep {
 
 struct Learner {
-  // Collective. `session` outlives this. Throws AgreedError(usage) if the device or the ranks do not support the
-  // recipe.
-  Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data);
+  // Collective. `session` outlives this. `earlier`: the checkpoint to resume from; null: a new training. Throws
+  // AgreedError(usage) if the device or the ranks do not support the recipe, or if the model's ONNX file is not that of
+  // the checkpoint.
+  Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data,
+          const Checkpoint* earlier);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 

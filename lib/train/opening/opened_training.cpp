@@ -177,7 +177,8 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
         completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
     require_resumable(training);
   });
-  training.learner = std::make_unique<Learner>(session, training.recipe, training.run, *training.data);
+  training.learner =
+      std::make_unique<Learner>(session, training.recipe, training.run, *training.data, training.checkpoints->found());
   training.hosts = world.all_gather(log::host());
   on_all_ranks(world, [&] {
     training.tests = open_tests(session, training.run, *training.data, training.learner->model);

@@ -105,6 +105,7 @@ std::string fitting_models(const std::vector<ParameterStore::Entry>& entries, co
   for (const std::string& name : model_names()) {
     ModelOptions options = model.options;
     options.name = name;
+    options.network.clear();
     const auto fits_for = [&](const SampleShape& sample) {
       options.sample = sample;
       return fits(entries, options, model.store.device());

@@ -17,6 +17,7 @@
 #include "run/checkpoint_files.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/pretrained/assign_pretrained.hpp"
+#include "train/pretrained/given_network.hpp"
 #include "train/pretrained/run_model.hpp"
 
 namespace lockstep {
@@ -33,22 +34,20 @@ void require_classes_of_data(const std::filesystem::path& path, const std::vecto
           path.string(), counted(bias->dims.front(), "class", "classes"), model.options.classes);
 }
 
+std::string kept_head(const Recipe& recipe, const Model& model) {
+  if (recipe.init.head == Head::as_written) return "";
+  return fmt::format(", except for the last layer, which is new ({})",
+                     counted(model.options.classes, "class", "classes"));
+}
+
 // Damaged checkpoints count, because only reading them shows the damage.
 bool may_go_on(const CheckpointOptions& plan) {
   return plan.resume == "auto" ? !checkpoints_in(plan.folder).empty() : plan.resume != "never";
 }
 
-}  // namespace
-
-void require_initial_weights(const Communicator& world, const InitialWeights& init,
-                             const CheckpointOptions& checkpoints) {
-  on_rank_0(world, [&] {
-    if (!init.file.empty() && !may_go_on(checkpoints)) open_to_read(named_model(init.file).file);
-  });
-}
-
-void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
-  std::vector<ParameterStore::Entry> entries = read_pretrained_weights(path).entries;
+// `path` is for messages.
+void assign_initial_weights(const std::filesystem::path& path, std::vector<ParameterStore::Entry> entries, Head head,
+                            Model& model) {
   const std::optional<std::string> words = describe_prefix(path, remove_prefix(path, entries, model.store, head));
   if (words) log::info(*words);
   if (head == Head::as_written) require_classes_of_data(path, entries, model);
@@ -63,17 +62,32 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
   assign_pretrained(path, std::move(entries), model);
 }
 
+}  // namespace
+
+void require_initial_weights(const Communicator& world, const InitialWeights& init,
+                             const CheckpointOptions& checkpoints) {
+  on_rank_0(world, [&] {
+    if (!init.file.empty() && !may_go_on(checkpoints)) open_to_read(named_model(init.file).file);
+  });
+}
+
+void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
+  assign_initial_weights(path, read_pretrained_weights(path).entries, head, model);
+}
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {
   on_all_ranks(world, [&] { initialize(model.store, recipe.seed); });
   std::string name = "initial weights";
-  if (!recipe.init.file.empty()) {
+  if (recipe.init.file.empty() && !model.options.network.empty()) {
+    on_all_ranks(world, [&] {
+      assign_initial_weights(recipe.model, given_weights(recipe, model.options), recipe.init.head, model);
+    });
+    name = fmt::format("'{}'", recipe.model);
+    log::info("weights from {}{}", name, kept_head(recipe, model));
+  } else if (!recipe.init.file.empty()) {
     const RunModel named = named_model(world, recipe.init.file);
     name = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
     on_all_ranks(world, [&] { load_initial_weights(named.file, recipe.init.head, model); });
-    log::info("weights from {}{}", name,
-              recipe.init.head == Head::fresh ? fmt::format(", except for the last layer, which is new ({})",
-                                                            counted(model.options.classes, "class", "classes"))
-                                              : "");
+    log::info("weights from {}{}", name, kept_head(recipe, model));
     name = "weights in " + name;
   }
   require_same_on_ranks(world, {{name, "hash " + model.store.weights_hash()}}, same_files_advice);

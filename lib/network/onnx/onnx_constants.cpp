@@ -1,0 +1,160 @@
+#include "network/onnx/onnx_constants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t most_elements = 1 << 24;  // of a computed array
+
+}  // namespace
+
+OnnxConstants::OnnxConstants(const OnnxFile& file) : file_(file) {
+  for (const onnx::TensorProto& tensor : file.graph().initializer()) define(tensor.name(), {&tensor, true});
+}
+
+const std::map<std::string, OnnxConstants::Compute>& OnnxConstants::table() {
+  static const std::map<std::string, Compute> all = {
+      {"CastLike", &OnnxConstants::cast_like}, {"Concat", &OnnxConstants::concat},
+      {"Constant", &OnnxConstants::constant},  {"Expand", &OnnxConstants::expand},
+      {"Identity", &OnnxConstants::identity},  {"Reshape", &OnnxConstants::reshape},
+      {"Shape", &OnnxConstants::shape}};
+  return all;
+}
+
+std::vector<std::string> OnnxConstants::kinds() {
+  std::vector<std::string> names;
+  for (const auto& [name, compute] : table()) names.push_back(name);
+  return names;
+}
+
+bool OnnxConstants::compute(const OnnxNode& node) {
+  const auto found = table().find(node.kind());
+  const bool reads_arrays = node.input_count() == 0 || find(node.input(0)) != nullptr;
+  if (found == table().end() || !reads_arrays) return false;
+  (this->*found->second)(node);
+  return true;
+}
+
+const onnx::TensorProto* OnnxConstants::find(const std::string& name) const {
+  const auto found = arrays_.find(name);
+  return found == arrays_.end() ? nullptr : found->second.tensor;
+}
+
+bool OnnxConstants::is_computed_zero(const std::string& name) const {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end() || found->second.is_in_file) return false;
+  const std::vector<float> values = file_.floats(*found->second.tensor);
+  return std::ranges::all_of(values, [](float value) { return value == 0; });
+}
+
+void OnnxConstants::define(const std::string& name, Array array) {
+  if (!arrays_.emplace(name, array).second) {
+    file_.damaged(fmt::format("two values have the name '{}'", printable(name)));
+  }
+}
+
+const onnx::TensorProto& OnnxConstants::input(const OnnxNode& node, int index) const {
+  const onnx::TensorProto* const tensor = find(node.input(index));
+  if (tensor == nullptr) node.refuse(fmt::format("its input {} is not an array in the file", index));
+  return *tensor;
+}
+
+onnx::TensorProto& OnnxConstants::computed(const OnnxNode& node, onnx::TensorProto::DataType type,
+                                           const Integers& dims) {
+  onnx::TensorProto& tensor = computed_.emplace_back();
+  tensor.set_name(node.output());
+  tensor.set_data_type(type);
+  for (const std::int64_t dim : dims) tensor.add_dims(dim);
+  define(node.output(), {&tensor, false});
+  return tensor;
+}
+
+void OnnxConstants::give(const OnnxNode& node, const Integers& dims, const std::vector<float>& values) {
+  onnx::TensorProto& tensor = computed(node, onnx::TensorProto::FLOAT, dims);
+  for (const float value : values) tensor.add_float_data(value);
+}
+
+void OnnxConstants::give(const OnnxNode& node, const Integers& dims, const Integers& values) {
+  onnx::TensorProto& tensor = computed(node, onnx::TensorProto::INT64, dims);
+  for (const std::int64_t value : values) tensor.add_int64_data(value);
+}
+
+void OnnxConstants::constant(const OnnxNode& node) {
+  const onnx::AttributeProto* const value = node.attribute("value");
+  if (value != nullptr && value->has_t()) {
+    define(node.output(), {&value->t(), false});
+  } else if (node.attribute("value_int") != nullptr) {
+    give(node, {}, Integers{node.integer("value_int", 0)});
+  } else if (node.attribute("value_ints") != nullptr) {
+    const Integers values = node.integers("value_ints", {});
+    give(node, {std::ssize(values)}, values);
+  } else if (node.attribute("value_float") != nullptr) {
+    give(node, {}, std::vector<float>{node.number("value_float", 0)});
+  } else {
+    node.refuse("only arrays of float and int64 are possible");
+  }
+}
+
+void OnnxConstants::identity(const OnnxNode& node) { define(node.output(), arrays_.at(node.input(0))); }
+
+// To the type of a map, which is float.
+void OnnxConstants::cast_like(const OnnxNode& node) {
+  if (input(node, 0).data_type() != onnx::TensorProto::FLOAT) node.refuse("only an array of float is possible");
+  identity(node);
+}
+
+void OnnxConstants::shape(const OnnxNode& node) {
+  const onnx::TensorProto& tensor = input(node, 0);
+  const Integers dims(tensor.dims().begin(), tensor.dims().end());
+  const std::int64_t start = node.integer("start", 0);
+  const std::int64_t end = std::min<std::int64_t>(node.integer("end", std::ssize(dims)), std::ssize(dims));
+  if (start < 0 || end < start) node.refuse("its start and end are not possible");
+  give(node, {end - start}, Integers(dims.begin() + start, dims.begin() + end));
+}
+
+void OnnxConstants::concat(const OnnxNode& node) {
+  node.require_integer("axis", 0, 0);
+  Integers all;
+  for (int i = 0; i < node.input_count(); ++i) {
+    const Integers part = file_.integers(input(node, i));
+    all.insert(all.end(), part.begin(), part.end());
+    if (std::ssize(all) > most_elements) node.refuse("its size is not possible");
+  }
+  give(node, {std::ssize(all)}, all);
+}
+
+// One element, as often as the shape says.
+void OnnxConstants::expand(const OnnxNode& node) {
+  const onnx::TensorProto& one = input(node, 0);
+  const Integers dims = file_.integers(input(node, 1));
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) {
+    if (dim < 1 || count > most_elements / dim) node.refuse("its size is not possible");
+    count *= dim;
+  }
+  if (std::ranges::any_of(one.dims(), [](std::int64_t dim) { return dim != 1; })) {
+    // A list of one number as the shape of a list: the same list.
+    if (dims == Integers{1}) return identity(node);
+    node.refuse("only an array of one element is possible");
+  }
+  const auto size = static_cast<std::size_t>(count);
+  if (one.data_type() == onnx::TensorProto::INT64) {
+    give(node, dims, Integers(size, file_.integers(one).front()));
+  } else {
+    give(node, dims, std::vector<float>(size, file_.floats(one).front()));
+  }
+}
+
+// Of shapes and axes, which become lists.
+void OnnxConstants::reshape(const OnnxNode& node) {
+  const Integers values = file_.integers(input(node, 0));
+  give(node, {std::ssize(values)}, values);
+}
+
+}  // namespace lockstep

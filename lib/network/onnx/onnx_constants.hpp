@@ -1,0 +1,59 @@
+// The arrays of an ONNX file: those in the file, and those that its nodes compute from others, as PyTorch writes them
+// for shapes and for biases of zero.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "network/onnx/onnx_file.hpp"
+#include "network/onnx/onnx_node.hpp"
+
+namespace lockstep {
+
+class OnnxConstants {
+ public:
+  // `file` outlives this. Throws as OnnxFile::damaged() if two arrays have one name.
+  explicit OnnxConstants(const OnnxFile& file);
+
+  // Whether the node's value is an array. Throws as OnnxNode::refuse() and OnnxFile::damaged().
+  bool compute(const OnnxNode& node);
+
+  // Null: not an array.
+  const onnx::TensorProto* find(const std::string& name) const;
+  // Whether it is an array of zeros that nodes compute: no parameter.
+  bool is_computed_zero(const std::string& name) const;
+
+  static std::vector<std::string> kinds();  // of nodes that compute arrays: "Concat", ...
+
+ private:
+  struct Array {
+    const onnx::TensorProto* tensor;
+    bool is_in_file;
+  };
+  using Compute = void (OnnxConstants::*)(const OnnxNode&);
+  static const std::map<std::string, Compute>& table();
+
+  void define(const std::string& name, Array array);
+  const onnx::TensorProto& input(const OnnxNode& node, int index) const;
+  void give(const OnnxNode& node, const Integers& dims, const std::vector<float>& values);
+  void give(const OnnxNode& node, const Integers& dims, const Integers& values);
+  onnx::TensorProto& computed(const OnnxNode& node, onnx::TensorProto::DataType type, const Integers& dims);
+
+  void cast_like(const OnnxNode& node);
+  void concat(const OnnxNode& node);
+  void constant(const OnnxNode& node);
+  void expand(const OnnxNode& node);
+  void identity(const OnnxNode& node);
+  void reshape(const OnnxNode& node);
+  void shape(const OnnxNode& node);
+
+  const OnnxFile& file_;
+  std::map<std::string, Array> arrays_;
+  std::deque<onnx::TensorProto> computed_;
+};
+
+}  // namespace lockstep

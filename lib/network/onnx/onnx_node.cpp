@@ -1,0 +1,80 @@
+#include "network/onnx/onnx_node.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+
+OnnxNode::OnnxNode(const OnnxFile& file, const onnx::NodeProto& node) : file_(file), node_(node) {
+  if (node.output().empty()) damaged("has no output");
+}
+
+// "'/layer1/conv1/Conv' (Conv)"
+std::string OnnxNode::label() const {
+  const std::string& name = node_.name().empty() && !node_.output().empty() ? node_.output(0) : node_.name();
+  return fmt::format("'{}' ({})", printable(name), printable(node_.op_type()));
+}
+
+void OnnxNode::damaged(const std::string& what) const { file_.damaged(fmt::format("node {} {}", label(), what)); }
+
+void OnnxNode::refuse(const std::string& what) const { file_.unusable(fmt::format("node {}: {}", label(), what)); }
+
+const std::string& OnnxNode::input(int index) const {
+  if (!has_input(index)) damaged("has too few inputs");
+  return node_.input(index);
+}
+
+const onnx::AttributeProto* OnnxNode::attribute(const char* name) const {
+  const auto& all = node_.attribute();
+  const auto found = std::ranges::find(all, name, &onnx::AttributeProto::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::int64_t OnnxNode::integer(const char* name, std::int64_t otherwise) const {
+  const onnx::AttributeProto* const found = attribute(name);
+  return found == nullptr ? otherwise : found->i();
+}
+
+float OnnxNode::number(const char* name, float otherwise) const {
+  const onnx::AttributeProto* const found = attribute(name);
+  return found == nullptr ? otherwise : found->f();
+}
+
+Integers OnnxNode::integers(const char* name, Integers otherwise) const {
+  const onnx::AttributeProto* const found = attribute(name);
+  return found == nullptr ? std::move(otherwise) : Integers(found->ints().begin(), found->ints().end());
+}
+
+void OnnxNode::require_integer(const char* name, std::int64_t only, std::int64_t otherwise) const {
+  const std::int64_t value = integer(name, otherwise);
+  if (value != only) refuse(fmt::format("{} is {}. Only {} is possible", name, value, only));
+}
+
+void OnnxNode::require_number(const char* name, float only, float otherwise) const {
+  const float value = number(name, otherwise);
+  const bool is_it = std::abs(value - only) <= 1e-6F * only;
+  if (!is_it) refuse(fmt::format("{} is {}. Only {} is possible", name, value, only));
+}
+
+std::int64_t OnnxNode::common(const char* name, std::size_t count, std::int64_t least, std::int64_t otherwise) const {
+  const Integers values = integers(name, Integers(count, otherwise));
+  const bool is_common = values.size() == count && std::ranges::count(values, values.front()) == std::ssize(values);
+  if (!is_common || values.front() < least || values.front() > largest_number) {
+    refuse(fmt::format("{} is {}. Only {} equal numbers are possible", name, values, count));
+  }
+  return values.front();
+}
+
+OnnxNode::Window OnnxNode::window() const {
+  const onnx::AttributeProto* const automatic = attribute("auto_pad");
+  if (automatic != nullptr && automatic->s() != "NOTSET") refuse("auto_pad is not possible. State the pads");
+  if (common("dilations", 2, 1, 1) != 1) refuse("it is dilated. Only dilations of 1 are possible");
+  return {common("strides", 2, 1, 1), common("pads", 4, 0, 0)};
+}
+
+}  // namespace lockstep

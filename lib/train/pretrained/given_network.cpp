@@ -1,0 +1,56 @@
+#include "train/pretrained/given_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "network/network_text.hpp"
+#include "network/onnx/onnx_network.hpp"
+
+namespace lockstep {
+namespace {
+
+OnnxNetwork network_in_file(const Recipe& recipe, const ModelOptions& options) {
+  OnnxNetwork network = read_onnx_network(recipe.model, ValueShape{options.sample.height, options.sample.width, 0});
+  if (recipe.init.head == Head::fresh) network.graph = network.graph.with_outputs(options.classes);
+  return network;
+}
+
+bool is_close(const std::vector<float>& given, const std::vector<float>& own) {
+  constexpr float rounding = 1e-3F;
+  return std::ranges::equal(given, own, [](float a, float b) { return std::abs(a - b) <= rounding; });
+}
+
+}  // namespace
+
+std::string given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
+                          const ModelFile* earlier) {
+  if (earlier != nullptr && is_absent(recipe.model)) return earlier->network;
+  const OnnxNetwork network = network_in_file(recipe, options);
+  require(network.mean.empty() || (is_close(network.mean, data.mean) && is_close(network.deviation, data.deviation)),
+          Failure::usage,
+          "'{}' normalizes images by another mean and deviation than those of the data, which are applied before it. "
+          "Export it without the normalization.",
+          recipe.model);
+  std::string text = network_text(network.graph);
+  require(earlier == nullptr || text == earlier->network, Failure::usage,
+          "the network in '{}' is not the one with which the checkpoint was trained. Restore the file, or start a new "
+          "training with another --output.",
+          recipe.model);
+  return text;
+}
+
+std::vector<ParameterStore::Entry> given_weights(const Recipe& recipe, const ModelOptions& model) {
+  OnnxNetwork network = network_in_file(recipe, model);
+  require(network_text(network.graph) == model.network, Failure::usage,
+          "'{}' has changed while the training started. Call the program again.", recipe.model);
+  std::vector<ParameterStore::Entry> entries;
+  for (NamedArray& array : network.arrays) {
+    entries.push_back({std::move(array.name), std::move(array.dims), std::move(array.values)});
+  }
+  return entries;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "network/network_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "models/model_zoo.hpp"
+#include "network/build.hpp"
+#include "support/messages.hpp"
+#include "support/mutation.hpp"
+
+namespace lockstep {
+namespace {
+
+TEST(NetworkTextTest, every_model_comes_back_from_its_text) {
+  for (const std::string& name : model_names()) {
+    for (const std::int64_t side : {32, 96}) {
+      const NetworkGraph graph = model_graph({name, {side, side, 3}, 10});
+      const std::string text = network_text(graph);
+      const NetworkGraph other = network_from_text(text);
+      EXPECT_EQ(network_text(other), text) << name;
+      EXPECT_EQ(other.nodes().size(), graph.nodes().size());
+      EXPECT_EQ(other.nodes().back().shape, graph.nodes().back().shape);
+    }
+  }
+  EXPECT_NO_THROW(network_from_text(network_text(model_graph({"resnet18-blur", {64, 64, 3}, 10}))));
+}
+
+TEST(NetworkTextTest, has_the_form_that_the_header_shows) {
+  using namespace build;
+  NetworkGraph graph({32, 32, 3});
+  relu(conv(input(graph), "conv1", {.out = 64, .kernel = 3, .padding = 1}));
+  EXPECT_EQ(network_text(graph),
+            R"({"input":[32,32,3],"nodes":[["Conv","conv1",[0],[3,64,3,1,1,0]],["Relu","Relu_2",[1],[]]]})");
+}
+
+TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
+  const auto refused = [](const char* text, std::initializer_list<std::string_view> subjects) {
+    expect_error(Failure::bad_data, subjects, [&] { network_from_text(text); });
+  };
+  refused("{", {"JSON"});
+  refused("[]", {"form"});
+  refused(R"({"input":[8,8,3],"nodes":[]})", {"form"});
+  refused(R"({"input":[8,8,3],"nodes":[3]})", {"form"});
+  refused(R"({"input":[8,8,4],"nodes":[["Relu","a",[0],[]]]})", {"'input'"});
+  refused(R"({"input":[8,8],"nodes":[["Relu","a",[0],[]]]})", {"'input'"});
+  refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[1],[]]]})", {"'a'", "reads"});
+  refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[-1],[]]]})", {"'a'", "reads"});
+  refused(R"({"input":[8,8,3],"nodes":[["Add","a",[0],[]]]})", {"'a'", "reads"});
+  refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[0],[]],["Relu","a",[1],[]]]})", {"two nodes", "'a'"});
+  refused(R"({"input":[8,8,3],"nodes":[["Sigmoid","a",[0],[]]]})", {"'a'", "unknown"});
+  refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,0,1,0]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,1,1]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[4,64,3,1,1,0]]]})", {"'a'", "shape"});
+}
+
+// Nothing but a network or an Error comes of it.
+TEST(NetworkTextTest, damaged_text_is_refused_or_is_another_network) {
+  const std::string whole = network_text(model_graph({"resnet20", {32, 32, 3}, 10}));
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    try {
+      network_from_text(mutated(whole, round));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

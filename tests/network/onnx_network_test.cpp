@@ -1,0 +1,351 @@
+#include "network/onnx/onnx_network.hpp"
+
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "network/onnx/onnx_file.hpp"
+#include "support/messages.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+using Names = std::vector<std::string>;
+
+// An ONNX file that a test puts together: convolution, norm, ReLU, pooling, linear layer.
+class OnnxNetworkTest : public testing::Test {
+ protected:
+  OnnxNetworkTest() {
+    model_.set_ir_version(9);
+    model_.add_opset_import()->set_version(18);
+    graph().set_name("net");
+    set_shape(*graph().add_input(), "x", {0, 3, 8, 8});
+    graph().add_output()->set_name("y");
+    node("Conv", {"x", "conv1.weight"}, "a");
+    ints("pads", {1, 1, 1, 1});
+    array("conv1.weight", {4, 3, 3, 3});
+    node("BatchNormalization", {"a", "bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var"}, "b");
+    for (const char* name : {"bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var"}) array(name, {4});
+    node("Relu", {"b"}, "c");
+    node("GlobalAveragePool", {"c"}, "d");
+    node("Flatten", {"d"}, "e");
+    node("Gemm", {"e", "fc.weight", "fc.bias"}, "y");
+    integer("transB", 1);
+    array("fc.weight", {10, 4});
+    array("fc.bias", {10});
+  }
+
+  onnx::GraphProto& graph() { return *model_.mutable_graph(); }
+  onnx::NodeProto& node_at(int index) { return *graph().mutable_node(index); }
+  onnx::TensorProto& array_named(const std::string& name) {
+    for (onnx::TensorProto& one : *graph().mutable_initializer()) {
+      if (one.name() == name) return one;
+    }
+    throw std::logic_error(name);
+  }
+
+  static void set_shape(onnx::ValueInfoProto& value, const std::string& name, const Dims& dims) {
+    value.set_name(name);
+    onnx::TypeProto::Tensor& tensor = *value.mutable_type()->mutable_tensor_type();
+    tensor.set_elem_type(onnx::TensorProto::FLOAT);
+    tensor.mutable_shape()->Clear();
+    for (const std::int64_t dim : dims) {
+      if (dim == 0) {
+        tensor.mutable_shape()->add_dim()->set_dim_param("open");
+      } else {
+        tensor.mutable_shape()->add_dim()->set_dim_value(dim);
+      }
+    }
+  }
+  void node(const std::string& kind, const Names& inputs, const std::string& output) {
+    last_ = graph().add_node();
+    last_->set_op_type(kind);
+    last_->set_name("/" + kind);
+    for (const std::string& input : inputs) last_->add_input(input);
+    last_->add_output(output);
+  }
+  // Attributes of the last node.
+  void integer(const char* name, std::int64_t value) {
+    onnx::AttributeProto& attribute = *last_->add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(value);
+  }
+  void ints(const char* name, const Dims& values) { ints(*last_, name, values); }
+  static void ints(onnx::NodeProto& node, const char* name, const Dims& values) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t value : values) attribute.add_ints(value);
+  }
+  void array(const std::string& name, const Dims& dims) {
+    onnx::TensorProto& tensor = *graph().add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    std::int64_t count = 1;
+    for (const std::int64_t dim : dims) {
+      tensor.add_dims(dim);
+      count *= dim;
+    }
+    for (std::int64_t i = 0; i < count; ++i) tensor.add_float_data(static_cast<float>(i + 1));
+  }
+  void numbers(const std::string& name, const Dims& values) {
+    onnx::TensorProto& tensor = *graph().add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    tensor.add_dims(std::ssize(values));
+    for (const std::int64_t value : values) tensor.add_int64_data(value);
+  }
+  // A node in the place of the one at `index`.
+  void replace(int index, const std::string& kind, const Names& inputs) {
+    onnx::NodeProto& node = node_at(index);
+    const std::string output = node.output(0);
+    node.Clear();
+    node.set_op_type(kind);
+    node.set_name("/" + kind);
+    for (const std::string& input : inputs) node.add_input(input);
+    node.add_output(output);
+    last_ = &node;
+  }
+
+  OnnxNetwork read(std::optional<ValueShape> images = {}) {
+    const std::filesystem::path path = folder_.path() / "net.onnx";
+    const std::string bytes = model_.SerializeAsString();
+    write_file_atomically(path, bytes);
+    return read_onnx_network(path, images);
+  }
+
+  TemporaryFolder folder_;
+  onnx::ModelProto model_;
+  onnx::NodeProto* last_ = nullptr;
+};
+
+NamedArray array_in(const OnnxNetwork& network, const std::string& name) {
+  const auto found = std::ranges::find(network.arrays, name, &NamedArray::name);
+  EXPECT_NE(found, network.arrays.end()) << name;
+  return *found;
+}
+
+TEST_F(OnnxNetworkTest, reads_operations_shapes_and_weights) {
+  const OnnxNetwork network = read();
+  std::string kinds;
+  for (const GraphNode& node : network.graph.nodes()) kinds += operation_name(node.operation) + " ";
+  EXPECT_EQ(kinds, "Input Conv BatchNormalization Relu GlobalAveragePool Gemm ");
+  EXPECT_EQ(network.graph.node(0).shape, (ValueShape{8, 8, 3}));
+  EXPECT_EQ(network.graph.node(1).name, "conv1");
+  EXPECT_EQ(network.graph.nodes().back().shape, (ValueShape{0, 0, 10}));
+  EXPECT_EQ(network.arrays.size(), 7U);
+  EXPECT_EQ(array_in(network, "conv1.weight").dims, (Dims{4, 3, 3, 3}));
+  EXPECT_EQ(array_in(network, "bn1.running_var").values, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_TRUE(network.mean.empty());
+  EXPECT_EQ(read(ValueShape{20, 30, 0}).graph.node(1).shape, (ValueShape{20, 30, 4}));
+}
+
+TEST_F(OnnxNetworkTest, a_weight_of_in_by_out_is_turned) {
+  replace(5, "Gemm", {"e", "fc.weight", "fc.bias"});
+  onnx::TensorProto& weight = array_named("fc.weight");
+  weight.set_dims(0, 4);
+  weight.set_dims(1, 10);
+  const NamedArray read_weight = array_in(read(), "fc.weight");
+  EXPECT_EQ(read_weight.dims, (Dims{10, 4}));
+  EXPECT_EQ(read_weight.values[0], 1);
+  EXPECT_EQ(read_weight.values[1], 11);  // row 1, column 0 of the file
+  EXPECT_EQ(read_weight.values[4], 2);
+}
+
+TEST_F(OnnxNetworkTest, the_mean_over_space_has_several_forms) {
+  const auto expect_pool = [&] {
+    const OnnxNetwork network = read();
+    EXPECT_NE(network.graph.node(4).as<op::GlobalMeanPool>(), nullptr);
+    EXPECT_EQ(network.graph.nodes().size(), 6U);
+  };
+  replace(3, "ReduceMean", {"c", "axes"});
+  numbers("axes", {2, 3});
+  expect_pool();
+  replace(4, "Reshape", {"d", "shape"});
+  numbers("shape", {0, -1});
+  expect_pool();
+  replace(3, "ReduceMean", {"c"});
+  ints("axes", {-1, -2});
+  integer("keepdims", 0);
+  replace(4, "Identity", {"d"});
+  expect_pool();
+}
+
+TEST_F(OnnxNetworkTest, a_normalization_at_the_input_is_told_apart) {
+  replace(0, "Conv", {"n", "conv1.weight"});
+  ints("pads", {1, 1, 1, 1});
+  node("Sub", {"x", "mean"}, "m");
+  node("Div", {"m", "deviation"}, "n");
+  array("mean", {1, 3, 1, 1});
+  array("deviation", {3, 1, 1});
+  onnx::GraphProto sorted = graph();
+  sorted.clear_node();
+  for (const char* kind :
+       {"Sub", "Div", "Conv", "BatchNormalization", "Relu", "GlobalAveragePool", "Flatten", "Gemm"}) {
+    for (const onnx::NodeProto& one : graph().node()) {
+      if (one.op_type() == kind) *sorted.add_node() = one;
+    }
+  }
+  graph() = sorted;
+  const OnnxNetwork network = read();
+  EXPECT_EQ(network.mean, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(network.deviation, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(network.graph.nodes().size(), 6U);
+}
+
+TEST_F(OnnxNetworkTest, arrays_computed_from_others_are_known) {
+  numbers("one", {1});
+  node("Shape", {"conv1.weight"}, "channels");
+  integer("end", 1);
+  node("Expand", {"channels", "one"}, "bias_shape");
+  node("Constant", {}, "zero");
+  onnx::AttributeProto& value = *last_->add_attribute();
+  value.set_name("value_float");
+  value.set_f(0);
+  node("CastLike", {"zero", "x"}, "zero_float");
+  node("Expand", {"zero_float", "bias_shape"}, "bias");
+  onnx::GraphProto sorted = graph();
+  sorted.clear_node();
+  for (int i = 6; i < graph().node_size(); ++i) *sorted.add_node() = graph().node(i);
+  for (int i = 0; i < 6; ++i) *sorted.add_node() = graph().node(i);
+  sorted.mutable_node(5)->add_input("bias");  // of the convolution
+  graph() = sorted;
+  const OnnxNetwork network = read();
+  EXPECT_FALSE(network.graph.node(1).as<op::Convolution>()->has_bias);
+  EXPECT_EQ(network.arrays.size(), 7U);
+  graph().mutable_node(2)->mutable_attribute(0)->set_f(2);
+  EXPECT_EQ(array_in(read(), "conv1.bias").values, (std::vector<float>{2, 2, 2, 2}));
+}
+
+TEST_F(OnnxNetworkTest, arrays_may_lie_in_a_file_beside_it) {
+  const std::vector<float> values = {9, 1, 2, 3, 4};
+  write_file_atomically(folder_.path() / "net.onnx.data", std::as_bytes(std::span(values)));
+  onnx::TensorProto& tensor = array_named("bn1.bias");
+  tensor.clear_float_data();
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  const auto entry = [&](const char* key, const std::string& value) {
+    onnx::StringStringEntryProto& one = *tensor.add_external_data();
+    one.set_key(key);
+    one.set_value(value);
+  };
+  entry("location", "net.onnx.data");
+  entry("offset", "4");
+  entry("length", "16");
+  EXPECT_EQ(array_in(read(), "bn1.bias").values, (std::vector<float>{1, 2, 3, 4}));
+
+  tensor.mutable_external_data(1)->set_value("8");
+  expect_error(Failure::bad_data, {"net.onnx", "bn1.bias", "net.onnx.data"}, [&] { read(); });
+  for (const char* location : {"../net.onnx.data", "/etc/passwd", "", ".."}) {
+    tensor.mutable_external_data(0)->set_value(location);
+    expect_error(Failure::bad_data, {"net.onnx", "bn1.bias", location}, [&] { read(); });
+  }
+  std::filesystem::create_symlink("net.onnx.data", folder_.path() / "link");
+  tensor.mutable_external_data(0)->set_value("link");
+  expect_error(Failure::usage, {"link"}, [&] { read(); });
+  tensor.mutable_external_data(0)->set_value("absent");
+  expect_error(Failure::bad_data, {"bn1.bias"}, [&] { read(); });
+}
+
+// Each breaks the file in one way, and the message names what stands in `subjects`.
+TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
+  const auto refused = [&](std::initializer_list<std::string_view> subjects, const std::function<void()>& change) {
+    const onnx::ModelProto whole = model_;
+    change();
+    expect_error(Failure::usage, subjects, [&] { read(); });
+    model_ = whole;
+  };
+  const auto relu = [&](const std::string& kind) { return [this, kind] { replace(2, kind, {"b"}); }; };
+  refused({"/Sigmoid", "Conv", "Relu"}, relu("Sigmoid"));
+  refused({"/Softmax", "logits"}, relu("Softmax"));
+  refused({"/Dropout", "nn.Identity"}, relu("Dropout"));
+  refused({"/Relu"}, [&] { node_at(2).set_domain("com.example"); });
+  refused({"/Conv", "group", "3"}, [&] {
+    last_ = &node_at(0);
+    integer("group", 3);
+  });
+  refused({"/Conv", "dilat"}, [&] { ints(node_at(0), "dilations", {2, 2}); });
+  refused({"/Conv", "strides"}, [&] { ints(node_at(0), "strides", {1, 2}); });
+  refused({"/Conv", "pads"}, [&] {
+    node_at(0).clear_attribute();
+    ints(node_at(0), "pads", {0, 0, 1, 1});
+  });
+  refused({"/Conv", "square"}, [&] { array_named("conv1.weight").set_dims(3, 1); });
+  refused({"/BatchNormalization", "epsilon"}, [&] {
+    onnx::AttributeProto& epsilon = *node_at(1).add_attribute();
+    epsilon.set_name("epsilon");
+    epsilon.set_f(0.001F);
+  });
+  refused({"/BatchNormalization", "negative"}, [&] { array_named("bn1.running_var").set_float_data(2, -1); });
+  refused({"bn1.bias", "finite"}, [&] { array_named("bn1.bias").set_float_data(2, std::nanf("")); });
+  refused({"fc.bias", "float"}, [&] { array_named("fc.bias").set_data_type(onnx::TensorProto::DOUBLE); });
+  refused({"/Gemm", "fc.bias", "[9]", "[10]"}, [&] {
+    array_named("fc.bias").set_dims(0, 9);
+    array_named("fc.bias").mutable_float_data()->RemoveLast();
+  });
+  refused({"/Gemm", "bias"}, [&] { node_at(5).mutable_input()->RemoveLast(); });
+  refused({"/Gemm", "flatten"}, [&] { node_at(5).set_input(0, "d"); });
+  refused({"/Add"}, [&] { replace(2, "Add", {"b", "bn1.bias"}); });
+  refused({"operator set", "12"}, [&] { model_.mutable_opset_import(0)->set_version(12); });
+  refused({"2 outputs"}, [&] { graph().add_output()->set_name("e"); });
+  refused({"'c'", "logits"}, [&] { graph().mutable_output(0)->set_name("c"); });
+  refused({"several inputs"}, [&] { set_shape(*graph().add_input(), "x2", {0, 3, 8, 8}); });
+  refused({"--image-size"}, [&] { set_shape(*graph().mutable_input(0), "x", {0, 3, 0, 0}); });
+  refused({"4 channels"}, [&] { set_shape(*graph().mutable_input(0), "x", {0, 4, 8, 8}); });
+  refused({"/Gemm", "Relu_3"}, [&] {
+    node_at(5).set_input(1, "Relu_3.weight");
+    array_named("fc.weight").set_name("Relu_3.weight");
+  });
+  refused({"Relu", "optimize=False"}, [&] { replace(2, "Relu", {"a"}); });
+  refused({"/Gemm", "fc.weight"}, [&] {
+    node("Gemm", {"y", "fc.weight", "fc.bias"}, "z");
+    graph().mutable_output(0)->set_name("z");
+  });
+}
+
+TEST_F(OnnxNetworkTest, damage_is_told_apart) {
+  const auto damaged = [&](std::initializer_list<std::string_view> subjects, const std::function<void()>& change) {
+    const onnx::ModelProto whole = model_;
+    change();
+    expect_error(Failure::bad_data, subjects, [&] { read(); });
+    model_ = whole;
+  };
+  damaged({"'q'", "/Relu"}, [&] { node_at(2).set_input(0, "q"); });
+  damaged({"'e'", "/Relu"}, [&] { node_at(2).set_input(0, "e"); });  // a cycle
+  damaged({"two values", "'a'"}, [&] { node_at(1).set_output(0, "a"); });
+  damaged({"/Relu", "output"}, [&] { node_at(2).clear_output(); });
+  damaged({"/Relu", "inputs"}, [&] { node_at(2).clear_input(); });
+  for (const std::int64_t channels : {std::int64_t{-4}, std::int64_t{0}, std::int64_t{1} << 40, INT64_MAX}) {
+    damaged({"conv1.weight", "size"}, [&] { array_named("conv1.weight").set_dims(0, channels); });
+  }
+  damaged({"conv1.weight", "elements"}, [&] { array_named("conv1.weight").set_dims(0, 1000); });
+  damaged({"no network"}, [&] { graph().clear_node(); });
+  const std::filesystem::path path = folder_.path() / "net.onnx";
+  write_file_atomically(path, std::string_view("\x08\x07garbage"));
+  expect_error(Failure::bad_data, {"net.onnx"}, [&] { read_onnx_network(path, {}); });
+  write_file_atomically(path, std::string_view(""));
+  expect_error(Failure::bad_data, {"net.onnx"}, [&] { read_onnx_network(path, {}); });
+}
+
+TEST(OnnxPathTest, only_names_with_the_ending_are_files) {
+  EXPECT_TRUE(is_onnx_path("net.onnx"));
+  EXPECT_TRUE(is_onnx_path("/data/net.onnx"));
+  EXPECT_FALSE(is_onnx_path("resnet18"));
+  EXPECT_FALSE(is_onnx_path("net.onnx-blur"));
+}
+
+}  // namespace
+}  // namespace lockstep
