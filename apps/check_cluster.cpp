@@ -14,6 +14,7 @@
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "preflight/measure.hpp"
 #include "preflight/report.hpp"
 #include "recipe/fields.hpp"
@@ -175,7 +176,11 @@ Ending check(Session& session, const CheckOptions& options) {
   const Floors floors = options.floors.empty() ? Floors{} : read_floors(options.floors);
   constexpr std::int64_t colors = 3;
   constexpr std::int64_t classes = 1000;
-  const ModelOptions model{options.model, {options.image_size, options.image_size, colors}, classes};
+  ModelOptions model{options.model, {options.image_size, options.image_size, colors}, classes};
+  if (is_onnx_path(options.model)) {
+    const OnnxNetwork network = read_onnx_network(options.model, ValueShape{options.image_size, options.image_size, 0});
+    model.classes = network.graph.nodes().back().shape.channels;
+  }
   const ClusterFacts facts =
       measure_cluster(session, {model, options.batch, options.settings.run.sums.reducer, options.output});
   ClusterDiagnosis verdict;

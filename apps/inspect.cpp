@@ -120,7 +120,10 @@ void draw(const InspectOptions& options) {
 NetworkGraph named_network(const InspectOptions& options) {
   const std::optional<std::int64_t> side = options.settings.recipe.images.side;
   if (is_onnx_path(options.model)) {
-    return read_onnx_network(options.model, side ? std::optional(ValueShape{*side, *side, 0}) : std::nullopt).graph;
+    const OnnxNetwork network =
+        read_onnx_network(options.model, side ? std::optional(ValueShape{*side, *side, 0}) : std::nullopt);
+    if (!network.foreign_name.empty()) log::warning("{}", foreign_names_warning(options.model, network));
+    return network.graph;
   }
   constexpr std::int64_t usual_side = 224;
   const std::int64_t pixels = side.value_or(usual_side);

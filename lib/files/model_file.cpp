@@ -8,6 +8,8 @@
 #include "base/io/file.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "files/content_hash.hpp"
+#include "network/network_text.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "picture/decode.hpp"
 
 namespace lockstep {
@@ -49,6 +51,22 @@ std::string read_network(const TensorFileReader& file) {
 
 }  // namespace
 
+namespace {
+
+// The name of a model in a file is never used as a path.
+std::string fault_of_network(const ModelFile& model) try {
+  if (model.network.empty()) {
+    return is_onnx_path(model.model) ? "it has no description of the network of its model" : "";
+  }
+  network_from_text(model.network);
+  return "";
+} catch (const Error& error) {
+  const std::string words = error.what();
+  return words.substr(0, words.find_last_not_of('.') + 1);
+}
+
+}  // namespace
+
 std::string fault_of(const ModelFile& model) {
   const auto is_impossible = [](std::int64_t size) { return size < 1 || size > largest_side; };
   if (is_impossible(model.shape.height) || is_impossible(model.shape.width) || is_impossible(model.shape.channels)) {
@@ -64,7 +82,8 @@ std::string fault_of(const ModelFile& model) {
   if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is not a valid size";
   const std::int64_t bits = model.sample_bits.value_or(max_sample_bits);
   if (bits < least_sample_bits || bits > max_sample_bits) return "its attribute 'sample_bits' is not a valid number";
-  return model.step.value_or(0) < 0 ? "its attribute 'step' is not a valid number" : "";
+  if (model.step.value_or(0) < 0) return "its attribute 'step' is not a valid number";
+  return fault_of_network(model);
 }
 
 ModelOptions model_options(const ModelFile& file) {

@@ -14,6 +14,7 @@
 #include "base/text/nearest_name.hpp"
 #include "models/plain_nets.hpp"
 #include "models/resnet.hpp"
+#include "network/fusion.hpp"
 #include "network/network_text.hpp"
 #include "network/onnx/onnx_network.hpp"
 #include "nn/fused_network.hpp"
@@ -45,8 +46,9 @@ const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
   const auto* const found = std::ranges::find(models, plain, &Model::name);
   if (found == models.end()) {
-    throw Error(Failure::usage, fmt::format("unknown model '{}' (--model). {}Known: {}.", name,
-                                            did_you_mean(plain, model_names()), known_models()));
+    throw Error(Failure::usage,
+                fmt::format("unknown model '{}' (--model). {}Known: {}.", name, did_you_mean(plain, model_names()),
+                            known_models() + ", or an ONNX file (NAME.onnx)"));
   }
   require(found->kind == Kind::residual || !is_blurred(name), Failure::usage,
           "model '{}' has no strided convolution that could be blurred (--blur-pool). Leave out --blur-pool.", plain);
@@ -63,6 +65,7 @@ void require_size(const ModelOptions& options, std::int64_t smallest) {
 
 // The network of a file, for these images and classes.
 NetworkGraph fitted(const NetworkGraph& graph, const ModelOptions& options) {
+  require_images_for_convolutions(graph);
   const std::int64_t channels = graph.node(0).shape.channels;
   require(channels == options.sample.channels, Failure::usage,
           "model '{}' takes images with {}, but the samples have {}. Choose another --model or --data.", options.name,

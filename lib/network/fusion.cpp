@@ -1,6 +1,7 @@
 #include "network/fusion.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -73,12 +74,14 @@ class Fusion {
 
   bool start(std::size_t index) {
     const GraphNode& node = graph_.node(index);
-    const bool needs_another =
-        node.as<op::BatchNorm>() != nullptr || node.as<op::Add>() != nullptr || node.as<op::Relu>() != nullptr;
-    require(!needs_another, Failure::usage,
-            "the {} '{}' cannot run alone. A BatchNormalization must follow a Conv, a Relu a Conv with bias, a "
-            "BatchNormalization, an Add or a Gemm, and an Add a BatchNormalization, whose output nothing else reads.",
-            operation_name(node.operation), node.name);
+    const std::string_view needed = node.as<op::BatchNorm>() != nullptr ? "a Conv"
+                                    : node.as<op::Add>() != nullptr     ? "a BatchNormalization, directly"
+                                    : node.as<op::Relu>() != nullptr
+                                        ? "a BatchNormalization, an Add, a Gemm or a Conv with bias"
+                                        : "";
+    require(needed.empty(), Failure::usage,
+            "the {} '{}' cannot be computed: it must follow {}, whose output nothing else reads.",
+            operation_name(node.operation), node.name, needed);
     layers_.push_back({.main = index, .norm = {}, .inputs = node.inputs, .output = index, .previous_norm = {}});
     return true;
   }
@@ -102,6 +105,14 @@ class Fusion {
 };
 
 }  // namespace
+
+void require_images_for_convolutions(const NetworkGraph& graph) {
+  for (const GraphNode& node : graph.nodes()) {
+    const bool reads_images = std::ranges::count(node.inputs, std::size_t{0}) > 0;
+    require(!reads_images || node.as<op::Convolution>() != nullptr, Failure::usage,
+            "the {} '{}' reads the images, which only a Conv can.", operation_name(node.operation), node.name);
+  }
+}
 
 std::vector<LayerSpec> fuse(const NetworkGraph& graph) { return Fusion(graph).layers(); }
 

@@ -36,6 +36,10 @@ struct LayerSpec {
   std::optional<std::size_t> previous_norm;
 };
 
+// Throws Error(usage) if something else than a Conv reads the input. Devices lay out images in a way of their own,
+// which only convolutions read.
+void require_images_for_convolutions(const NetworkGraph& graph);
+
 // In order of execution. Throws Error(usage) that names the node if no layer can run it.
 std::vector<LayerSpec> fuse(const NetworkGraph& graph);
 

@@ -144,7 +144,7 @@ NetworkGraph NetworkGraph::with_outputs(std::int64_t outputs) const {
   GraphNode& last = other.nodes_.back();
   auto* const linear = std::get_if<op::Linear>(&last.operation);
   require(linear != nullptr, Failure::usage,
-          "the network ends with the {} '{}', not with a Gemm that could be replaced (--new-head).",
+          "the network ends with the {} '{}', not with a linear layer (Gemm) that --new-head could replace.",
           operation_name(last.operation), last.name);
   linear->out = outputs;
   last.shape.channels = outputs;

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,14 +18,13 @@ namespace {
 using Json = nlohmann::json;
 using Numbers = std::vector<std::int64_t>;
 
-constexpr std::size_t most_nodes = 200'000;
+constexpr std::size_t most_nodes = 40'000;
 constexpr std::int64_t largest_side = 65536;  // of images, windows and strides
 constexpr std::int64_t most_channels = std::int64_t{1} << 31;
 constexpr std::int64_t largest_pool = 15;
 
 [[noreturn]] void damaged(const std::string& what) {
-  throw Error(Failure::bad_data,
-              fmt::format("the description of the network in the file is damaged: {}. Copy the file again.", what));
+  throw Error(Failure::bad_data, fmt::format("the description of its network is damaged: {}.", what));
 }
 
 struct NumbersOf {
@@ -122,7 +122,9 @@ void add_node(NetworkGraph& graph, const Json& node, std::set<std::string>& name
   const bool is_node = node.is_array() && node.size() == 4 && node[0].is_string() && node[1].is_string();
   if (!is_node) damaged("it is not in the form of a network");
   const auto name = node[1].get<std::string>();
-  if (name.empty() || !names.insert(name).second) damaged(fmt::format("two nodes have the name '{}'", name));
+  constexpr std::size_t longest_name = 250;
+  if (name.empty() || name.size() > longest_name || printable(name) != name) damaged("a node has an invalid name");
+  if (!names.insert(name).second) damaged(fmt::format("two nodes have the name '{}'", name));
   NumberReader numbers(name, node[3]);
   const Operation operation = operation_of(node[0].get<std::string>(), name, numbers);
   numbers.end();

@@ -278,10 +278,10 @@ std::string describe_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) return describe_folder(path);
   const std::string start = read_start(path, 128);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
-  require(!begins_as_onnx(start), Failure::usage,
-          "'{}' is an ONNX model, which inspect cannot read. Inspect the model file it was exported from, or open it "
-          "in an ONNX viewer such as Netron.",
-          path.string());
+  require(
+      !begins_as_onnx(start), Failure::usage,
+      "'{}' is an ONNX file. Use inspect --model to list its layers, or inspect the model file it was exported from.",
+      path.string());
   refuse_unsupported_formats(path, start);
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
   constexpr std::size_t header_at = 8;  // position of the safetensors header, after its length

@@ -78,7 +78,7 @@ def resumed(runs):
     """With the file, without it, and not with another one."""
     more = ["--epochs", "2", "--checkpoint-every", "5", "--keep-latest", "9"]
     whole = runs.train("whole", "net.onnx", *more)
-    for name in ("with", "without", "other"):
+    for name in ("with", "without", "elsewhere", "other"):
         shutil.copytree(runs.folder / "whole", runs.folder / name)
         for file in (runs.folder / name / "checkpoints").glob("step-*.h5"):
             if int(file.stem[5:]) > 15:
@@ -88,6 +88,9 @@ def resumed(runs):
     file = runs.folder / "net.onnx"
     file.rename(runs.folder / "away.onnx")
     runs.expect("resumed without the file", runs.train("without", "net.onnx", *more) == whole)
+    (runs.folder / "there").mkdir()
+    shutil.copy(runs.folder / "away.onnx", runs.folder / "there" / "net.onnx")
+    runs.expect("resumed with the file elsewhere", runs.train("elsewhere", "there/net.onnx", *more) == whole)
     shutil.copy(runs.golden / "by_torchscript.onnx", file)
     runs.expect_refused("another network", 2, ["train_cifar", *runs.options("other", "net.onnx"), *more], "net.onnx",
                         "not the one with which the checkpoint was trained")
@@ -114,6 +117,9 @@ def refusals(runs):
     runs.expect_refused("zero gamma", 2, [*train, "--zero-init-gamma"], "--zero-init-gamma")
     runs.expect_refused("a head without a file", 2, ["train_cifar", *runs.options("refused", "lenet"), "--new-head"],
                         "--new-head", "--init-from")
+    for name in "inspect", "evaluate":
+        option = [] if name == "inspect" else ["--data", runs.data, "--model-file"]
+        runs.expect_refused(f"{name} of an ONNX file", 2, [name, *option, "net.onnx"], "is an ONNX file")
     (runs.folder / "broken.onnx").write_bytes((runs.folder / "net.onnx").read_bytes()[:-1000])
     train[train.index("net.onnx")] = "broken.onnx"
     runs.expect_refused("a broken file", 65, train, "broken.onnx")

@@ -49,6 +49,7 @@ TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[-1],[]]]})", {"'a'", "reads"});
   refused(R"({"input":[8,8,3],"nodes":[["Add","a",[0],[]]]})", {"'a'", "reads"});
   refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[0],[]],["Relu","a",[1],[]]]})", {"two nodes", "'a'"});
+  refused(R"({"input":[8,8,3],"nodes":[["Relu","a\u001b",[0],[]]]})", {"invalid name"});
   refused(R"({"input":[8,8,3],"nodes":[["Sigmoid","a",[0],[]]]})", {"'a'", "unknown"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,0,1,0]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,1,1]]]})", {"'a'", "numbers"});

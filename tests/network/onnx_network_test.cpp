@@ -183,6 +183,20 @@ TEST_F(OnnxNetworkTest, the_mean_over_space_has_several_forms) {
   integer("keepdims", 0);
   replace(4, "Identity", {"d"});
   expect_pool();
+  replace(3, "AveragePool", {"c"});
+  ints("kernel_shape", {8, 8});
+  replace(4, "Flatten", {"d"});
+  expect_pool();
+}
+
+TEST_F(OnnxNetworkTest, names_that_are_not_pytorchs_are_told) {
+  EXPECT_EQ(read().foreign_name, "");
+  node_at(0).set_input(1, "onnx::Conv_146");
+  array_named("conv1.weight").set_name("onnx::Conv_146");
+  const OnnxNetwork network = read();
+  EXPECT_EQ(network.foreign_name, "onnx::Conv_146");
+  EXPECT_EQ(network.graph.node(1).name, "layer1");
+  expect_message(foreign_names_warning("net.onnx", network), {"net.onnx", "onnx::Conv_146", "optimize=False"});
 }
 
 TEST_F(OnnxNetworkTest, a_normalization_at_the_input_is_told_apart) {
@@ -229,6 +243,26 @@ TEST_F(OnnxNetworkTest, arrays_computed_from_others_are_known) {
   EXPECT_EQ(network.arrays.size(), 7U);
   graph().mutable_node(2)->mutable_attribute(0)->set_f(2);
   EXPECT_EQ(array_in(read(), "conv1.bias").values, (std::vector<float>{2, 2, 2, 2}));
+}
+
+TEST_F(OnnxNetworkTest, computed_arrays_cannot_fill_the_memory) {
+  onnx::GraphProto rest = graph();
+  graph().clear_node();
+  numbers("size", {1 << 20});
+  numbers("one", {1});
+  for (int i = 0; i < 6; ++i) node("Expand", {"one", "size"}, "big" + std::to_string(i));
+  for (const onnx::NodeProto& one : rest.node()) *graph().add_node() = one;
+  expect_error(Failure::usage, {"/Expand", "too large"}, [&] { read(); });
+}
+
+TEST_F(OnnxNetworkTest, a_long_name_is_another_one_and_is_cut_in_messages) {
+  const std::string name(70'000, 'b');
+  array_named("conv1.weight").set_name(name + ".weight");
+  node_at(0).set_input(1, name + ".weight");
+  const OnnxNetwork network = read();
+  EXPECT_EQ(network.graph.node(1).name, "layer1");
+  EXPECT_LT(foreign_names_warning("net.onnx", network).size(), 600U);
+  EXPECT_EQ(short_text(Dims(1000, 7)), "[7, 7, 7, 7, 7, 7, 7, 7, ...]");
 }
 
 TEST_F(OnnxNetworkTest, arrays_may_lie_in_a_file_beside_it) {
@@ -299,6 +333,14 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
   refused({"/Gemm", "bias"}, [&] { node_at(5).mutable_input()->RemoveLast(); });
   refused({"/Gemm", "flatten"}, [&] { node_at(5).set_input(0, "d"); });
   refused({"/Add"}, [&] { replace(2, "Add", {"b", "bn1.bias"}); });
+  refused({"'bn1.weight'", "twice"}, [&] { node_at(1).set_input(2, "bn1.weight"); });
+  refused({"MaxPool", "images"}, [&] {
+    node("MaxPool", {"x"}, "p");
+    ints("kernel_shape", {2, 2});
+    node_at(0).set_input(0, "p");
+    for (int i = graph().node_size() - 1; i > 0; --i) graph().mutable_node()->SwapElements(i, i - 1);
+  });
+  refused({"Relu_6", "nothing reads"}, [&] { node("Relu", {"a"}, "unread"); });
   refused({"operator set", "12"}, [&] { model_.mutable_opset_import(0)->set_version(12); });
   refused({"2 outputs"}, [&] { graph().add_output()->set_name("e"); });
   refused({"'c'", "logits"}, [&] { graph().mutable_output(0)->set_name("c"); });
@@ -309,7 +351,17 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     node_at(5).set_input(1, "Relu_3.weight");
     array_named("fc.weight").set_name("Relu_3.weight");
   });
-  refused({"Relu", "optimize=False"}, [&] { replace(2, "Relu", {"a"}); });
+  refused({"bn1", "nothing reads"}, [&] { replace(2, "Relu", {"a"}); });
+  refused({"Relu", "optimize=False"}, [&] { replace(1, "Identity", {"a"}); });
+  refused({"/AveragePool", "AdaptiveAvgPool2d"}, [&] {
+    replace(3, "AveragePool", {"c"});
+    ints("kernel_shape", {2, 2});
+  });
+  refused({"/Unsqueeze", "torch.flatten"}, relu("Unsqueeze"));
+  refused({"/Reshape", "torch.flatten"}, [&] {
+    replace(4, "Reshape", {"d", "shape"});
+    numbers("shape", {2, 2, 2});
+  });
   refused({"/Gemm", "fc.weight"}, [&] {
     node("Gemm", {"y", "fc.weight", "fc.bias"}, "z");
     graph().mutable_output(0)->set_name("z");
@@ -332,6 +384,7 @@ TEST_F(OnnxNetworkTest, damage_is_told_apart) {
     damaged({"conv1.weight", "size"}, [&] { array_named("conv1.weight").set_dims(0, channels); });
   }
   damaged({"conv1.weight", "elements"}, [&] { array_named("conv1.weight").set_dims(0, 1000); });
+  damaged({"/Conv", "pads", "type"}, [&] { node_at(0).mutable_attribute(0)->set_type(onnx::AttributeProto::FLOATS); });
   damaged({"no network"}, [&] { graph().clear_node(); });
   const std::filesystem::path path = folder_.path() / "net.onnx";
   write_file_atomically(path, std::string_view("\x08\x07garbage"));

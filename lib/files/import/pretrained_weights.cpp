@@ -11,6 +11,7 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/import/hdf5_tensors.hpp"
 #include "files/import/safetensors.hpp"
+#include "network/onnx/onnx_network.hpp"
 
 namespace lockstep {
 namespace {
@@ -130,6 +131,9 @@ WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& imag
     return is_checkpoint(path, image) ? WeightsKind::checkpoint : WeightsKind::model_file;
   }
   if (looks_like_safetensors(image)) return WeightsKind::safetensors;
+  require(!is_onnx_path(path.string()), Failure::usage,
+          "'{}' is an ONNX file, with which a training begins (--model). Pass the model file that the training wrote.",
+          path.string());
   refuse_unsupported_formats(path, image);
   throw Error(Failure::usage, fmt::format("'{}' contains no weights: it is not a model file, checkpoint, safetensors "
                                           "or HDF5 file. Check that it is the right file.",

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/text/printable.hpp"
-
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t most_elements = 1 << 24;  // of a computed array
+constexpr std::int64_t most_elements = 1 << 22;  // of all computed arrays
 
 }  // namespace
 
@@ -25,12 +23,6 @@ const std::map<std::string, OnnxConstants::Compute>& OnnxConstants::table() {
       {"Identity", &OnnxConstants::identity},  {"Reshape", &OnnxConstants::reshape},
       {"Shape", &OnnxConstants::shape}};
   return all;
-}
-
-std::vector<std::string> OnnxConstants::kinds() {
-  std::vector<std::string> names;
-  for (const auto& [name, compute] : table()) names.push_back(name);
-  return names;
 }
 
 bool OnnxConstants::compute(const OnnxNode& node) {
@@ -55,7 +47,7 @@ bool OnnxConstants::is_computed_zero(const std::string& name) const {
 
 void OnnxConstants::define(const std::string& name, Array array) {
   if (!arrays_.emplace(name, array).second) {
-    file_.damaged(fmt::format("two values have the name '{}'", printable(name)));
+    file_.damaged(fmt::format("two values have the name '{}'", short_text(name)));
   }
 }
 
@@ -67,6 +59,10 @@ const onnx::TensorProto& OnnxConstants::input(const OnnxNode& node, int index) c
 
 onnx::TensorProto& OnnxConstants::computed(const OnnxNode& node, onnx::TensorProto::DataType type,
                                            const Integers& dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) count *= dim;  // limited by the callers
+  computed_elements_ += count;
+  if (computed_elements_ > most_elements) node.refuse("the arrays that nodes compute become too large");
   onnx::TensorProto& tensor = computed_.emplace_back();
   tensor.set_name(node.output());
   tensor.set_data_type(type);

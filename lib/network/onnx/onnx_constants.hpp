@@ -4,6 +4,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
@@ -26,8 +27,6 @@ class OnnxConstants {
   const onnx::TensorProto* find(const std::string& name) const;
   // Whether it is an array of zeros that nodes compute: no parameter.
   bool is_computed_zero(const std::string& name) const;
-
-  static std::vector<std::string> kinds();  // of nodes that compute arrays: "Concat", ...
 
  private:
   struct Array {
@@ -54,6 +53,7 @@ class OnnxConstants {
   const OnnxFile& file_;
   std::map<std::string, Array> arrays_;
   std::deque<onnx::TensorProto> computed_;
+  std::int64_t computed_elements_ = 0;
 };
 
 }  // namespace lockstep

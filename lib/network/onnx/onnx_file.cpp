@@ -1,7 +1,8 @@
 #include "network/onnx/onnx_file.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -24,9 +25,20 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "ONNX stores values in this order");
 
 constexpr std::size_t most_bytes = std::numeric_limits<std::int32_t>::max();  // of a protobuf message
-constexpr int most_nodes = 100'000;
+constexpr int most_nodes = 20'000;  // the largest of torchvision's models has 600
 
 }  // namespace
+
+std::string short_text(std::string_view name) {
+  constexpr std::size_t most = 120;
+  return name.size() <= most ? printable(name) : printable(name.substr(0, most)) + "...";
+}
+
+std::string short_text(const std::vector<std::int64_t>& list) {
+  constexpr std::size_t most = 8;
+  const std::string first = fmt::format("{}", fmt::join(std::span(list).first(std::min(most, list.size())), ", "));
+  return list.size() <= most ? "[" + first + "]" : fmt::format("[{}, ...]", first);
+}
 
 OnnxFile::OnnxFile(std::filesystem::path path) : path_(std::move(path)) {
   const std::string bytes = read_file(path_, most_bytes);
@@ -57,7 +69,7 @@ std::int64_t OnnxFile::count_of(const onnx::TensorProto& tensor) const {
   std::int64_t count = 1;
   for (const std::int64_t dim : tensor.dims()) {
     if (dim < 1 || count > static_cast<std::int64_t>(most_bytes) / dim) {
-      damaged(fmt::format("array '{}' has an impossible size", printable(tensor.name())));
+      damaged(fmt::format("array '{}' has an impossible size", short_text(tensor.name())));
     }
     count *= dim;
   }
@@ -70,14 +82,14 @@ std::string OnnxFile::external_bytes(const onnx::TensorProto& tensor) const try 
   const std::filesystem::path location = entries["location"];
   // A name, and no path: nothing outside of the folder is read.
   if (location.empty() || location.has_parent_path() || location == ".." || location == ".") {
-    damaged(fmt::format("array '{}' is in '{}', which is not a file beside it", printable(tensor.name()),
-                        printable(location.string())));
+    damaged(fmt::format("array '{}' is in '{}', which is not a file beside it", short_text(tensor.name()),
+                        short_text(location.string())));
   }
   const auto number = [&](const char* key, std::uint64_t otherwise) {
     const std::string& text = entries[key];
     constexpr NumberRange<std::uint64_t> any{0, std::numeric_limits<std::uint64_t>::max()};
     const std::optional<std::uint64_t> value = text.empty() ? otherwise : parse_number(text, any);
-    if (!value) damaged(fmt::format("array '{}' has an invalid {}", printable(tensor.name()), key));
+    if (!value) damaged(fmt::format("array '{}' has an invalid {}", short_text(tensor.name()), key));
     return *value;
   };
   const std::filesystem::path file = path_.parent_path() / location;
@@ -86,13 +98,18 @@ std::string OnnxFile::external_bytes(const onnx::TensorProto& tensor) const try 
   const std::uint64_t offset = number("offset", 0);
   const std::uint64_t length = number("length", offset <= size ? size - offset : 0);
   if (offset > size || length > size - offset) {
-    damaged(fmt::format("array '{}' ends behind the end of '{}' (an incomplete copy)", printable(tensor.name()),
-                        printable(file.string())));
+    damaged(fmt::format("array '{}' ends behind the end of '{}' (an incomplete copy)", short_text(tensor.name()),
+                        short_text(file.string())));
   }
   const std::span<const std::byte> bytes = mapped.bytes().subspan(offset, length);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 } catch (const std::system_error& error) {
-  damaged(fmt::format("array '{}' lies in another file: {}", printable(tensor.name()), error.code().message()));
+  std::string file;
+  for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
+    if (entry.key() == "location") file = entry.value();
+  }
+  damaged(fmt::format("array '{}' lies in '{}' beside it: {}", short_text(tensor.name()), short_text(file),
+                      error.code().message()));
 }
 
 std::string_view OnnxFile::bytes_of(const onnx::TensorProto& tensor, std::string& memory) const {
@@ -108,7 +125,7 @@ std::vector<Value> OnnxFile::elements(const onnx::TensorProto& tensor, const Lis
   const std::string_view bytes = bytes_of(tensor, memory);
   const bool is_listed = bytes.empty() && static_cast<std::size_t>(listed.size()) == count;
   if (!is_listed && bytes.size() != count * sizeof(Value)) {
-    damaged(fmt::format("array '{}' has {} bytes for {} elements", printable(tensor.name()), bytes.size(), count));
+    damaged(fmt::format("array '{}' has {} bytes for {} elements", short_text(tensor.name()), bytes.size(), count));
   }
   if (is_listed) return {listed.begin(), listed.end()};
   std::vector<Value> values(count);
@@ -118,12 +135,12 @@ std::vector<Value> OnnxFile::elements(const onnx::TensorProto& tensor, const Lis
 
 std::vector<float> OnnxFile::floats(const onnx::TensorProto& tensor) const {
   if (tensor.data_type() != onnx::TensorProto::FLOAT) {
-    unusable(fmt::format("array '{}' is not of type float. Export the model in fp32", printable(tensor.name())));
+    unusable(fmt::format("array '{}' is not of type float. Export the model in fp32", short_text(tensor.name())));
   }
   std::vector<float> values = elements<float>(tensor, tensor.float_data());
   for (const float value : values) {
     if (!std::isfinite(value)) {
-      unusable(fmt::format("array '{}' has a value that is not finite", printable(tensor.name())));
+      unusable(fmt::format("array '{}' has a value that is not finite", short_text(tensor.name())));
     }
   }
   return values;
@@ -131,7 +148,7 @@ std::vector<float> OnnxFile::floats(const onnx::TensorProto& tensor) const {
 
 std::vector<std::int64_t> OnnxFile::integers(const onnx::TensorProto& tensor) const {
   if (tensor.data_type() != onnx::TensorProto::INT64) {
-    unusable(fmt::format("array '{}' is not of type int64", printable(tensor.name())));
+    unusable(fmt::format("array '{}' is not of type int64", short_text(tensor.name())));
   }
   return elements<std::int64_t>(tensor, tensor.int64_data());
 }

@@ -15,6 +15,10 @@ namespace lockstep {
 inline constexpr std::int64_t oldest_operator_set = 13;
 inline constexpr std::int64_t newest_operator_set = 25;
 
+// For messages: names and lists of a file on one line, of which long ones are cut.
+std::string short_text(std::string_view name);
+std::string short_text(const std::vector<std::int64_t>& list);
+
 class OnnxFile {
  public:
   // Reads the whole file, but not its external data. Throws Error(usage) if it cannot be opened or has another operator

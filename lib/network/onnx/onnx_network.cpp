@@ -11,7 +11,6 @@
 #include <variant>
 
 #include "base/error.hpp"
-#include "base/text/printable.hpp"
 #include "network/fusion.hpp"
 #include "network/onnx/onnx_constants.hpp"
 #include "network/onnx/onnx_file.hpp"
@@ -42,7 +41,8 @@ class Converter {
  public:
   Converter(const OnnxFile& file, std::optional<ValueShape> images)
       : file_(file),
-        network_{.graph = NetworkGraph(input_shape(images)), .arrays = {}, .mean = {}, .deviation = {}},
+        network_{
+            .graph = NetworkGraph(input_shape(images)), .arrays = {}, .mean = {}, .deviation = {}, .foreign_name = {}},
         constants_(file) {
     define(image_name_, ImageValue{});
   }
@@ -58,7 +58,6 @@ class Converter {
       (this->*found->second)();
     }
     node_ = nullptr;
-    require_runnable();
     if (file_.graph().output_size() != 1) {
       file_.unusable(
           fmt::format("it has {} outputs. Export a model that returns only the logits", file_.graph().output_size()));
@@ -68,11 +67,10 @@ class Converter {
     const NodeValue* const last = found == values_.end() ? nullptr : std::get_if<NodeValue>(&found->second);
     const std::vector<GraphNode>& nodes = network_.graph.nodes();
     if (last == nullptr || last->is_unflattened_row || !nodes[last->node].shape.is_row()) {
-      file_.unusable(fmt::format("its output '{}' is not a row of logits", printable(output)));
+      file_.unusable(fmt::format("its output '{}' is not a row of logits", short_text(output)));
     }
-    if (last->node + 1 != nodes.size()) {
-      file_.unusable(fmt::format("'{}' comes after the output, and nothing reads it", printable(nodes.back().name)));
-    }
+    require_read(last->node);
+    require_runnable();
     if (network_.mean.size() != network_.deviation.size()) {
       file_.unusable("it subtracts a mean from the images, but divides by no deviation");
     }
@@ -84,6 +82,7 @@ class Converter {
 
   static const std::map<std::string, Convert>& converters() {
     static const std::map<std::string, Convert> all = {{"Add", &Converter::add},
+                                                       {"AveragePool", &Converter::average_pool},
                                                        {"BatchNormalization", &Converter::batch_norm},
                                                        {"Conv", &Converter::conv},
                                                        {"Div", &Converter::divide},
@@ -104,25 +103,46 @@ class Converter {
   static std::string advice_for(const std::string& kind) {
     if (kind == "Softmax" || kind == "LogSoftmax") return "the loss includes it. Export a model that returns logits";
     if (kind == "Dropout") return "Lockstep has no such operator. Replace nn.Dropout by nn.Identity";
-    std::vector<std::string> known = OnnxConstants::kinds();
-    for (const auto& [name, convert] : converters()) known.push_back(name);
-    std::ranges::sort(known);
-    known.erase(std::ranges::unique(known).begin(), known.end());
-    return fmt::format("Lockstep has no such operator. It has {}", fmt::join(known, ", "));
+    constexpr std::array<std::string_view, 5> of_shapes = {"Gather", "Shape", "Squeeze", "Transpose", "Unsqueeze"};
+    if (std::ranges::count(of_shapes, kind) > 0) {
+      return "shapes cannot be computed. Use torch.flatten(x, 1) before a linear layer, which needs a bias";
+    }
+    return "Lockstep has no such operator. It has Add, BatchNormalization, Conv, Flatten, Gemm, GlobalAveragePool, "
+           "Identity, MaxPool, ReduceMean and Relu";
+  }
+
+  // All nodes but the output are.
+  void require_read(std::size_t output) const {
+    const std::vector<int> readers = network_.graph.reader_counts();
+    for (std::size_t index = 0; index < readers.size(); ++index) {
+      if (readers[index] == 0 && index != output) {
+        file_.unusable(fmt::format("nothing reads the result of '{}'", network_.graph.node(index).name));
+      }
+    }
   }
 
   // Some layer runs each node. PyTorch's exporter merges norms into convolutions unless told not to.
-  void require_runnable() const try { fuse(network_.graph); } catch (const Error& error) {
-    const std::string words = error.what();
-    file_.unusable(words.substr(0, words.find_last_not_of('.') + 1) +
-                   ". If PyTorch's exporter removed norms, add optimize=False to torch.onnx.export()");
+  void require_runnable() const try {
+    require_images_for_convolutions(network_.graph);
+    fuse(network_.graph);
+  } catch (const Error& error) {
+    std::string words = error.what();
+    if (words.ends_with('.')) words.pop_back();
+    const bool has_norms = std::ranges::any_of(
+        network_.graph.nodes(), [](const GraphNode& node) { return node.as<op::BatchNorm>() != nullptr; });
+    if (words.starts_with("the Relu") && !has_norms) {
+      words +=
+          ". If the exporter removed norms, export model.train() with optimize=False (dynamo=True) or with "
+          "training=TrainingMode.PRESERVE and do_constant_folding=False";
+    }
+    file_.unusable(words);
   }
 
   // ---- values
 
   void define(const std::string& name, KnownValue value) {
     if (!values_.emplace(name, value).second) {
-      file_.damaged(fmt::format("two values have the name '{}'", printable(name)));
+      file_.damaged(fmt::format("two values have the name '{}'", short_text(name)));
     }
   }
   void give(KnownValue value) { define(node_->output(), value); }
@@ -141,7 +161,7 @@ class Converter {
     const auto found = values_.find(node_->input(index));
     if (found == values_.end()) {
       if (as_constant(index) != nullptr) node_->refuse(fmt::format("its input {} is an array", index));
-      node_->damaged(fmt::format("reads '{}', which no node before it computes", printable(node_->input(index))));
+      node_->damaged(fmt::format("reads '{}', which no node before it computes", short_text(node_->input(index))));
     }
     return found->second;
   }
@@ -172,18 +192,17 @@ class Converter {
 
   // The name of a layer whose weight is in this array: "layer1.0.conv1" of "layer1.0.conv1.weight".
   std::string layer_name(const onnx::TensorProto& weight) {
+    require_unread(weight);
     constexpr std::string_view ending = ".weight";
     std::string name =
         weight.name().ends_with(ending) ? weight.name().substr(0, weight.name().size() - ending.size()) : "";
-    if (name.empty() || name.find('/') != std::string::npos || printable(name) != name) {
+    if (name.empty() || name.find('/') != std::string::npos || short_text(name) != name) {
       name = fmt::format("layer{}", network_.graph.nodes().size());
     }
     if (is_name_of_kind(name)) {
       node_->refuse(fmt::format("nodes without parameters have names like '{}'. Name the module otherwise", name));
     }
-    if (!layer_names_.insert(name).second) {
-      node_->refuse(fmt::format("two nodes read the weight '{}'. Export one layer for each", printable(weight.name())));
-    }
+    if (!layer_names_.insert(name).second) node_->refuse(fmt::format("another node has the name '{}'", name));
     return name;
   }
 
@@ -196,12 +215,21 @@ class Converter {
 
   void require_dims(const onnx::TensorProto& tensor, const Integers& dims) const {
     if (!std::ranges::equal(tensor.dims(), dims)) {
-      node_->refuse(fmt::format("'{}' has the shape {}, not {}", printable(tensor.name()),
-                                Integers(tensor.dims().begin(), tensor.dims().end()), dims));
+      node_->refuse(fmt::format("'{}' has the shape {}, not {}", short_text(tensor.name()),
+                                short_text(Integers(tensor.dims().begin(), tensor.dims().end())), short_text(dims)));
+    }
+  }
+  void require_unread(const onnx::TensorProto& tensor) const {
+    if (kept_.contains(&tensor)) {
+      node_->refuse(fmt::format("'{}' is read twice. Export model.train(), or give each layer weights of its own",
+                                short_text(tensor.name())));
     }
   }
   void keep(const std::string& name, const onnx::TensorProto& tensor, const Integers& dims) {
     require_dims(tensor, dims);
+    require_unread(tensor);
+    kept_.insert(&tensor);
+    if (tensor.name() != name && network_.foreign_name.empty()) network_.foreign_name = tensor.name();
     network_.arrays.push_back({name, dims, file_.floats(tensor)});
   }
 
@@ -235,7 +263,8 @@ class Converter {
     const bool has_bias = node_->has_input(2) && !constants_.is_computed_zero(node_->input(2));
     give_node(op::Convolution{.conv = conv, .has_bias = has_bias}, {x}, name);
     keep(name + ".weight", weight, {conv.out_channels, conv.in_channels, kernel, kernel});
-    if (has_bias) keep(name + ".bias", constant_at(2), {conv.out_channels});
+    if (!has_bias) return;
+    keep(name + ".bias", constant_at(2), {conv.out_channels});
   }
 
   bool is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
@@ -287,12 +316,21 @@ class Converter {
 
   void global_average_pool() { pool_mean(true); }
 
+  void average_pool() {
+    const ValueShape& shape = network_.graph.node(node_at(0)).shape;
+    const bool is_whole = node_->integers("kernel_shape", {}) == Integers{shape.height, shape.width};
+    if (!is_whole || node_->window().padding != 0) {
+      node_->refuse("only the mean of a whole map is possible. Use nn.AdaptiveAvgPool2d(1)");
+    }
+    pool_mean(true);
+  }
+
   void reduce_mean() {
     const Integers axes = node_->has_input(1) ? file_.integers(constant_at(1)) : node_->integers("axes", {});
     const bool is_over_space =
         axes == Integers{2, 3} || axes == Integers{-2, -1} || axes == Integers{-1, -2} || axes == Integers{3, 2};
     if (!is_over_space)
-      node_->refuse(fmt::format("axes are {}. Only the mean over rows and columns is possible", axes));
+      node_->refuse(fmt::format("axes are {}. Only the mean over rows and columns is possible", short_text(axes)));
     pool_mean(node_->integer("keepdims", 1) != 0);
   }
 
@@ -308,10 +346,9 @@ class Converter {
 
   void reshape() {
     const Integers shape = file_.integers(constant_at(1));
-    const std::int64_t rest = shape.size() == 2 ? shape[1] : 0;
-    const auto* const value = std::get_if<NodeValue>(&input(0));
-    const bool is_flat = value != nullptr && (rest == -1 || rest == network_.graph.node(value->node).shape.count());
-    if (!is_flat) node_->refuse(fmt::format("the shape {} is not possible. Use torch.flatten(x, 1)", shape));
+    // With images of another size than the file's, there are other features, which a Gemm then names.
+    if (shape.size() != 2)
+      node_->refuse(fmt::format("the shape {} is not possible. Use torch.flatten(x, 1)", short_text(shape)));
     give_flat();
   }
 
@@ -400,7 +437,7 @@ class Converter {
     const Integers by_channel = {channels, 1, 1};
     const Integers dims(tensor.dims().begin(), tensor.dims().end());
     if (!is_one && dims != by_channel && dims != Integers{1, channels, 1, 1}) {
-      node_->refuse(fmt::format("'{}' has no value for each of {} channels", printable(tensor.name()), channels));
+      node_->refuse(fmt::format("'{}' has no value for each of {} channels", short_text(tensor.name()), channels));
     }
     values = file_.floats(tensor);
     if (is_one) values.resize(static_cast<std::size_t>(channels), values.front());
@@ -443,6 +480,7 @@ class Converter {
   OnnxNetwork network_;
   std::map<std::string, KnownValue> values_;
   std::set<std::string> layer_names_;
+  std::set<const onnx::TensorProto*> kept_;
   OnnxConstants constants_;
   const OnnxNode* node_ = nullptr;  // the one that is converted
 };
@@ -452,6 +490,14 @@ class Converter {
 OnnxNetwork read_onnx_network(const std::filesystem::path& path, std::optional<ValueShape> images) {
   const OnnxFile file(path);
   return Converter(file, images).convert();
+}
+
+std::string foreign_names_warning(const std::string& path, const OnnxNetwork& network) {
+  return fmt::format(
+      "'{}' has a parameter '{}', which is no name of PyTorch's: if batch norms were merged into convolutions, export "
+      "model.train() with optimize=False (dynamo=True), or with training=TrainingMode.PRESERVE and "
+      "do_constant_folding=False.",
+      short_text(path), short_text(network.foreign_name));
 }
 
 bool is_onnx_path(const std::string& model) { return model.ends_with(".onnx"); }

@@ -24,7 +24,11 @@ struct OnnxNetwork {
   // Of a normalization at the input, which is not part of the graph: (x - mean) / deviation by channel. Empty without.
   std::vector<float> mean;
   std::vector<float> deviation;
+  // A parameter whose name is not PyTorch's, as of a norm that the exporter merged into a convolution. Empty: none.
+  std::string foreign_name;
 };
+// What to say of it to a user.
+std::string foreign_names_warning(const std::string& path, const OnnxNetwork& network);
 
 // `images`: their height and width; none: those in the file. Throws Error(usage) that names the node if the network
 // cannot be computed, and Error(bad_data) if the file is damaged.

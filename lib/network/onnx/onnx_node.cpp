@@ -1,12 +1,10 @@
 #include "network/onnx/onnx_node.hpp"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "base/text/printable.hpp"
 
 namespace lockstep {
 
@@ -17,7 +15,7 @@ OnnxNode::OnnxNode(const OnnxFile& file, const onnx::NodeProto& node) : file_(fi
 // "'/layer1/conv1/Conv' (Conv)"
 std::string OnnxNode::label() const {
   const std::string& name = node_.name().empty() && !node_.output().empty() ? node_.output(0) : node_.name();
-  return fmt::format("'{}' ({})", printable(name), printable(node_.op_type()));
+  return fmt::format("'{}' ({})", short_text(name), short_text(node_.op_type()));
 }
 
 void OnnxNode::damaged(const std::string& what) const { file_.damaged(fmt::format("node {} {}", label(), what)); }
@@ -29,6 +27,15 @@ const std::string& OnnxNode::input(int index) const {
   return node_.input(index);
 }
 
+// Null if it is absent.
+const onnx::AttributeProto* OnnxNode::typed(const char* name, onnx::AttributeProto::AttributeType type) const {
+  const onnx::AttributeProto* const found = attribute(name);
+  if (found != nullptr && found->type() != type && found->type() != onnx::AttributeProto::UNDEFINED) {
+    damaged(fmt::format("has an attribute {} of another type", name));
+  }
+  return found;
+}
+
 const onnx::AttributeProto* OnnxNode::attribute(const char* name) const {
   const auto& all = node_.attribute();
   const auto found = std::ranges::find(all, name, &onnx::AttributeProto::name);
@@ -36,17 +43,17 @@ const onnx::AttributeProto* OnnxNode::attribute(const char* name) const {
 }
 
 std::int64_t OnnxNode::integer(const char* name, std::int64_t otherwise) const {
-  const onnx::AttributeProto* const found = attribute(name);
+  const onnx::AttributeProto* const found = typed(name, onnx::AttributeProto::INT);
   return found == nullptr ? otherwise : found->i();
 }
 
 float OnnxNode::number(const char* name, float otherwise) const {
-  const onnx::AttributeProto* const found = attribute(name);
+  const onnx::AttributeProto* const found = typed(name, onnx::AttributeProto::FLOAT);
   return found == nullptr ? otherwise : found->f();
 }
 
 Integers OnnxNode::integers(const char* name, Integers otherwise) const {
-  const onnx::AttributeProto* const found = attribute(name);
+  const onnx::AttributeProto* const found = typed(name, onnx::AttributeProto::INTS);
   return found == nullptr ? std::move(otherwise) : Integers(found->ints().begin(), found->ints().end());
 }
 
@@ -65,7 +72,8 @@ std::int64_t OnnxNode::common(const char* name, std::size_t count, std::int64_t 
   const Integers values = integers(name, Integers(count, otherwise));
   const bool is_common = values.size() == count && std::ranges::count(values, values.front()) == std::ssize(values);
   if (!is_common || values.front() < least || values.front() > largest_number) {
-    refuse(fmt::format("{} is {}. Only {} equal numbers are possible", name, values, count));
+    refuse(fmt::format("{} is {}. Only {} equal numbers from {} to {} are possible", name, short_text(values), count,
+                       least, largest_number));
   }
   return values.front();
 }

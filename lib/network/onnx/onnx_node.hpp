@@ -51,6 +51,7 @@ class OnnxNode {
 
  private:
   std::string label() const;
+  const onnx::AttributeProto* typed(const char* name, onnx::AttributeProto::AttributeType type) const;
 
   const OnnxFile& file_;
   const onnx::NodeProto& node_;

@@ -11,6 +11,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "device/cpu/instruction_sets/instruction_set.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/run_options.hpp"
 #include "train/rank_places.hpp"
@@ -62,7 +63,9 @@ Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
 void require_same_recipe(const Json& earlier, const Json& now, const std::filesystem::path& origin) {
   const Json defaults = json_of(Settings(), Field::Part::recipe);
   std::vector<std::string> differences;
+  const auto is_file = [](const Json& model) { return model.is_string() && is_onnx_path(model.get<std::string>()); };
   const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
+    if (name == "model" && is_file(before) && is_file(value)) return;  // given_network() compares the networks
     const std::string message = difference(name, before, value);
     if (!message.empty()) differences.push_back(message);
   };

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/log.hpp"
 #include "network/network_text.hpp"
 #include "network/onnx/onnx_network.hpp"
 
@@ -29,15 +30,15 @@ std::string given_network(const Recipe& recipe, const ModelOptions& options, con
                           const ModelFile* earlier) {
   if (earlier != nullptr && is_absent(recipe.model)) return earlier->network;
   const OnnxNetwork network = network_in_file(recipe, options);
-  require(network.mean.empty() || (is_close(network.mean, data.mean) && is_close(network.deviation, data.deviation)),
-          Failure::usage,
-          "'{}' normalizes images by another mean and deviation than those of the data, which are applied before it. "
-          "Export it without the normalization.",
-          recipe.model);
+  if (!network.mean.empty() && !(is_close(network.mean, data.mean) && is_close(network.deviation, data.deviation))) {
+    log::warning("'{}' normalizes images by another mean and deviation than those of the data, which are used instead.",
+                 recipe.model);
+  }
+  if (!network.foreign_name.empty()) log::warning("{}", foreign_names_warning(recipe.model, network));
   std::string text = network_text(network.graph);
   require(earlier == nullptr || text == earlier->network, Failure::usage,
-          "the network in '{}' is not the one with which the checkpoint was trained. Restore the file, or start a new "
-          "training with another --output.",
+          "the network in '{}' is not the one with which the checkpoint was trained. Restore the file and the options "
+          "(--new-head), or start a new training with another --output.",
           recipe.model);
   return text;
 }
