@@ -46,9 +46,8 @@ const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
   const auto* const found = std::ranges::find(models, plain, &Model::name);
   if (found == models.end()) {
-    throw Error(Failure::usage,
-                fmt::format("unknown model '{}' (--model). {}Known: {}.", name, did_you_mean(plain, model_names()),
-                            known_models() + ", or an ONNX file (NAME.onnx)"));
+    throw Error(Failure::usage, fmt::format("unknown model '{}' (--model), and no ONNX file (NAME.onnx). {}Known: {}.",
+                                            name, did_you_mean(plain, model_names()), known_models()));
   }
   require(found->kind == Kind::residual || !is_blurred(name), Failure::usage,
           "model '{}' has no strided convolution that could be blurred (--blur-pool). Leave out --blur-pool.", plain);
