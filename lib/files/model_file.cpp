@@ -49,10 +49,6 @@ std::string read_network(const TensorFileReader& file) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 // The name of a model in a file is never used as a path.
 std::string fault_of_network(const ModelFile& model) try {
   if (model.network.empty()) {

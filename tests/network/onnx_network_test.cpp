@@ -334,6 +334,10 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
   refused({"/Gemm", "flatten"}, [&] { node_at(5).set_input(0, "d"); });
   refused({"/Add"}, [&] { replace(2, "Add", {"b", "bn1.bias"}); });
   refused({"'bn1.weight'", "twice"}, [&] { node_at(1).set_input(2, "bn1.weight"); });
+  refused({"/Gemm", "'input'"}, [&] {
+    node_at(5).set_input(1, "input.weight");
+    array_named("fc.weight").set_name("input.weight");
+  });
   refused({"MaxPool", "images"}, [&] {
     node("MaxPool", {"x"}, "p");
     ints("kernel_shape", {2, 2});

@@ -76,7 +76,7 @@ std::int64_t OnnxFile::count_of(const onnx::TensorProto& tensor) const {
   return count;
 }
 
-std::string OnnxFile::external_bytes(const onnx::TensorProto& tensor) const try {
+std::string OnnxFile::external_bytes(const onnx::TensorProto& tensor) const {
   std::map<std::string, std::string> entries;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) entries[entry.key()] = entry.value();
   const std::filesystem::path location = entries["location"];
@@ -93,23 +93,22 @@ std::string OnnxFile::external_bytes(const onnx::TensorProto& tensor) const try 
     return *value;
   };
   const std::filesystem::path file = path_.parent_path() / location;
-  const MappedFile mapped(RegularFile(file, Links::refused));
-  const std::uint64_t size = mapped.bytes().size();
+  std::optional<MappedFile> opened;
+  try {
+    opened.emplace(RegularFile(file, Links::refused));
+  } catch (const std::system_error& error) {
+    damaged(fmt::format("array '{}' lies in '{}' beside it: {}", short_text(tensor.name()),
+                        short_text(location.string()), error.code().message()));
+  }
+  const std::uint64_t size = opened->bytes().size();
   const std::uint64_t offset = number("offset", 0);
   const std::uint64_t length = number("length", offset <= size ? size - offset : 0);
   if (offset > size || length > size - offset) {
     damaged(fmt::format("array '{}' ends behind the end of '{}' (an incomplete copy)", short_text(tensor.name()),
                         short_text(file.string())));
   }
-  const std::span<const std::byte> bytes = mapped.bytes().subspan(offset, length);
+  const std::span<const std::byte> bytes = opened->bytes().subspan(offset, length);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-} catch (const std::system_error& error) {
-  std::string file;
-  for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
-    if (entry.key() == "location") file = entry.value();
-  }
-  damaged(fmt::format("array '{}' lies in '{}' beside it: {}", short_text(tensor.name()), short_text(file),
-                      error.code().message()));
 }
 
 std::string_view OnnxFile::bytes_of(const onnx::TensorProto& tensor, std::string& memory) const {

@@ -15,6 +15,7 @@
 #include "network/onnx/onnx_constants.hpp"
 #include "network/onnx/onnx_file.hpp"
 #include "network/onnx/onnx_node.hpp"
+#include "network/onnx/onnx_parameters.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,13 +38,21 @@ struct SlicedValue {  // every stride-th pixel of a node's map, which a Pad may 
 };
 using KnownValue = std::variant<ImageValue, NodeValue, SlicedValue>;
 
+// Without the full stop, for a longer sentence.
+std::string words_of(const Error& error) {
+  std::string words = error.what();
+  if (words.ends_with('.')) words.pop_back();
+  return words;
+}
+
 class Converter {
  public:
   Converter(const OnnxFile& file, std::optional<ValueShape> images)
       : file_(file),
         network_{
             .graph = NetworkGraph(input_shape(images)), .arrays = {}, .mean = {}, .deviation = {}, .foreign_name = {}},
-        constants_(file) {
+        constants_(file),
+        parameters_(file, network_.graph.node(0).name) {
     define(image_name_, ImageValue{});
   }
 
@@ -74,6 +83,8 @@ class Converter {
     if (network_.mean.size() != network_.deviation.size()) {
       file_.unusable("it subtracts a mean from the images, but divides by no deviation");
     }
+    network_.arrays = parameters_.take();
+    network_.foreign_name = parameters_.foreign_name();
     return std::move(network_);
   }
 
@@ -126,8 +137,7 @@ class Converter {
     require_images_for_convolutions(network_.graph);
     fuse(network_.graph);
   } catch (const Error& error) {
-    std::string words = error.what();
-    if (words.ends_with('.')) words.pop_back();
+    std::string words = words_of(error);
     const bool has_norms = std::ranges::any_of(
         network_.graph.nodes(), [](const GraphNode& node) { return node.as<op::BatchNorm>() != nullptr; });
     if (words.starts_with("the Relu") && !has_norms) {
@@ -152,9 +162,7 @@ class Converter {
   std::size_t added(const Operation& operation, std::vector<std::size_t> inputs, const std::string& name) try {
     return network_.graph.add(name, operation, std::move(inputs));
   } catch (const Error& error) {
-    std::string words = error.what();
-    if (words.ends_with('.')) words.pop_back();
-    node_->refuse(words);
+    node_->refuse(words_of(error));
   }
 
   const KnownValue& input(int index) const {
@@ -178,7 +186,9 @@ class Converter {
     const KnownValue& value = input(index);
     if (const auto* const sliced = std::get_if<SlicedValue>(&value)) {
       const std::int64_t channels = network_.graph.node(sliced->node).shape.channels;
-      return network_.graph.add("", op::Subsample{sliced->stride, channels}, {sliced->node});
+      const NodeValue made{added(op::Subsample{sliced->stride, channels}, {sliced->node}, "")};
+      values_.at(node_->input(index)) = made;  // for its other readers
+      return made.node;
     }
     if (std::holds_alternative<ImageValue>(value)) return 0;
     const auto* const node = &std::get<NodeValue>(value);
@@ -188,49 +198,11 @@ class Converter {
     return node->node;
   }
 
-  // ---- parameters
-
-  // The name of a layer whose weight is in this array: "layer1.0.conv1" of "layer1.0.conv1.weight".
   std::string layer_name(const onnx::TensorProto& weight) {
-    require_unread(weight);
-    constexpr std::string_view ending = ".weight";
-    std::string name =
-        weight.name().ends_with(ending) ? weight.name().substr(0, weight.name().size() - ending.size()) : "";
-    if (name.empty() || name.find('/') != std::string::npos || short_text(name) != name) {
-      name = fmt::format("layer{}", network_.graph.nodes().size());
-    }
-    if (is_name_of_kind(name)) {
-      node_->refuse(fmt::format("nodes without parameters have names like '{}'. Name the module otherwise", name));
-    }
-    if (!layer_names_.insert(name).second) node_->refuse(fmt::format("another node has the name '{}'", name));
-    return name;
+    return parameters_.layer_name(*node_, weight, network_.graph.nodes().size());
   }
-
-  // "Relu_5", as NetworkGraph::add() names nodes.
-  static bool is_name_of_kind(const std::string& name) {
-    const std::size_t kind = name.find('_');
-    return kind != std::string::npos && converters().contains(name.substr(0, kind)) &&
-           name.find_first_not_of("0123456789", kind + 1) == std::string::npos;
-  }
-
-  void require_dims(const onnx::TensorProto& tensor, const Integers& dims) const {
-    if (!std::ranges::equal(tensor.dims(), dims)) {
-      node_->refuse(fmt::format("'{}' has the shape {}, not {}", short_text(tensor.name()),
-                                short_text(Integers(tensor.dims().begin(), tensor.dims().end())), short_text(dims)));
-    }
-  }
-  void require_unread(const onnx::TensorProto& tensor) const {
-    if (kept_.contains(&tensor)) {
-      node_->refuse(fmt::format("'{}' is read twice. Export model.train(), or give each layer weights of its own",
-                                short_text(tensor.name())));
-    }
-  }
-  void keep(const std::string& name, const onnx::TensorProto& tensor, const Integers& dims) {
-    require_dims(tensor, dims);
-    require_unread(tensor);
-    kept_.insert(&tensor);
-    if (tensor.name() != name && network_.foreign_name.empty()) network_.foreign_name = tensor.name();
-    network_.arrays.push_back({name, dims, file_.floats(tensor)});
+  NamedArray& keep(const std::string& name, const onnx::TensorProto& tensor, const Integers& dims) {
+    return parameters_.keep(*node_, name, tensor, dims);
   }
 
   // ---- operators
@@ -257,14 +229,14 @@ class Converter {
                       .kernel = kernel,
                       .stride = stride,
                       .padding = padding};
-    if (padding >= kernel)
+    if (padding >= kernel) {
       node_->refuse(fmt::format("pads of {} are not possible with a kernel of {}", padding, kernel));
+    }
     const std::string name = layer_name(weight);
     const bool has_bias = node_->has_input(2) && !constants_.is_computed_zero(node_->input(2));
     give_node(op::Convolution{.conv = conv, .has_bias = has_bias}, {x}, name);
     keep(name + ".weight", weight, {conv.out_channels, conv.in_channels, kernel, kernel});
-    if (!has_bias) return;
-    keep(name + ".bias", constant_at(2), {conv.out_channels});
+    if (has_bias) keep(name + ".bias", constant_at(2), {conv.out_channels});
   }
 
   bool is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
@@ -286,10 +258,11 @@ class Converter {
     const std::string name = layer_name(constant_at(1));
     give_node(op::BatchNorm{}, {x}, name);
     const std::array<const char*, 4> endings = {".weight", ".bias", ".running_mean", ".running_var"};
+    const NamedArray* last = nullptr;
     for (int i = 0; i < std::ssize(endings); ++i) {
-      keep(name + endings[static_cast<std::size_t>(i)], constant_at(i + 1), {channels});
+      last = &keep(name + endings[static_cast<std::size_t>(i)], constant_at(i + 1), {channels});
     }
-    if (std::ranges::any_of(network_.arrays.back().values, [](float variance) { return variance < 0; })) {
+    if (std::ranges::any_of(last->values, [](float variance) { return variance < 0; })) {
       node_->refuse("a running variance is negative");
     }
   }
@@ -297,8 +270,9 @@ class Converter {
   void relu() { give_node(op::Relu{}, {node_at(0)}); }
 
   void add() {
-    if (as_constant(0) != nullptr || as_constant(1) != nullptr)
+    if (as_constant(0) != nullptr || as_constant(1) != nullptr) {
       node_->refuse("only sums of two computed values are possible");
+    }
     give_node(op::Add{}, {node_at(0), node_at(1)});
   }
 
@@ -329,8 +303,9 @@ class Converter {
     const Integers axes = node_->has_input(1) ? file_.integers(constant_at(1)) : node_->integers("axes", {});
     const bool is_over_space =
         axes == Integers{2, 3} || axes == Integers{-2, -1} || axes == Integers{-1, -2} || axes == Integers{3, 2};
-    if (!is_over_space)
+    if (!is_over_space) {
       node_->refuse(fmt::format("axes are {}. Only the mean over rows and columns is possible", short_text(axes)));
+    }
     pool_mean(node_->integer("keepdims", 1) != 0);
   }
 
@@ -347,8 +322,9 @@ class Converter {
   void reshape() {
     const Integers shape = file_.integers(constant_at(1));
     // With images of another size than the file's, there are other features, which a Gemm then names.
-    if (shape.size() != 2)
+    if (shape.size() != 2) {
       node_->refuse(fmt::format("the shape {} is not possible. Use torch.flatten(x, 1)", short_text(shape)));
+    }
     give_flat();
   }
 
@@ -374,8 +350,8 @@ class Converter {
     if (!node_->has_input(2)) node_->refuse("it has no bias. Export nn.Linear with bias=True");
     const std::string name = layer_name(weight);
     give_node(op::Linear{in, out}, {x}, name);
-    keep(name + ".weight", weight, {weight.dims(0), weight.dims(1)});
-    if (!is_transposed) transpose(network_.arrays.back());
+    NamedArray& kept = keep(name + ".weight", weight, {weight.dims(0), weight.dims(1)});
+    if (!is_transposed) transpose(kept);
     keep(name + ".bias", constant_at(2), {out});
   }
 
@@ -479,9 +455,8 @@ class Converter {
   std::string image_name_;
   OnnxNetwork network_;
   std::map<std::string, KnownValue> values_;
-  std::set<std::string> layer_names_;
-  std::set<const onnx::TensorProto*> kept_;
   OnnxConstants constants_;
+  OnnxParameters parameters_;
   const OnnxNode* node_ = nullptr;  // the one that is converted
 };
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "network/onnx/onnx_network.hpp"
 #include "runtime/failure/contained_failure.hpp"
@@ -14,7 +15,8 @@ namespace lockstep {
 
 namespace {
 
-ModelOptions model_options(const Recipe& recipe, const TrainingData& data, const Checkpoint* earlier) {
+ModelOptions model_options(const Session& session, const Recipe& recipe, const TrainingData& data,
+                           const Checkpoint* earlier) {
   const Manifest& manifest = data.manifest();
   const PictureSize& image = data.test_rules.size;
   ModelOptions options{model_name(recipe),
@@ -22,7 +24,11 @@ ModelOptions model_options(const Recipe& recipe, const TrainingData& data, const
                        static_cast<std::int64_t>(manifest.classes.size())};
   options.residual_init = recipe.residual_init;
   if (is_onnx_path(recipe.model)) {
-    options.network = given_network(recipe, options, manifest, earlier == nullptr ? nullptr : &earlier->model);
+    GivenNetwork given = given_network(recipe, options, manifest, earlier == nullptr ? nullptr : &earlier->model);
+    for (const std::string& warning : given.warnings) {
+      if (session.world.rank() == 0) log::warning(warning);
+    }
+    options.network = std::move(given.text);
     options.name = std::filesystem::path(recipe.model).filename();
   }
   return options;
@@ -32,8 +38,9 @@ ModelOptions model_options(const Recipe& recipe, const TrainingData& data, const
 std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe, const TrainingData& data,
                                    const Checkpoint* earlier) {
   std::unique_ptr<Model> model;
-  on_all_ranks(session.world,
-               [&] { model = std::make_unique<Model>(session.device(), model_options(recipe, data, earlier)); });
+  on_all_ranks(session.world, [&] {
+    model = std::make_unique<Model>(session.device(), model_options(session, recipe, data, earlier));
+  });
   return model;
 }
 

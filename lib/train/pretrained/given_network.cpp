@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "base/log.hpp"
 #include "network/network_text.hpp"
 #include "network/onnx/onnx_network.hpp"
 
@@ -26,21 +25,22 @@ bool is_close(const std::vector<float>& given, const std::vector<float>& own) {
 
 }  // namespace
 
-std::string given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
-                          const ModelFile* earlier) {
-  if (earlier != nullptr && is_absent(recipe.model)) return earlier->network;
+GivenNetwork given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
+                           const ModelFile* earlier) {
+  if (earlier != nullptr && is_absent(recipe.model)) return {earlier->network, {}};
   const OnnxNetwork network = network_in_file(recipe, options);
+  GivenNetwork given{network_text(network.graph), {}};
   if (!network.mean.empty() && !(is_close(network.mean, data.mean) && is_close(network.deviation, data.deviation))) {
-    log::warning("'{}' normalizes images by another mean and deviation than those of the data, which are used instead.",
-                 recipe.model);
+    given.warnings.push_back(fmt::format(
+        "'{}' normalizes images by another mean and deviation than those of the data, which are used instead.",
+        recipe.model));
   }
-  if (!network.foreign_name.empty()) log::warning("{}", foreign_names_warning(recipe.model, network));
-  std::string text = network_text(network.graph);
-  require(earlier == nullptr || text == earlier->network, Failure::usage,
+  if (!network.foreign_name.empty()) given.warnings.push_back(foreign_names_warning(recipe.model, network));
+  require(earlier == nullptr || given.text == earlier->network, Failure::usage,
           "the network in '{}' is not the one with which the checkpoint was trained. Restore the file and the options "
           "(--new-head), or start a new training with another --output.",
           recipe.model);
-  return text;
+  return given;
 }
 
 std::vector<ParameterStore::Entry> given_weights(const Recipe& recipe, const ModelOptions& model) {

@@ -12,11 +12,16 @@
 
 namespace lockstep {
 
-// Its description (ModelOptions::network), for the sample size and classes of `options`. `earlier`: the model of the
-// checkpoint to resume from, for which the file may be absent; null: a new training. Throws Error(usage) if the network
-// does not fit the data, normalizes images in another way than they are, or is not the one of `earlier`.
-std::string given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
-                          const ModelFile* earlier);
+struct GivenNetwork {
+  std::string text;                   // its description (ModelOptions::network)
+  std::vector<std::string> warnings;  // for rank 0 to print
+};
+
+// For the sample size and classes of `options`. `earlier`: the model of the checkpoint to resume from, for which the
+// file may be absent; null: a new training. Throws Error(usage) if the network does not fit the data, or is not the one
+// of `earlier`.
+GivenNetwork given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
+                           const ModelFile* earlier);
 
 // Its weights and statistics. Throws Error(usage) if the file does not have the network of `model`.
 std::vector<ParameterStore::Entry> given_weights(const Recipe& recipe, const ModelOptions& model);

@@ -34,7 +34,7 @@ void require_classes_of_data(const std::filesystem::path& path, const std::vecto
           path.string(), counted(bias->dims.front(), "class", "classes"), model.options.classes);
 }
 
-std::string kept_head(const Recipe& recipe, const Model& model) {
+std::string words_on_head(const Recipe& recipe, const Model& model) {
   if (recipe.init.head == Head::as_written) return "";
   return fmt::format(", except for the last layer, which is new ({})",
                      counted(model.options.classes, "class", "classes"));
@@ -74,22 +74,22 @@ void require_initial_weights(const Communicator& world, const InitialWeights& in
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
   assign_initial_weights(path, read_pretrained_weights(path).entries, head, model);
 }
+
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {
   on_all_ranks(world, [&] { initialize(model.store, recipe.seed); });
-  std::string name = "initial weights";
-  if (recipe.init.file.empty() && !model.options.network.empty()) {
+  std::string source;
+  if (!recipe.init.file.empty()) {
+    const RunModel named = named_model(world, recipe.init.file);
+    source = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
+    on_all_ranks(world, [&] { load_initial_weights(named.file, recipe.init.head, model); });
+  } else if (!model.options.network.empty()) {
+    source = fmt::format("'{}'", recipe.model);
     on_all_ranks(world, [&] {
       assign_initial_weights(recipe.model, given_weights(recipe, model.options), recipe.init.head, model);
     });
-    name = fmt::format("'{}'", recipe.model);
-    log::info("weights from {}{}", name, kept_head(recipe, model));
-  } else if (!recipe.init.file.empty()) {
-    const RunModel named = named_model(world, recipe.init.file);
-    name = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
-    on_all_ranks(world, [&] { load_initial_weights(named.file, recipe.init.head, model); });
-    log::info("weights from {}{}", name, kept_head(recipe, model));
-    name = "weights in " + name;
   }
+  if (!source.empty()) log::info("weights from {}{}", source, words_on_head(recipe, model));
+  const std::string name = source.empty() ? "initial weights" : "weights in " + source;
   require_same_on_ranks(world, {{name, "hash " + model.store.weights_hash()}}, same_files_advice);
 }
 
