@@ -93,7 +93,14 @@ std::vector<Pass> passes() {
        [](Operands& o) {
          o.device->ops().bias_backward(o.y, o.dy, Activation::relu, o.dx, o.slot, Accumulate::overwrite);
        }},
-      {"add", 3, [](Operands& o) { o.device->ops().add(o.dy, o.dx); }},
+      {"relu_alone", 2, [](Operands& o) { o.device->ops().activate_forward({.kind = Curve::Kind::relu}, o.x, o.y); }},
+      {"sigmoid_alone", 2,
+       [](Operands& o) { o.device->ops().activate_forward({.kind = Curve::Kind::sigmoid}, o.x, o.y); }},
+      {"average_pool", 2,
+       [](Operands& o) {
+         o.device->ops().average_pool_forward({3, 1, 1}, false, o.x, o.y);
+       }},
+      {"add", 3, [](Operands& o) { o.device->ops().add(o.dx, o.dy, o.dx); }},
   };
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -30,15 +31,40 @@ struct Conv2d {
   bool operator==(const Conv2d&) const = default;
 };
 
+// Windows that begin within the input or the padding before it. With `ceil`, the last one may reach beyond the padding
+// behind it, as with PyTorch's ceil_mode.
 struct Pool2d {
+  static constexpr std::int64_t largest_kernel = 15;  // places in a window are bytes
+
   std::int64_t kernel;
   std::int64_t stride;
   std::int64_t padding = 0;
+  bool ceil = false;
 
-  std::int64_t out_size(std::int64_t in_size) const { return (in_size + 2 * padding - kernel) / stride + 1; }
+  // Inputs of fewer pixels have no window.
+  std::int64_t least_size() const { return kernel - 2 * padding - (ceil ? stride - 1 : 0); }
+  std::int64_t out_size(std::int64_t in_size) const {
+    const std::int64_t windows = (in_size - least_size()) / stride + 1;
+    return ceil && (windows - 1) * stride >= in_size + padding ? windows - 1 : windows;
+  }
 };
 
-enum class Activation : std::uint8_t { none, relu };
+enum class Activation : std::uint8_t { none, relu };  // those that convolutions, norms and linear layers apply
+
+// An elementwise function. device/curve.hpp computes it, and its derivative from its result alone.
+struct Curve {
+  enum class Kind : std::uint8_t {
+    relu,
+    leaky_relu,  // x above 0, else slope * x
+    clip,        // x within [low, high]
+    sigmoid,
+    tanh
+  };
+  Kind kind;
+  float slope = 0;  // at least 0
+  float low = 0;    // below `high`
+  float high = 0;
+};
 
 class NormGroup;
 
@@ -191,9 +217,21 @@ class Ops {
   virtual void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx,
                              const Tensor& d_bias, Accumulate accumulate) = 0;
 
+  // ---- elementwise: features or plain fp32, all of the same shape
+  // y may alias x.
+  virtual void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) = 0;
+  // dx may alias dy.
+  virtual void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
+  // y = a + b. y may alias both.
+  virtual void add(const Tensor& a, const Tensor& b, const Tensor& y) = 0;
+  virtual void copy(const Tensor& x, const Tensor& y) = 0;
+
   // ---- pooling. `winner` is u8 features: the place in the window, row by row, of the largest value (ties: the first).
   virtual void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) = 0;
   virtual void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) = 0;
+  // Means of windows, over their pixels in the map, or with `counts_padding` also over those of the padding.
+  virtual void average_pool_forward(const Pool2d& pool, bool counts_padding, const Tensor& x, const Tensor& y) = 0;
+  virtual void average_pool_backward(const Pool2d& pool, bool counts_padding, const Tensor& dy, const Tensor& dx) = 0;
   // The binomial blur of Zhang 2019: each channel times [1 2 1] x [1 2 1] / 16 around every stride-th pixel, zeros
   // beyond the edge. `stride` is 1 or 2; x [n, h, w, c], y [n, h', w', c], h' = ceil(h / stride).
   virtual void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
@@ -211,10 +249,11 @@ class Ops {
   // c], y [n, h', w', c'], h' = ceil(h / stride).
   virtual void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
   virtual void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) = 0;
+  // features [n, h, w, c_i] -> features [n, h, w, sum of c_i], and back for the gradients.
+  virtual void concat_forward(std::span<const Tensor> x, const Tensor& y) = 0;
+  virtual void concat_backward(const Tensor& dy, std::span<const Tensor> dx) = 0;
   // y = x mirrored horizontally; both are `images` of the same shape.
   virtual void mirror(const Tensor& x, const Tensor& y) = 0;
-  // sum = sum + other; features of the same shape.
-  virtual void add(const Tensor& other, const Tensor& sum) = 0;
 
   // ---- linear: x plain [n, in], weight [out, in], y plain [n, out]; always fp32
   virtual void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) = 0;

@@ -92,20 +92,40 @@ class OnnxGraph::AddNode {
     set_window(made, one.conv.kernel, one.conv.stride, one.conv.padding);
     return made.output(0);
   }
-  OnnxValue operator()(const op::BatchNorm&) const {
+  OnnxValue operator()(const op::BatchNorm& one) const {
     Names inputs = {x_.front()};
     for (const char* array : {".weight", ".bias", ".running_mean", ".running_var"}) {
       inputs.push_back(graph_.weight(node_.name + array));
     }
     onnx::NodeProto& made = graph_.node("BatchNormalization", inputs);
-    set_attribute(made, "epsilon", NormWeights{}.epsilon);
+    set_attribute(made, "epsilon", one.epsilon);
     return made.output(0);
   }
   OnnxValue operator()(const op::Relu&) const { return graph_.node("Relu", x_).output(0); }
+  OnnxValue operator()(const op::LeakyRelu& one) const {
+    onnx::NodeProto& made = graph_.node("LeakyRelu", x_);
+    set_attribute(made, "alpha", one.slope);
+    return made.output(0);
+  }
+  OnnxValue operator()(const op::Clip& one) const {
+    const auto bound = [&](const char* name, float value) {
+      return graph_.constant(fmt::format("{}_{}", name, graph_.graph_.initializer_size()), {}, {&value, 1});
+    };
+    const std::string low = bound("low", one.low);
+    return graph_.node("Clip", Names{x_.front(), low, bound("high", one.high)}).output(0);
+  }
+  OnnxValue operator()(const op::Sigmoid&) const { return graph_.node("Sigmoid", x_).output(0); }
+  OnnxValue operator()(const op::Tanh&) const { return graph_.node("Tanh", x_).output(0); }
   OnnxValue operator()(const op::Add&) const { return graph_.node("Add", x_).output(0); }
-  OnnxValue operator()(const op::MaxPool& one) const {
-    onnx::NodeProto& made = graph_.node("MaxPool", x_);
-    set_window(made, one.pool.kernel, one.pool.stride, one.pool.padding);
+  OnnxValue operator()(const op::Concat&) const {
+    onnx::NodeProto& made = graph_.node("Concat", x_);
+    set_attribute(made, "axis", std::int64_t{1});
+    return made.output(0);
+  }
+  OnnxValue operator()(const op::MaxPool& one) const { return pooled("MaxPool", one.pool).output(0); }
+  OnnxValue operator()(const op::AveragePool& one) const {
+    onnx::NodeProto& made = pooled("AveragePool", one.pool);
+    set_attribute(made, "count_include_pad", std::int64_t{one.counts_padding ? 1 : 0});
     return made.output(0);
   }
   OnnxValue operator()(const op::Blur& one) const {
@@ -138,14 +158,21 @@ class OnnxGraph::AddNode {
     return flattened(graph_.node("GlobalAveragePool", x_).output(0));
   }
   OnnxValue operator()(const op::Flatten&) const { return flattened(x_.front()); }
-  OnnxValue operator()(const op::Linear&) const {
-    const Names inputs = {x_.front(), graph_.weight(node_.name + ".weight"), graph_.weight(node_.name + ".bias")};
+  OnnxValue operator()(const op::Linear& one) const {
+    Names inputs = {x_.front(), graph_.weight(node_.name + ".weight")};
+    if (one.has_bias) inputs.push_back(graph_.weight(node_.name + ".bias"));
     onnx::NodeProto& made = graph_.node("Gemm", inputs);
     set_attribute(made, "transB", std::int64_t{1});
     return made.output(0);
   }
 
  private:
+  onnx::NodeProto& pooled(const char* kind, const Pool2d& pool) const {
+    onnx::NodeProto& made = graph_.node(kind, x_);
+    set_window(made, pool.kernel, pool.stride, pool.padding);
+    if (pool.ceil) set_attribute(made, "ceil_mode", std::int64_t{1});
+    return made;
+  }
   OnnxValue flattened(const OnnxValue& map) const {
     onnx::NodeProto& made = graph_.node("Flatten", Names{map});
     set_attribute(made, "axis", std::int64_t{1});

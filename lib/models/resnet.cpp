@@ -94,7 +94,7 @@ class ResidualNetwork {
                                 .padding = unit.kernel / 2};
       const bool is_nothing_yet = i == last && options_.residual_init == ResidualInit::zero_gamma;
       x = batch_norm(blurred_conv(x, fmt::format("{}.conv{}", name, i + 1), options),
-                     fmt::format("{}.bn{}", name, i + 1), is_nothing_yet ? 0.0F : 1.0F);
+                     fmt::format("{}.bn{}", name, i + 1), {.initial_scale = is_nothing_yet ? 0.0F : 1.0F});
       x = relu(i == last ? add(x, skipped) : x);
     }
     return x;

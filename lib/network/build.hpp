@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "network/graph.hpp"
 
@@ -35,14 +36,20 @@ struct ConvOptions {
 
 Value input(NetworkGraph& graph);
 Value conv(Value x, const std::string& name, const ConvOptions& options);
-Value batch_norm(Value x, const std::string& name, float initial_scale = 1.0F);
+Value batch_norm(Value x, const std::string& name, const op::BatchNorm& options = {});
 Value relu(Value x);
+Value leaky_relu(Value x, float slope);
+Value clip(Value x, float low, float high);
+Value sigmoid(Value x);
+Value tanh(Value x);
 Value add(Value a, Value b);
+Value concat(const std::vector<Value>& x);
 Value max_pool(Value x, const Pool2d& pool);
+Value average_pool(Value x, const Pool2d& pool, bool counts_padding = false);
 Value blur(Value x, std::int64_t stride);
 Value subsample(Value x, std::int64_t stride, std::int64_t out_channels);
 Value global_mean_pool(Value x);
 Value flatten(Value x);
-Value linear(Value x, const std::string& name, std::int64_t out);
+Value linear(Value x, const std::string& name, std::int64_t out, bool has_bias = true);
 
 }  // namespace lockstep::build

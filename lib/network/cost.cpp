@@ -26,8 +26,16 @@ struct OperationText {
   }
   std::string operator()(const op::BatchNorm&) const { return "norm"; }
   std::string operator()(const op::Relu&) const { return "relu"; }
+  std::string operator()(const op::LeakyRelu&) const { return "leaky relu"; }
+  std::string operator()(const op::Clip&) const { return "clip"; }
+  std::string operator()(const op::Sigmoid&) const { return "sigmoid"; }
+  std::string operator()(const op::Tanh&) const { return "tanh"; }
   std::string operator()(const op::Add&) const { return "add"; }
+  std::string operator()(const op::Concat&) const { return "concat"; }
   std::string operator()(const op::MaxPool& one) const { return "max " + window(one.pool.kernel, one.pool.stride); }
+  std::string operator()(const op::AveragePool& one) const {
+    return "mean " + window(one.pool.kernel, one.pool.stride);
+  }
   std::string operator()(const op::Blur& one) const { return "blur " + window(3, one.stride); }
   std::string operator()(const op::Subsample& one) const { return "subsample " + window(1, one.stride); }
   std::string operator()(const op::GlobalMeanPool&) const { return "mean"; }
@@ -37,7 +45,7 @@ struct OperationText {
 
 std::string describe(const NetworkGraph& graph, const LayerSpec& layer) {
   std::string text = std::visit(OperationText(), graph.node(layer.main).operation);
-  if (layer.norm) text += " norm";
+  if (layer.norm && *layer.norm != layer.main) text += " norm";
   if (layer.adds) text += " add";
   if (layer.activation == Activation::relu) text += " relu";
   return text;
@@ -60,7 +68,7 @@ std::int64_t parameter_count(const NetworkGraph& graph, std::size_t index) {
     return conv.out_channels * (conv.in_channels * conv.kernel * conv.kernel + (one->has_bias ? 1 : 0));
   }
   if (node.as<op::BatchNorm>() != nullptr) return 2 * node.shape.channels;
-  if (const auto* const one = node.as<op::Linear>()) return one->out * (one->in + 1);
+  if (const auto* const one = node.as<op::Linear>()) return one->out * (one->in + (one->has_bias ? 1 : 0));
   return 0;
 }
 
@@ -87,7 +95,7 @@ std::string network_table(const NetworkGraph& graph) {
   std::int64_t parameters = 0;
   for (const LayerSpec& layer : fuse(graph)) {
     std::int64_t own = parameter_count(graph, layer.main);
-    if (layer.norm) own += parameter_count(graph, *layer.norm);
+    if (layer.norm && *layer.norm != layer.main) own += parameter_count(graph, *layer.norm);
     parameters += own;
     rows.push_back({graph.node(layer.main).name, describe(graph, layer), shape_text(graph.node(layer.output)),
                     grouped_unless_0(own), millions(multiply_adds(graph, layer.main))});

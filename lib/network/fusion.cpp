@@ -1,7 +1,6 @@
 #include "network/fusion.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -14,7 +13,9 @@ class Fusion {
   explicit Fusion(const NetworkGraph& graph) : graph_(graph), readers_(graph.reader_counts()) {}
 
   std::vector<LayerSpec> layers() {
-    for (std::size_t node = 1; node < graph_.nodes().size(); ++node) join(node) || start(node);
+    for (std::size_t node = 1; node < graph_.nodes().size(); ++node) {
+      if (!join(node)) start(node);
+    }
     std::ranges::sort(layers_, {}, &LayerSpec::output);
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) find_norm_reader(layer);
     return std::move(layers_);
@@ -65,31 +66,26 @@ class Fusion {
     return chosen;
   }
 
-  // With an activation, a convolution needs a bias or a norm.
+  // The passes of norms and biases apply activations.
   bool takes_activation(const LayerSpec& layer) const {
-    const op::Convolution* const conv = convolution(layer);
-    if (conv != nullptr) return layer.norm || conv->has_bias;
-    return graph_.node(layer.main).as<op::Linear>() != nullptr;
+    if (layer.norm) return true;
+    if (const op::Convolution* const conv = convolution(layer)) return conv->has_bias;
+    const auto* const linear = graph_.node(layer.main).as<op::Linear>();
+    return linear != nullptr && linear->has_bias;
   }
 
-  bool start(std::size_t index) {
+  void start(std::size_t index) {
     const GraphNode& node = graph_.node(index);
-    const std::string_view needed = node.as<op::BatchNorm>() != nullptr ? "a Conv"
-                                    : node.as<op::Add>() != nullptr     ? "a BatchNormalization, directly"
-                                    : node.as<op::Relu>() != nullptr
-                                        ? "a BatchNormalization, an Add, a Gemm or a Conv with bias"
-                                        : "";
-    require(needed.empty(), Failure::usage,
-            "the {} '{}' cannot be computed: it must follow {}, whose output nothing else reads.",
-            operation_name(node.operation), node.name, needed);
-    layers_.push_back({.main = index, .norm = {}, .inputs = node.inputs, .output = index, .previous_norm = {}});
-    return true;
+    std::optional<std::size_t> norm;
+    if (node.as<op::BatchNorm>() != nullptr) norm = index;
+    layers_.push_back({.main = index, .norm = norm, .inputs = node.inputs, .output = index, .previous_norm = {}});
   }
 
   // The sums of the norm's gradient are fused into the convolution, and exclude a bias.
   void find_norm_reader(std::size_t index) {
     LayerSpec& layer = layers_[index];
-    if (!layer.norm || convolution(layer)->has_bias) return;
+    const op::Convolution* const conv = convolution(layer);
+    if (!layer.norm || conv == nullptr || conv->has_bias) return;
     const auto reads_it = [&](const LayerSpec& other) { return std::ranges::count(other.inputs, layer.output) > 0; };
     const auto reader = std::ranges::find_if(layers_, reads_it);
     if (reader == layers_.end() || convolution(*reader) == nullptr || reader->inputs[0] != layer.output) return;

@@ -1,7 +1,8 @@
 // Groups the nodes of a graph into layers, each of which runs several nodes at once:
 //
-//   convolution (+ bias) (+ batch norm (+ addition)) (+ ReLU)
-//   linear (+ ReLU)
+//   convolution (+ bias (+ ReLU))
+//   (convolution (+ bias) +) batch norm (+ addition) (+ ReLU)
+//   linear + bias (+ ReLU)
 //   any other node alone
 //
 // A node joins the layer before it only if nothing else reads the value between them. Layers run in the order of their
@@ -26,7 +27,7 @@ enum class NormReader : std::uint8_t { nothing, gradient, deferred };
 
 struct LayerSpec {
   std::size_t main;                 // its first node
-  std::optional<std::size_t> norm;  // node of the batch norm
+  std::optional<std::size_t> norm;  // node of the batch norm, which may be the first one
   bool adds = false;                // the second input, after the norm
   Activation activation = Activation::none;
   std::vector<std::size_t> inputs;  // nodes whose values it reads
@@ -40,7 +41,7 @@ struct LayerSpec {
 // which only convolutions read.
 void require_images_for_convolutions(const NetworkGraph& graph);
 
-// In order of execution. Throws Error(usage) that names the node if no layer can run it.
+// In order of execution.
 std::vector<LayerSpec> fuse(const NetworkGraph& graph);
 
 }  // namespace lockstep

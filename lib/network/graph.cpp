@@ -11,11 +11,11 @@
 namespace lockstep {
 namespace {
 
-// Shape inference of one node. `x` is the shape of its first input.
+// Shape inference of one node. `shapes` are those of its inputs.
 class OutputShape {
  public:
-  OutputShape(const std::string& name, const ValueShape& x, const ValueShape* second)
-      : name_(name), x_(x), second_(second) {}
+  OutputShape(const std::string& name, const std::vector<ValueShape>& shapes)
+      : name_(name), shapes_(shapes), x_(shapes.front()) {}
 
   ValueShape operator()(const op::Input&) const { return x_; }
   ValueShape operator()(const op::Convolution& one) const {
@@ -31,17 +31,33 @@ class OutputShape {
     return x_;
   }
   ValueShape operator()(const op::Relu&) const { return x_; }
+  ValueShape operator()(const op::LeakyRelu&) const { return x_; }
+  ValueShape operator()(const op::Clip&) const { return x_; }
+  ValueShape operator()(const op::Sigmoid&) const { return x_; }
+  ValueShape operator()(const op::Tanh&) const { return x_; }
   ValueShape operator()(const op::Add&) const {
-    require(second_ != nullptr && *second_ == x_, Failure::usage,
+    assert(shapes_.size() == 2);
+    require(shapes_[1] == x_, Failure::usage,
             "'{}' cannot add {} and {}: the shapes differ. Check that the model fits the data.", name_, x_.text(),
-            second_ == nullptr ? "nothing" : second_->text());
+            shapes_[1].text());
     return x_;
   }
-  ValueShape operator()(const op::MaxPool& one) const {
+  ValueShape operator()(const op::Concat&) const {
     require_map();
-    require_pixels(one.pool.kernel - 2 * one.pool.padding);
-    return {one.pool.out_size(x_.height), one.pool.out_size(x_.width), x_.channels};
+    ValueShape sum = x_;
+    sum.channels = 0;
+    for (const ValueShape& shape : shapes_) {
+      require(shape.height == x_.height && shape.width == x_.width, Failure::usage,
+              "'{}' cannot join the channels of {} and {}: the sizes differ. Check that the model fits the data.",
+              name_, x_.text(), shape.text());
+      sum.channels += shape.channels;
+    }
+    require(sum.channels <= op::Concat::most_channels, Failure::usage, "'{}' joins too many channels: {}.", name_,
+            sum.channels);
+    return sum;
   }
+  ValueShape operator()(const op::MaxPool& one) const { return pooled(one.pool); }
+  ValueShape operator()(const op::AveragePool& one) const { return pooled(one.pool); }
   ValueShape operator()(const op::Blur& one) const {
     require_map();
     return strided(one.stride, x_.channels);
@@ -79,10 +95,15 @@ class OutputShape {
   ValueShape strided(std::int64_t stride, std::int64_t channels) const {
     return {(x_.height + stride - 1) / stride, (x_.width + stride - 1) / stride, channels};
   }
+  ValueShape pooled(const Pool2d& pool) const {
+    require_map();
+    require_pixels(pool.least_size());
+    return {pool.out_size(x_.height), pool.out_size(x_.width), x_.channels};
+  }
 
   const std::string& name_;
-  const ValueShape& x_;
-  const ValueShape* second_;
+  const std::vector<ValueShape>& shapes_;
+  const ValueShape& x_;  // of the first input
 };
 
 struct Name {
@@ -90,8 +111,14 @@ struct Name {
   const char* operator()(const op::Convolution&) const { return "Conv"; }
   const char* operator()(const op::BatchNorm&) const { return "BatchNormalization"; }
   const char* operator()(const op::Relu&) const { return "Relu"; }
+  const char* operator()(const op::LeakyRelu&) const { return "LeakyRelu"; }
+  const char* operator()(const op::Clip&) const { return "Clip"; }
+  const char* operator()(const op::Sigmoid&) const { return "Sigmoid"; }
+  const char* operator()(const op::Tanh&) const { return "Tanh"; }
   const char* operator()(const op::Add&) const { return "Add"; }
+  const char* operator()(const op::Concat&) const { return "Concat"; }
   const char* operator()(const op::MaxPool&) const { return "MaxPool"; }
+  const char* operator()(const op::AveragePool&) const { return "AveragePool"; }
   const char* operator()(const op::Blur&) const { return "Blur"; }
   const char* operator()(const op::Subsample&) const { return "Subsample"; }
   const char* operator()(const op::GlobalMeanPool&) const { return "GlobalAveragePool"; }
@@ -117,8 +144,9 @@ std::size_t NetworkGraph::add(std::string name, const Operation& operation, std:
   assert(!inputs.empty() && std::ranges::all_of(inputs, [&](std::size_t one) { return one < nodes_.size(); }));
   if (name.empty()) name = fmt::format("{}_{}", operation_name(operation), nodes_.size());
   assert(std::ranges::find(nodes_, name, &GraphNode::name) == nodes_.end());
-  const ValueShape* const second = inputs.size() > 1 ? &nodes_[inputs[1]].shape : nullptr;
-  const ValueShape shape = std::visit(OutputShape(name, nodes_[inputs[0]].shape, second), operation);
+  std::vector<ValueShape> shapes;
+  for (const std::size_t input : inputs) shapes.push_back(nodes_[input].shape);
+  const ValueShape shape = std::visit(OutputShape(name, shapes), operation);
   nodes_.push_back({std::move(name), operation, std::move(inputs), shape});
   return nodes_.size() - 1;
 }

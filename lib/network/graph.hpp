@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,12 +44,37 @@ struct Convolution {
 };
 struct BatchNorm {
   float initial_scale = 1.0F;
+  float epsilon = NormWeights{}.epsilon;
 };
 struct Relu {};
+struct LeakyRelu {
+  static constexpr float largest_slope = 1e6F;
+
+  float slope;  // of negative values, at least 0
+};
+// Values within [low, high].
+struct Clip {
+  static constexpr float largest_bound = std::numeric_limits<float>::max();
+
+  float low;
+  float high;
+};
+struct Sigmoid {};
+struct Tanh {};
 // The sum of two values of the same shape.
 struct Add {};
+// The channels of maps of the same size, one after the other.
+struct Concat {
+  static constexpr std::size_t most_inputs = 4096;
+  static constexpr std::int64_t most_channels = 1 << 24;
+};
 struct MaxPool {
   Pool2d pool;
+};
+// Means of windows: see Ops::average_pool_forward.
+struct AveragePool {
+  Pool2d pool;
+  bool counts_padding = false;
 };
 // The binomial blur of Zhang 2019 with stride 1 or 2: see Ops::blur_forward.
 struct Blur {
@@ -64,10 +90,12 @@ struct Flatten {};         // from a map to a row, in PyTorch's order: channel, 
 struct Linear {
   std::int64_t in;
   std::int64_t out;
+  bool has_bias = true;
 };
 }  // namespace op
 
-using Operation = std::variant<op::Input, op::Convolution, op::BatchNorm, op::Relu, op::Add, op::MaxPool, op::Blur,
+using Operation = std::variant<op::Input, op::Convolution, op::BatchNorm, op::Relu, op::LeakyRelu, op::Clip,
+                               op::Sigmoid, op::Tanh, op::Add, op::Concat, op::MaxPool, op::AveragePool, op::Blur,
                                op::Subsample, op::GlobalMeanPool, op::Flatten, op::Linear>;
 
 // ONNX's name of its kind: "Conv". ONNX has no operator for blur and subsampling.

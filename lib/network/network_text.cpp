@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -16,32 +18,46 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
-using Numbers = std::vector<std::int64_t>;
 
 constexpr std::size_t most_nodes = 40'000;
 constexpr std::int64_t largest_side = 65536;  // of images, windows and strides
 constexpr std::int64_t most_channels = std::int64_t{1} << 31;
-constexpr std::int64_t largest_pool = 15;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Failure::bad_data, fmt::format("the description of its network is damaged: {}.", what));
 }
 
+// The last numbers of some operations are omitted if they are the usual ones.
 struct NumbersOf {
-  Numbers operator()(const op::Input&) const { return {}; }
-  Numbers operator()(const op::Convolution& one) const {
+  Json operator()(const op::Convolution& one) const {
     return {one.conv.in_channels, one.conv.out_channels, one.conv.kernel,
             one.conv.stride,      one.conv.padding,      one.has_bias ? 1 : 0};
   }
-  Numbers operator()(const op::BatchNorm&) const { return {}; }
-  Numbers operator()(const op::Relu&) const { return {}; }
-  Numbers operator()(const op::Add&) const { return {}; }
-  Numbers operator()(const op::MaxPool& one) const { return {one.pool.kernel, one.pool.stride, one.pool.padding}; }
-  Numbers operator()(const op::Blur& one) const { return {one.stride}; }
-  Numbers operator()(const op::Subsample& one) const { return {one.stride, one.out_channels}; }
-  Numbers operator()(const op::GlobalMeanPool&) const { return {}; }
-  Numbers operator()(const op::Flatten&) const { return {}; }
-  Numbers operator()(const op::Linear& one) const { return {one.in, one.out}; }
+  Json operator()(const op::BatchNorm& one) const {
+    return one.epsilon == op::BatchNorm{}.epsilon ? Json::array() : Json{one.epsilon};
+  }
+  Json operator()(const op::LeakyRelu& one) const { return {one.slope}; }
+  Json operator()(const op::Clip& one) const { return {one.low, one.high}; }
+  Json operator()(const op::MaxPool& one) const {
+    Json numbers = {one.pool.kernel, one.pool.stride, one.pool.padding};
+    if (one.pool.ceil) numbers.push_back(1);
+    return numbers;
+  }
+  Json operator()(const op::AveragePool& one) const {
+    const Pool2d& pool = one.pool;
+    return {pool.kernel, pool.stride, pool.padding, pool.ceil ? 1 : 0, one.counts_padding ? 1 : 0};
+  }
+  Json operator()(const op::Blur& one) const { return {one.stride}; }
+  Json operator()(const op::Subsample& one) const { return {one.stride, one.out_channels}; }
+  Json operator()(const op::Linear& one) const {
+    Json numbers = {one.in, one.out};
+    if (!one.has_bias) numbers.push_back(0);
+    return numbers;
+  }
+  template <typename Kind>
+  Json operator()(const Kind&) const {
+    return Json::array();
+  }
 };
 
 // Reads the numbers of a node in order, each with its bounds.
@@ -56,8 +72,16 @@ class NumberReader {
     if (value < least || value > most) refuse();
     return value;
   }
+  float next_real(float least, float most) {
+    if (at_ >= numbers_.size() || !numbers_[at_].is_number()) refuse();
+    const auto value = numbers_[at_++].get<double>();
+    if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most))) refuse();
+    return static_cast<float>(value);
+  }
+  bool next_flag() { return next(0, 1) != 0; }
+  bool has_more() const { return at_ < numbers_.size(); }
   void end() const {
-    if (at_ != numbers_.size()) refuse();
+    if (has_more()) refuse();
   }
 
  private:
@@ -68,6 +92,15 @@ class NumberReader {
   std::size_t at_ = 0;
 };
 
+Pool2d next_pool(NumberReader& numbers) {
+  Pool2d pool{};
+  pool.kernel = numbers.next(1, Pool2d::largest_kernel);
+  pool.stride = numbers.next(1, largest_side);
+  pool.padding = numbers.next(0, pool.kernel - 1);
+  pool.ceil = numbers.has_more() && numbers.next_flag();
+  return pool;
+}
+
 Operation operation_of(const std::string& kind, const std::string& name, NumberReader& numbers) {
   const auto is = [&](const Operation& one) { return kind == operation_name(one); };
   if (is(op::Convolution{})) {
@@ -77,15 +110,24 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
     one.conv.kernel = numbers.next(1, largest_side);
     one.conv.stride = numbers.next(1, largest_side);
     one.conv.padding = numbers.next(0, one.conv.kernel - 1);
-    one.has_bias = numbers.next(0, 1) != 0;
+    one.has_bias = numbers.next_flag();
     return one;
   }
-  if (is(op::MaxPool{})) {
-    op::MaxPool one{};
-    one.pool.kernel = numbers.next(1, largest_pool);
-    one.pool.stride = numbers.next(1, largest_side);
-    one.pool.padding = numbers.next(0, one.pool.kernel - 1);
+  if (is(op::BatchNorm{})) {
+    op::BatchNorm one;
+    if (numbers.has_more()) one.epsilon = numbers.next_real(std::numeric_limits<float>::denorm_min(), 1);
     return one;
+  }
+  if (is(op::LeakyRelu{})) return op::LeakyRelu{numbers.next_real(0, op::LeakyRelu::largest_slope)};
+  if (is(op::Clip{})) {
+    const float low = numbers.next_real(-op::Clip::largest_bound, op::Clip::largest_bound);
+    const float high = numbers.next_real(std::nextafter(low, op::Clip::largest_bound), op::Clip::largest_bound);
+    return op::Clip{low, high};
+  }
+  if (is(op::MaxPool{})) return op::MaxPool{next_pool(numbers)};
+  if (is(op::AveragePool{})) {
+    const Pool2d pool = next_pool(numbers);
+    return op::AveragePool{pool, numbers.next_flag()};
   }
   if (is(op::Blur{})) return op::Blur{numbers.next(1, 2)};
   if (is(op::Subsample{})) {
@@ -94,9 +136,11 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
   }
   if (is(op::Linear{})) {
     const std::int64_t in = numbers.next(1, most_channels);
-    return op::Linear{in, numbers.next(1, most_channels)};
+    const std::int64_t out = numbers.next(1, most_channels);
+    return op::Linear{in, out, !numbers.has_more() || numbers.next_flag()};
   }
-  const std::vector<Operation> others = {op::BatchNorm{}, op::Relu{}, op::Add{}, op::GlobalMeanPool{}, op::Flatten{}};
+  const std::vector<Operation> others = {op::Relu{},   op::Sigmoid{},        op::Tanh{},   op::Add{},
+                                         op::Concat{}, op::GlobalMeanPool{}, op::Flatten{}};
   const auto found = std::ranges::find(others, kind, operation_name);
   if (found == others.end()) damaged(fmt::format("node '{}' has an unknown operation", name));
   return *found;
@@ -104,15 +148,15 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
 
 std::vector<std::size_t> inputs_of(const std::string& name, const Json& list, const Operation& operation,
                                    std::size_t nodes) {
-  const std::size_t count = std::holds_alternative<op::Add>(operation) ? 2 : 1;
+  const bool is_concat = std::holds_alternative<op::Concat>(operation);
+  const std::size_t least = std::holds_alternative<op::Add>(operation) ? 2 : 1;
+  const std::size_t most = is_concat ? op::Concat::most_inputs : least;
   std::vector<std::size_t> inputs;
   for (const Json& one : list) {
-    if (!one.is_number_unsigned() || one.get<std::uint64_t>() >= nodes)
-      inputs.clear();
-    else
-      inputs.push_back(one.get<std::size_t>());
+    if (one.is_number_unsigned() && one.get<std::uint64_t>() < nodes) inputs.push_back(one.get<std::size_t>());
   }
-  if (!list.is_array() || list.size() != count || inputs.size() != count) {
+  const bool is_possible = list.is_array() && list.size() >= least && list.size() <= most;
+  if (!is_possible || inputs.size() != list.size()) {
     damaged(fmt::format("node '{}' reads what it cannot", name));
   }
   return inputs;

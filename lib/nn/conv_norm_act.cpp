@@ -21,26 +21,26 @@ void require_variance(const Shape& y, const NormGroup* group, const std::string&
 
 }  // namespace
 
-ConvNormAct::ConvNormAct(const LayerContext& context, const std::string& conv_name, const op::Convolution& conv,
-                         const std::string& norm_name, const op::BatchNorm& norm, Activation activation,
-                         NormReader reader)
+ConvNormAct::ConvNormAct(const LayerContext& context, std::unique_ptr<Convolution> conv, const std::string& name,
+                         std::int64_t channels, const op::BatchNorm& norm, Activation activation, NormReader reader)
     : device_(context.device),
       statistics_(context.statistics),
       activation_(activation),
       reader_(reader),
-      conv_(context, conv_name, conv),
-      scale_(context.store.add(norm_name + ".weight", {conv.conv.out_channels}, ParameterKind::channel_vector,
-                               ParameterRole::norm_scale, constant(norm.initial_scale))),
-      shift_(context.store.add(norm_name + ".bias", {conv.conv.out_channels}, ParameterKind::channel_vector,
-                               ParameterRole::norm_shift, constant(0.0F))),
-      mean_(context.store.add_statistic(norm_name + ".running_mean", conv.conv.out_channels, 0.0F)),
-      variance_(context.store.add_statistic(norm_name + ".running_var", conv.conv.out_channels, 1.0F)) {}
+      conv_(std::move(conv)),
+      epsilon_(norm.epsilon),
+      scale_(context.store.add(name + ".weight", {channels}, ParameterKind::channel_vector, ParameterRole::norm_scale,
+                               constant(norm.initial_scale))),
+      shift_(context.store.add(name + ".bias", {channels}, ParameterKind::channel_vector, ParameterRole::norm_shift,
+                               constant(0.0F))),
+      mean_(context.store.add_statistic(name + ".running_mean", channels, 0.0F)),
+      variance_(context.store.add_statistic(name + ".running_var", channels, 1.0F)) {}
 
-// The fused statistics do not include the bias, so a convolution with a bias computes none.
+// A convolution computes them. They do not include a bias.
 Tensor ConvNormAct::make_sums(Mode mode) const {
-  const std::int64_t bytes = conv_.has_bias() ? 0 : device_.ops().sums_bytes(scale_.count());
-  if (mode == Mode::evaluate || bytes == 0) return {};
-  return device_.make(Shape{bytes}, DType::u8, Layout::plain);
+  if (conv_ == nullptr || conv_->has_bias() || mode == Mode::evaluate) return {};
+  const std::int64_t bytes = device_.ops().sums_bytes(scale_.count());
+  return bytes == 0 ? Tensor() : device_.make(Shape{bytes}, DType::u8, Layout::plain);
 }
 
 NormSaved ConvNormAct::make_saved() const {
@@ -59,9 +59,10 @@ PreviousNorm ConvNormAct::norm_for_reader(Accumulate accumulate) const {
   return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate, saved_.group}, y_};
 }
 
-Tensor ConvNormAct::convolve(const NormedMap& x, const Tensor& sums, Mode mode) {
-  if (mode == Mode::train) require_variance(conv_.output_shape(x.x.shape()), statistics_.group, scale_.name);
-  return conv_.forward(x, sums, mode);
+Tensor ConvNormAct::normed_input(const NormedMap& x, const Tensor& sums, Mode mode) {
+  const Shape shape = conv_ == nullptr ? x.x.shape() : conv_->output_shape(x.x.shape());
+  if (mode == Mode::train) require_variance(shape, statistics_.group, scale_.name);
+  return conv_ == nullptr ? x.x : conv_->forward(x, sums, mode);
 }
 
 Tensor ConvNormAct::make_form_after_norm(const Tensor& conv_y) const {
@@ -77,7 +78,7 @@ NormedMap ConvNormAct::forward(std::span<const NormedMap> x, Mode mode) {
 NormedMap ConvNormAct::forward_deferred(const NormedMap& x, Mode mode) {
   Ops& ops = device_.ops();
   const Tensor sums = make_sums(mode);
-  const Tensor conv_y = convolve(x, sums, mode);
+  const Tensor conv_y = normed_input(x, sums, mode);
   const Tensor z = make_form_after_norm(conv_y);
   if (mode == Mode::evaluate) {
     return ops.norm_infer_deferred(conv_y, norm_weights(), mean_.running, variance_.running, activation_, z);
@@ -91,7 +92,7 @@ NormedMap ConvNormAct::forward_deferred(const NormedMap& x, Mode mode) {
 NormedMap ConvNormAct::forward_applied(const NormedMap& x, const Tensor& residual, Mode mode) {
   Ops& ops = device_.ops();
   const Tensor sums = make_sums(mode);
-  const Tensor conv_y = convolve(x, sums, mode);
+  const Tensor conv_y = normed_input(x, sums, mode);
   const Tensor y = device_.make(conv_y.shape(), device_.precision(), Layout::features);
   if (mode == Mode::evaluate) {
     ops.norm_infer(conv_y, norm_weights(), mean_.running, variance_.running, residual, activation_, y);
@@ -126,7 +127,11 @@ void ConvNormAct::backward(const Tensor& dy, std::span<InputGradient> dx, Gradie
   saved_ = {};
   sink.ready(shift_);
   sink.ready(scale_);
-  conv_.backward(std::move(d_conv), dx[0], sink);
+  if (conv_ == nullptr) {
+    dx[0].result = d_conv.dy;
+  } else {
+    conv_->backward(std::move(d_conv), dx[0], sink);
+  }
   if (has_residual) dx[1].result = d_residual;
 }
 

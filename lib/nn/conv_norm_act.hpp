@@ -1,4 +1,5 @@
-// Convolution -> batch norm (+ residual) -> activation: the building block of residual networks.
+// Convolution -> batch norm (+ residual) -> activation: the building block of residual networks. The convolution is
+// optional; without it, shapes are those of x.
 //
 //   x         [n, h, w, in]
 //   scale     [out]             "weight" of the norm, initially 1 by default
@@ -13,6 +14,7 @@
 // and only the reductions of the norm's gradient are left to the reader.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "network/fusion.hpp"
@@ -23,12 +25,12 @@ namespace lockstep {
 
 class ConvNormAct final : public Layer {
  public:
-  // Registers the convolution's parameters under `conv_name`, and scale, shift and running statistics under
-  // `norm_name`. `reader`: what may be left to the reader of y.
-  ConvNormAct(const LayerContext& context, const std::string& conv_name, const op::Convolution& conv,
-              const std::string& norm_name, const op::BatchNorm& norm, Activation activation, NormReader reader);
+  // Registers scale, shift and running statistics of `channels` channels under `name`. `conv`: null for none. `reader`:
+  // what may be left to the reader of y.
+  ConvNormAct(const LayerContext& context, std::unique_ptr<Convolution> conv, const std::string& name,
+              std::int64_t channels, const op::BatchNorm& norm, Activation activation, NormReader reader);
 
-  // x: the convolution's input; optionally the residual.
+  // x: the input of the convolution or the norm; optionally the residual.
   NormedMap forward(std::span<const NormedMap> x, Mode mode) override;
   // Overwrites `dy` with the gradient of the residual.
   void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) override;
@@ -37,18 +39,19 @@ class ConvNormAct final : public Layer {
  private:
   NormedMap forward_deferred(const NormedMap& x, Mode mode);
   NormedMap forward_applied(const NormedMap& x, const Tensor& residual, Mode mode);
-  Tensor convolve(const NormedMap& x, const Tensor& sums, Mode mode);
+  Tensor normed_input(const NormedMap& x, const Tensor& sums, Mode mode);
   Tensor make_sums(Mode mode) const;
   Tensor make_form_after_norm(const Tensor& conv_y) const;
   NormSaved make_saved() const;
-  NormWeights norm_weights() const { return {scale_.value, shift_.value}; }
+  NormWeights norm_weights() const { return {scale_.value, shift_.value, epsilon_}; }
   BatchNorm batch_norm() const;
 
   Device& device_;
   const StatisticsShare& statistics_;
   Activation activation_;
   NormReader reader_;
-  Convolution conv_;
+  std::unique_ptr<Convolution> conv_;
+  float epsilon_;
   const Parameter& scale_;
   const Parameter& shift_;
   const Statistic& mean_;

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "nn/concat.hpp"
 #include "nn/conv_norm_act.hpp"
 #include "nn/convolution.hpp"
+#include "nn/elementwise.hpp"
 #include "nn/flatten.hpp"
 #include "nn/linear.hpp"
 #include "nn/pooling.hpp"
@@ -19,15 +21,28 @@ class MakeLayer {
 
   std::unique_ptr<Layer> operator()(const op::Convolution& one) const {
     if (!spec_.norm) return std::make_unique<Convolution>(context_, name_, one, spec_.activation);
-    const GraphNode& norm = graph_.node(*spec_.norm);
-    return std::make_unique<ConvNormAct>(context_, name_, one, norm.name, *norm.as<op::BatchNorm>(), spec_.activation,
-                                         spec_.norm_reader);
+    return norm_after(std::make_unique<Convolution>(context_, name_, one));
   }
+  std::unique_ptr<Layer> operator()(const op::BatchNorm&) const { return norm_after(nullptr); }
   std::unique_ptr<Layer> operator()(const op::Linear& one) const {
-    return std::make_unique<Linear>(context_, name_, one.in, one.out, spec_.activation);
+    return std::make_unique<Linear>(context_, name_, one, spec_.activation);
   }
+  std::unique_ptr<Layer> operator()(const op::Relu&) const { return activate({.kind = Curve::Kind::relu}); }
+  std::unique_ptr<Layer> operator()(const op::LeakyRelu& one) const {
+    return activate({.kind = Curve::Kind::leaky_relu, .slope = one.slope});
+  }
+  std::unique_ptr<Layer> operator()(const op::Clip& one) const {
+    return activate({.kind = Curve::Kind::clip, .low = one.low, .high = one.high});
+  }
+  std::unique_ptr<Layer> operator()(const op::Sigmoid&) const { return activate({.kind = Curve::Kind::sigmoid}); }
+  std::unique_ptr<Layer> operator()(const op::Tanh&) const { return activate({.kind = Curve::Kind::tanh}); }
+  std::unique_ptr<Layer> operator()(const op::Add&) const { return std::make_unique<Add>(context_); }
+  std::unique_ptr<Layer> operator()(const op::Concat&) const { return std::make_unique<Concat>(context_); }
   std::unique_ptr<Layer> operator()(const op::MaxPool& one) const {
     return std::make_unique<MaxPool>(context_, one.pool);
+  }
+  std::unique_ptr<Layer> operator()(const op::AveragePool& one) const {
+    return std::make_unique<AveragePool>(context_, one.pool, one.counts_padding);
   }
   std::unique_ptr<Layer> operator()(const op::Blur& one) const { return std::make_unique<Blur>(context_, one.stride); }
   std::unique_ptr<Layer> operator()(const op::Subsample& one) const {
@@ -37,12 +52,16 @@ class MakeLayer {
     return std::make_unique<GlobalMeanPool>(context_);
   }
   std::unique_ptr<Layer> operator()(const op::Flatten&) const { return std::make_unique<Flatten>(context_); }
-  template <typename Kind>  // never the main node of a layer: see fuse()
-  std::unique_ptr<Layer> operator()(const Kind&) const {
-    return nullptr;
-  }
+  std::unique_ptr<Layer> operator()(const op::Input&) const { return nullptr; }  // never the main node of a layer
 
  private:
+  std::unique_ptr<Layer> norm_after(std::unique_ptr<Convolution> conv) const {
+    const GraphNode& norm = graph_.node(*spec_.norm);
+    return std::make_unique<ConvNormAct>(context_, std::move(conv), norm.name, norm.shape.channels,
+                                         *norm.as<op::BatchNorm>(), spec_.activation, spec_.norm_reader);
+  }
+  std::unique_ptr<Layer> activate(const Curve& curve) const { return std::make_unique<Activate>(context_, curve); }
+
   const NetworkGraph& graph_;
   const LayerSpec& spec_;
   const LayerContext& context_;
@@ -98,7 +117,7 @@ void FusedNetwork::add_gradients(const LayerSpec& spec) {
     if (!sum) {
       sum = own;
     } else if (own && own.data() != sum.data()) {
-      device_.ops().add(own, sum);
+      device_.ops().add(sum, own, sum);
     }
   }
 }

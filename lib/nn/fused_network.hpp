@@ -14,7 +14,7 @@ namespace lockstep {
 
 class FusedNetwork final : public Network {
  public:
-  // Registers the graph's parameters with `context.store`, in the order of forward. Throws Error(usage) as fuse().
+  // Registers the graph's parameters with `context.store`, in the order of forward.
   FusedNetwork(const NetworkGraph& graph, const LayerContext& context);
 
   Tensor forward(const Tensor& images, Mode mode) override;

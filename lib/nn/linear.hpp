@@ -1,22 +1,22 @@
-// Fully connected layer: y = activation(x * weight^T + bias). Always fp32.
+// Fully connected layer: y = activation(x * weight^T + bias). Always fp32. An activation needs a bias.
 //
 //   x       [n, in]
 //   weight  [out, in]
-//   bias    [out]
+//   bias    [out]       optional
 //   y       [n, out]
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "network/graph.hpp"
 #include "nn/layer.hpp"
 
 namespace lockstep {
 
 class Linear final : public PlainLayer {
  public:
-  // Registers `name`.weight and `name`.bias.
-  Linear(const LayerContext& context, const std::string& name, std::int64_t in, std::int64_t out,
+  // Registers `name`.weight and, if there is a bias, `name`.bias.
+  Linear(const LayerContext& context, const std::string& name, const op::Linear& options,
          Activation activation = Activation::none);
 
  private:
@@ -24,13 +24,12 @@ class Linear final : public PlainLayer {
   Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
 
   Device& device_;
-  std::int64_t in_;
-  std::int64_t out_;
+  op::Linear options_;
   Activation activation_;
   const Parameter& weight_;
-  const Parameter& bias_;
-  Tensor x_;  // saved for backward
-  Tensor y_;  // saved for backward if there is an activation
+  const Parameter* bias_;  // null without
+  Tensor x_;               // saved for backward
+  Tensor y_;               // saved for backward if there is an activation
 };
 
 }  // namespace lockstep

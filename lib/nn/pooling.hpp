@@ -1,4 +1,4 @@
-// Layers that make maps smaller: max pooling, global mean pooling, anti-aliasing blur and subsampling.
+// Layers that make maps smaller: pooling by windows, global mean pooling, anti-aliasing blur and subsampling.
 #pragma once
 
 #include "nn/layer.hpp"
@@ -6,7 +6,7 @@
 namespace lockstep {
 
 //   x  [n, h, w, c]
-//   y  [n, h', w', c]   h' = (h + 2*padding - kernel) / stride + 1, likewise w'
+//   y  [n, h', w', c]   h' = Pool2d::out_size(h), likewise w'
 class MaxPool final : public PlainLayer {
  public:
   MaxPool(const LayerContext& context, const Pool2d& pool) : device_(context.device), pool_(pool) {}
@@ -19,6 +19,25 @@ class MaxPool final : public PlainLayer {
   Pool2d pool_;
   Shape x_shape_;
   Tensor winner_;  // saved for backward instead of x: one byte per output
+};
+
+// Means of windows: see Ops::average_pool_forward.
+//
+//   x  [n, h, w, c]
+//   y  [n, h', w', c]   h' = Pool2d::out_size(h), likewise w'
+class AveragePool final : public PlainLayer {
+ public:
+  AveragePool(const LayerContext& context, const Pool2d& pool, bool counts_padding)
+      : device_(context.device), pool_(pool), counts_padding_(counts_padding) {}
+
+ private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
+  Device& device_;
+  Pool2d pool_;
+  bool counts_padding_;
+  Shape x_shape_;
 };
 
 // Binomial blur with a stride (Zhang 2019, "Making convolutional networks shift-invariant again").

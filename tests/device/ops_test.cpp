@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/device/naive_ops.hpp"
 #include "support/device/ops_fixture.hpp"
@@ -75,8 +76,158 @@ TEST_P(OpsTest, bias_gradients_agree_with_central_differences) {
   expect_near(dx, naive::central_differences(of_x, x, dy), "dx");
 }
 
-// Disjoint and overlapping windows, with and without padding, and windows that do not cover the last column.
-const std::vector<Pool2d> pools{{2, 2, 0}, {3, 2, 1}, {3, 1, 1}, {2, 3, 0}};
+const std::vector<Curve> curves{{.kind = Curve::Kind::relu},
+                                {.kind = Curve::Kind::leaky_relu, .slope = 0.25F},
+                                {.kind = Curve::Kind::clip, .low = 0.125F, .high = 0.5F},  // not 0 at 0
+                                {.kind = Curve::Kind::sigmoid},
+                                {.kind = Curve::Kind::tanh}};
+
+TEST_P(OpsTest, applies_elementwise_functions_and_finds_their_gradients) {
+  for (const Curve& curve : curves) {
+    for (const Shape& shape : map_shapes()) {
+      const Shape row{shape[0] * shape[1] * shape[2], shape[3]};
+      for (const Layout layout : {Layout::features, Layout::plain}) {
+        const Shape& used = layout == Layout::plain ? row : shape;
+        const Values x = values(shape.count(), 1);
+        Values expected = x;
+        for (double& value : expected) value = naive::curve(curve, value);
+        const Tensor y = make(used, layout);
+        ops_.activate_forward(curve, tensor(used, x, layout), y);
+        expect_near(y, expected, "y");
+
+        const Values dy = values(shape.count(), 2);
+        Values dx = dy;
+        constexpr double step = 1e-6;
+        for (std::size_t i = 0; i < dx.size(); ++i) {  // from the left, where two derivatives meet
+          dx[i] *= (naive::curve(curve, x[i]) - naive::curve(curve, x[i] - step)) / step;
+          const bool is_at_bound = curve.kind == Curve::Kind::clip && expected[i] == static_cast<double>(curve.high);
+          if (is_at_bound) dx[i] = 0;
+        }
+        const Tensor in_place = tensor(used, dy, layout);
+        ops_.activate_backward(curve, y, in_place, in_place);
+        expect_near(in_place, dx, "dx");
+      }
+    }
+  }
+}
+
+// The padding of a map must stay zero: a convolution that reads it would add it.
+TEST_P(OpsTest, an_elementwise_function_leaves_padding_channels_zero) {
+  const Shape shape{1, 2, 2, 3};
+  const Shape wide{1, 2, 2, 6};
+  const Tensor y = make(shape);
+  ops_.activate_forward({.kind = Curve::Kind::sigmoid}, tensor(shape, values(12, 1)), y);
+  const Tensor z = make(wide);
+  ops_.subsample_forward(1, y, z);  // copies whole vectors
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_EQ(contents(z)[i] == 0, i % 6 >= 3) << i;
+  }
+}
+
+TEST_P(OpsTest, elementwise_functions_pass_what_is_no_number) {
+  const Shape shape{1, 1, 1, 2};
+  for (const Curve& curve : curves) {
+    const Tensor y = make(shape);
+    ops_.activate_forward(curve, tensor(shape, {std::nan(""), 0.25}), y);
+    EXPECT_TRUE(std::isnan(contents(y)[0]));
+    EXPECT_FALSE(std::isnan(contents(y)[1]));
+  }
+}
+
+TEST_P(OpsTest, adds_and_copies_maps_and_rows) {
+  for (const Shape& shape : map_shapes()) {
+    const Shape row{shape[0] * shape[1] * shape[2], shape[3]};
+    for (const Layout layout : {Layout::features, Layout::plain}) {
+      const Shape& used = layout == Layout::plain ? row : shape;
+      const Values a = values(shape.count(), 1);
+      const Values b = values(shape.count(), 2);
+      Values expected = a;
+      for (std::size_t i = 0; i < a.size(); ++i) expected[i] += b[i];
+      const Tensor sum = make(used, layout);
+      ops_.add(tensor(used, a, layout), tensor(used, b, layout), sum);
+      expect_near(sum, expected, "sum");
+      const Tensor in_place = tensor(used, a, layout);
+      ops_.add(in_place, tensor(used, b, layout), in_place);
+      EXPECT_EQ(contents(in_place), contents(sum));
+      const Tensor other = make(used, layout);
+      ops_.copy(sum, other);
+      EXPECT_EQ(contents(other), contents(sum));
+    }
+  }
+}
+
+// Channels that begin within a block, and fill less than one.
+TEST_P(OpsTest, joins_the_channels_of_maps_and_takes_them_apart) {
+  const std::vector<std::vector<std::int64_t>> cases{{16, 32, 16}, {3}, {1, 1, 1}, {5, 16, 30, 2}, {16, 3, 64, 24}};
+  for (const std::vector<std::int64_t>& channels : cases) {
+    std::vector<Shape> shapes;
+    std::vector<Values> x;
+    std::vector<Tensor> maps;
+    std::vector<Tensor> parts;
+    std::int64_t sum = 0;
+    for (const std::int64_t one : channels) {
+      shapes.push_back({2, 3, 5, one});
+      x.push_back(values(shapes.back().count(), static_cast<std::uint64_t>(one)));
+      maps.push_back(tensor(shapes.back(), x.back()));
+      parts.push_back(make(shapes.back()));
+      sum += one;
+    }
+    const Tensor y = make({2, 3, 5, sum});
+    ops_.concat_forward(maps, y);
+    EXPECT_EQ(contents(y), naive::concat(shapes, x));
+    ops_.concat_backward(y, parts);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(contents(parts[i]), x[i]);
+      const Tensor wide = make({2, 3, 5, channels[i] + 40});
+      ops_.subsample_forward(1, parts[i], wide);  // shows padding channels
+      Values expected;
+      for (std::size_t at = 0; at < x[i].size(); ++at) {
+        expected.push_back(x[i][at]);
+        if ((at + 1) % static_cast<std::size_t>(channels[i]) == 0) expected.insert(expected.end(), 40, 0.0);
+      }
+      EXPECT_EQ(contents(wide), expected);
+    }
+  }
+}
+
+// Disjoint and overlapping windows, with and without padding, windows that do not cover the last column, and windows
+// that reach beyond it.
+const std::vector<Pool2d> pools{{2, 2, 0},       {3, 2, 1},       {3, 1, 1},      {2, 3, 0},
+                                {2, 2, 0, true}, {3, 2, 0, true}, {3, 2, 1, true}};
+
+TEST_P(OpsTest, averages_windows_and_finds_the_gradient) {
+  for (const Pool2d& pool : pools) {
+    for (const bool counts_padding : {false, true}) {
+      for (const Shape& shape : {Shape{2, 5, 7, 3}, Shape{1, 8, 6, 20}}) {
+        const Shape out{shape[0], pool.out_size(shape[1]), pool.out_size(shape[2]), shape[3]};
+        const Values x = values(shape.count(), 1);
+        const Tensor y = make(out);
+        ops_.average_pool_forward(pool, counts_padding, tensor(shape, x), y);
+        const auto of_x = [&](const Values& v) { return naive::average_pool(pool, counts_padding, shape, v); };
+        expect_near(y, of_x(x), "y");
+        if (shape[3] > 3) continue;  // differences take long
+        const Values dy = values(out.count(), 2);
+        const Tensor dx = make(shape);
+        ops_.average_pool_backward(pool, counts_padding, tensor(out, dy), dx);
+        expect_near(dx, naive::central_differences(of_x, x, dy), "dx");
+      }
+    }
+  }
+}
+
+// As PyTorch's nn.MaxPool2d(3, 2, padding, ceil_mode=...) does.
+TEST(Pool2dTest, counts_windows_as_pytorch_does) {
+  const auto windows = [](Pool2d pool, std::int64_t most) {
+    std::vector<std::int64_t> sizes;
+    const std::int64_t least = std::max<std::int64_t>(pool.least_size(), 1);
+    for (std::int64_t size = least; size <= most; ++size) sizes.push_back(pool.out_size(size));
+    return sizes;
+  };
+  EXPECT_EQ(windows({3, 2, 0}, 8), (std::vector<std::int64_t>{1, 1, 2, 2, 3, 3}));           // of 3 to 8 pixels
+  EXPECT_EQ(windows({3, 2, 0, true}, 8), (std::vector<std::int64_t>{1, 1, 2, 2, 3, 3, 4}));  // of 2 to 8
+  EXPECT_EQ(windows({3, 2, 1, true}, 8), (std::vector<std::int64_t>{1, 2, 2, 3, 3, 4, 4, 5}));
+  EXPECT_EQ(windows({2, 3, 0, true}, 8), (std::vector<std::int64_t>{1, 1, 1, 2, 2, 2, 3, 3}));
+}
 
 TEST_P(OpsTest, pools_the_largest_value_and_says_where_it_was) {
   for (const Pool2d& pool : pools) {
@@ -212,18 +363,6 @@ TEST_P(OpsTest, subsamples_and_widens_with_zeros) {
       ops_.subsample_backward(2, tensor(out, dy), dx);
       EXPECT_EQ(contents(dx), expected) << shape.text();
     }
-  }
-}
-
-TEST_P(OpsTest, adds_two_feature_maps) {
-  for (const Shape& shape : map_shapes()) {
-    const Values a = values(shape.count(), 1);
-    const Values b = values(shape.count(), 2);
-    const Tensor sum = tensor(shape, a);
-    ops_.add(tensor(shape, b), sum);
-    Values expected = a;
-    for (std::size_t i = 0; i < a.size(); ++i) expected[i] += b[i];
-    expect_near(sum, expected, "sum");
   }
 }
 

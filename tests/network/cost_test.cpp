@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "models/model_zoo.hpp"
+#include "network/build.hpp"
 
 namespace lockstep {
 namespace {
@@ -41,6 +42,19 @@ TEST(CostTest, the_table_has_a_row_for_each_layer_in_80_columns) {
   EXPECT_THAT(table, HasSubstr("layer1.0.conv3"));
   EXPECT_THAT(table, HasSubstr("conv 1x1 norm add relu"));
   EXPECT_THAT(table, HasSubstr("25,557,032"));
+}
+
+TEST(CostTest, a_norm_that_is_a_layer_counts_once) {
+  using namespace build;
+  NetworkGraph graph({8, 8, 3});
+  Value x = relu(batch_norm(conv(input(graph), "stem", {.out = 4, .kernel = 1, .has_bias = true}), "bn"));
+  x = relu(batch_norm(concat({x, x}), "bn2"));
+  linear(global_mean_pool(average_pool(x, {.kernel = 2, .stride = 2})), "fc", 5, false);
+  const std::string table = network_table(graph);
+  EXPECT_EQ(parameters(graph), 16 + 8 + 16 + 40);
+  EXPECT_THAT(table, testing::ContainsRegex("bn2 +norm relu +8x8x8 +16\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("AveragePool_7 +mean 2x2/2 +4x4x8\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("total +80 "));
 }
 
 }  // namespace

@@ -4,13 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
-#include "base/error.hpp"
 #include "models/model_zoo.hpp"
 #include "network/build.hpp"
-#include "support/message_of.hpp"
-#include "support/messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -95,20 +93,31 @@ TEST(FusionTest, a_norm_before_an_addition_leaves_its_gradient_alone) {
 TEST(FusionTest, a_value_that_something_else_reads_ends_its_layer) {
   NetworkGraph graph({8, 8, 3});
   const Value x = unit(input(graph), "a", 4);
-  const auto relu_beside = [&] { conv(x, "b", {.out = 4, .kernel = 1}), relu(x); };
-  relu_beside();
-  expect_message(message_of(Failure::usage, [&] { fuse(graph); }), {"Relu"});
+  conv(x, "b", {.out = 4, .kernel = 1});
+  relu(x);
+  EXPECT_THAT(described(graph), ElementsAre("a gradient", "b <a", "Relu_4"));
 }
 
-TEST(FusionTest, nodes_that_no_layer_runs_alone_are_refused_by_name) {
-  const auto refusal = [](const auto& describe) {
-    NetworkGraph graph({8, 8, 3});
-    describe(input(graph));
-    return message_of(Failure::usage, [&] { fuse(graph); });
-  };
-  expect_message(refusal([](Value x) { batch_norm(x, "bn7"); }), {"bn7"});
-  expect_message(refusal([](Value x) { relu(conv(x, "a", {.out = 4, .kernel = 1})); }), {"Relu_2"});
-  expect_message(refusal([](Value x) { add(x, x); }), {"Add_1"});
+TEST(FusionTest, a_norm_that_follows_no_convolution_is_a_layer_and_takes_what_follows) {
+  NetworkGraph graph({8, 8, 3});
+  Value x = conv(input(graph), "stem", {.out = 4, .kernel = 1});
+  x = add(conv(relu(batch_norm(x, "bn")), "a", {.out = 4, .kernel = 1}), x);  // x has two readers
+  relu(add(batch_norm(x, "bn2"), x));
+  const std::vector<LayerSpec> layers = fuse(graph);
+  EXPECT_THAT(described(graph), ElementsAre("stem", "bn", "a", "Add_5", "bn2"));
+  EXPECT_EQ(layers[1].activation, Activation::relu);
+  EXPECT_EQ(layers[1].norm, layers[1].main);
+  EXPECT_TRUE(layers[4].adds);
+  EXPECT_EQ(layers[4].activation, Activation::relu);
+}
+
+TEST(FusionTest, an_activation_joins_only_layers_that_add_a_bias_or_normalize) {
+  NetworkGraph graph({8, 8, 3});
+  Value x = relu(conv(input(graph), "a", {.out = 4, .kernel = 1}));
+  x = relu(conv(x, "b", {.out = 4, .kernel = 1, .has_bias = true}));
+  x = relu(linear(flatten(tanh(concat({x, x}))), "c", 6, false));
+  relu(linear(x, "d", 6));
+  EXPECT_THAT(described(graph), ElementsAre("a", "Relu_2", "b", "Concat_5", "Tanh_6", "Flatten_7", "c", "Relu_9", "d"));
 }
 
 // Every node of every model is in exactly one layer, and each layer reads only values that are there.
@@ -121,6 +130,7 @@ TEST(FusionTest, layers_of_all_models_run_every_node_once) {
       for (const LayerSpec& layer : fuse(graph)) {
         for (const std::size_t input : layer.inputs) EXPECT_TRUE(known.contains(input)) << name;
         EXPECT_TRUE(known.insert(layer.output).second) << name;
+        EXPECT_NE(layer.norm, std::optional(layer.main)) << name;
         nodes += 1 + (layer.norm ? 1 : 0) + (layer.adds ? 1 : 0) + (layer.activation == Activation::relu ? 1 : 0);
       }
       EXPECT_EQ(nodes, graph.nodes().size()) << name;

@@ -22,6 +22,9 @@ TEST(GraphTest, shapes_follow_from_the_operations) {
   EXPECT_EQ(blur(x, 2).shape(), (ValueShape{9, 8, 8}));
   EXPECT_EQ(subsample(x, 2, 20).shape(), (ValueShape{9, 8, 20}));
   EXPECT_EQ(add(x, x).shape(), x.shape());
+  EXPECT_EQ(concat({x, x, blur(x, 1)}).shape(), (ValueShape{17, 16, 24}));
+  EXPECT_EQ(average_pool(x, {.kernel = 2, .stride = 2, .ceil = true}).shape(), (ValueShape{9, 8, 8}));
+  EXPECT_EQ(clip(sigmoid(tanh(leaky_relu(x, 0.1F))), 0, 6).shape(), x.shape());
   EXPECT_EQ(flatten(x).shape(), (ValueShape{0, 0, 17 * 16 * 8}));
   EXPECT_EQ(linear(global_mean_pool(x), "fc", 10).shape(), (ValueShape{0, 0, 10}));
   EXPECT_EQ(x.shape().text(), "17 x 16 x 8");
@@ -48,6 +51,9 @@ TEST(GraphTest, an_operation_that_cannot_take_its_input_is_refused_by_name) {
   expect_message(message([&] { batch_norm(row, "bn"); }), {"bn", "384"});
   expect_message(message([&] { linear(x, "fc", 10); }), {"fc", "4 x 32 x 3"});
   expect_message(message([&] { add(x, conv(x, "conv3", {.out = 6, .kernel = 1})); }), {"4 x 32 x 3", "4 x 32 x 6"});
+  expect_message(message([&] { concat({x, max_pool(x, {.kernel = 2, .stride = 2})}); }), {"4 x 32 x 3", "2 x 16 x 3"});
+  expect_message(message([&] { concat({row, row}); }), {"Concat", "384"});
+  expect_message(message([&] { average_pool(x, {.kernel = 6, .stride = 2, .ceil = true}); }), {"AveragePool", "5 x 5"});
   EXPECT_NE(
       message([&] { graph.add("conv4", op::Convolution{{.in_channels = 1, .out_channels = 6, .kernel = 1}}, {0}); }),
       "no error");

@@ -35,6 +35,23 @@ TEST(NetworkTextTest, has_the_form_that_the_header_shows) {
             R"({"input":[32,32,3],"nodes":[["Conv","conv1",[0],[3,64,3,1,1,0]],["Relu","Relu_2",[1],[]]]})");
 }
 
+TEST(NetworkTextTest, keeps_all_operations_and_their_numbers) {
+  using namespace build;
+  NetworkGraph graph({32, 32, 3});
+  Value x = batch_norm(conv(input(graph), "a", {.out = 8, .kernel = 3}), "bn", {.epsilon = 0.001F});
+  x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), sigmoid(x), tanh(x), add(x, x)});
+  x = max_pool(average_pool(x, {.kernel = 3, .stride = 2, .padding = 1}, true),
+               {.kernel = 2, .stride = 2, .ceil = true});
+  linear(global_mean_pool(blur(subsample(x, 2, 40), 2)), "fc", 10, false);
+  const std::string text = network_text(graph);
+  EXPECT_NE(text.find(R"(["BatchNormalization","bn",[1],[0.001)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("fc",[13],[40,10,0]])"), std::string::npos) << text;
+  const NetworkGraph other = network_from_text(text);
+  EXPECT_EQ(network_text(other), text);
+  EXPECT_EQ(other.node(2).as<op::BatchNorm>()->epsilon, 0.001F);
+  EXPECT_EQ(other.nodes().back().shape, graph.nodes().back().shape);
+}
+
 TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   const auto refused = [](const char* text, std::initializer_list<std::string_view> subjects) {
     expect_error(Failure::bad_data, subjects, [&] { network_from_text(text); });
@@ -50,21 +67,37 @@ TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   refused(R"({"input":[8,8,3],"nodes":[["Add","a",[0],[]]]})", {"'a'", "reads"});
   refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[0],[]],["Relu","a",[1],[]]]})", {"two nodes", "'a'"});
   refused(R"({"input":[8,8,3],"nodes":[["Relu","a\u001b",[0],[]]]})", {"invalid name"});
-  refused(R"({"input":[8,8,3],"nodes":[["Sigmoid","a",[0],[]]]})", {"'a'", "unknown"});
+  refused(R"({"input":[8,8,3],"nodes":[["Softmax","a",[0],[]]]})", {"'a'", "unknown"});
+  refused(R"({"input":[8,8,3],"nodes":[["LeakyRelu","a",[0],[-1]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[1,1]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[0,1e99]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["BatchNormalization","a",[0],[0]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Concat","a",[],[]]]})", {"'a'", "reads"});
+  refused(R"({"input":[8,8,3],"nodes":[["MaxPool","a",[0],[2,2,0,2]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,0,1,0]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,1,1]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[4,64,3,1,1,0]]]})", {"'a'", "shape"});
 }
 
 // Nothing but a network or an Error comes of it.
-TEST(NetworkTextTest, damaged_text_is_refused_or_is_another_network) {
-  const std::string whole = network_text(model_graph({"resnet20", {32, 32, 3}, 10}));
+void expect_no_damage_passes(const std::string& whole) {
   for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
     try {
       network_from_text(mutated(whole, round));
     } catch (const Error& error) {
       EXPECT_EQ(error.failure(), Failure::bad_data);
     }
+  }
+}
+
+TEST(NetworkTextTest, damaged_text_is_refused_or_is_another_network) {
+  using namespace build;
+  NetworkGraph graph({8, 8, 3});
+  Value x = conv(input(graph), "a", {.out = 8, .kernel = 3});
+  x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), average_pool(x, {.kernel = 1, .stride = 1})});
+  linear(global_mean_pool(x), "fc", 10, false);
+  for (const std::string& whole : {network_text(model_graph({"resnet20", {32, 32, 3}, 10})), network_text(graph)}) {
+    expect_no_damage_passes(whole);
   }
 }
 

@@ -184,7 +184,21 @@ std::vector<LayerCase> layer_cases() {
        [](Value x) {
          return max_pool(x, {3, 2, 1});
        }},
+      {"average_pool",
+       {2, 13, 12, 16},
+       maps,
+       [](Value x) {
+         return average_pool(x, {3, 2, 1, true}, true);
+       }},
       {"mean_pool", {4, 7, 7, 24}, maps, global_mean_pool},
+      {"norm_alone", {4, 8, 8, 20}, maps, [](Value x) { return batch_norm(x, "bn"); }},
+      {"concat",
+       {4, 7, 6, 20},
+       maps,
+       [](Value x) {
+         return concat({sigmoid(x), tanh(x), x});
+       }},
+      {"add", {4, 7, 6, 20}, maps, [](Value x) { return add(clip(x, -1, 1), leaky_relu(x, 0.1F)); }},
       {"flatten", {4, 5, 5, 16}, maps, flatten},
       {"subsample", {2, 9, 8, 16}, maps, [](Value x) { return subsample(x, 2, 32); }},
       {"linear", {16, 84}, Layout::plain, [](Value x) { return linear(x, "fc", 10); }},

@@ -97,6 +97,15 @@ TEST_P(LayerTest, max_pool_has_right_gradients) {
   EXPECT_LE(harness(net, {2, 7, 6, 5}).worst_gradient_error(), tolerance);
 }
 
+TEST_P(LayerTest, pooling_whose_last_window_reaches_beyond_the_map_has_right_gradients) {
+  const auto largest = [](Value x) { return max_pool(x, {.kernel = 3, .stride = 2, .ceil = true}); };
+  EXPECT_LE(harness(largest, {2, 6, 4, 5}).worst_gradient_error(), tolerance);
+  const auto mean = [](Value x) {
+    return average_pool(x, {.kernel = 3, .stride = 2, .padding = 1, .ceil = true}, true);
+  };
+  EXPECT_LE(harness(mean, {2, 6, 5, 5}).worst_gradient_error(), tolerance);
+}
+
 TEST_P(LayerTest, blur_has_right_gradients) {
   for (const std::int64_t stride : {1, 2}) {
     const auto net = [stride](Value x) { return blur(x, stride); };
@@ -162,6 +171,59 @@ TEST_P(LayerTest, a_layer_may_add_the_value_that_it_reads) {
     return relu(add(unit(first, "second", {.out = 4, .kernel = 3, .padding = 1}), first));
   };
   EXPECT_LE(harness(net, {2, 3, 3, 4}).worst_gradient_error(), tolerance);
+}
+
+TEST_P(LayerTest, norm_alone_has_right_gradients) {
+  EXPECT_LE(
+      harness([](Value x) { return batch_norm(x, "bn", {.epsilon = 0.1F}); }, {3, 4, 5, 3}).worst_gradient_error(),
+      tolerance);
+  const auto net = [](Value x) { return relu(add(batch_norm(x, "bn"), x)); };
+  EXPECT_LE(harness(net, {3, 4, 5, 3}).worst_gradient_error(), tolerance);
+}
+
+// He et al. 2016: norms and activations come before convolutions, and sums follow convolutions.
+TEST_P(LayerTest, pre_activation_blocks_have_right_gradients) {
+  const auto block = [](Value x, const std::string& name) {
+    const Value y = conv(relu(batch_norm(x, name + "bn1")), name + "conv1", {.out = 4, .kernel = 3, .padding = 1});
+    return add(conv(relu(batch_norm(y, name + "bn2")), name + "conv2", {.out = 4, .kernel = 3, .padding = 1}), x);
+  };
+  const auto net = [&](Value x) { return relu(block(conv(x, "stem", {.out = 4, .kernel = 3, .padding = 1}), "a_")); };
+  EXPECT_LE(harness(net, {2, 4, 5, 3}, Layout::images).worst_gradient_error(), tolerance);
+}
+
+// Huang et al. 2017: each unit reads what all before it have computed.
+TEST_P(LayerTest, dense_blocks_have_right_gradients) {
+  const auto net = [](Value x) {
+    std::vector<Value> all = {conv(x, "stem", {.out = 5, .kernel = 3, .padding = 1})};
+    for (const char* name : {"a", "b"}) {
+      const Value joined = relu(batch_norm(concat(all), std::string(name) + "_bn"));
+      all.push_back(conv(joined, name, {.out = 3, .kernel = 3, .padding = 1}));
+    }
+    return average_pool(concat(all), {.kernel = 2, .stride = 2});
+  };
+  EXPECT_LE(harness(net, {3, 4, 4, 3}, Layout::images).worst_gradient_error(), tolerance);
+}
+
+TEST_P(LayerTest, a_value_added_to_or_joined_with_itself_has_twice_the_gradient) {
+  EXPECT_LE(harness([](Value x) { return add(x, x); }, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
+  EXPECT_LE(harness([](Value x) { return concat({x, x}); }, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
+  const auto net = [](Value x) { return add(tanh(x), add(sigmoid(x), x)); };
+  EXPECT_LE(harness(net, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
+  EXPECT_LE(harness(net, {3, 7}, Layout::plain).worst_gradient_error(), tolerance);
+}
+
+TEST_P(LayerTest, activations_alone_have_right_gradients) {
+  const std::vector<Describe> activations = {relu, sigmoid, tanh, [](Value x) { return leaky_relu(x, 0.2F); },
+                                             [](Value x) { return clip(x, -0.5F, 0.7F); }};
+  for (const Describe& activation : activations) {
+    EXPECT_LE(harness(activation, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
+    EXPECT_LE(harness(activation, {4, 7}, Layout::plain).worst_gradient_error(), tolerance);
+  }
+}
+
+TEST_P(LayerTest, linear_without_bias_has_right_gradients) {
+  const auto net = [](Value x) { return linear(relu(linear(x, "a", 6, false)), "b", 3, false); };
+  EXPECT_LE(harness(net, {4, 7}, Layout::plain).worst_gradient_error(), tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(, LayerTest, ::testing::ValuesIn(test_devices()),

@@ -106,12 +106,52 @@ void CpuOps::bias_backward(const Tensor& y, const Tensor& dy, Activation activat
   }
 }
 
+void CpuOps::activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) {
+  if (x.layout() == Layout::plain) {
+    plain_activate_forward(curve, x, y);
+  } else {
+    cpu::activate_forward(context_, loops_, curve, x, y);
+  }
+}
+
+void CpuOps::activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  if (y.layout() == Layout::plain) {
+    plain_activate_backward(curve, y, dy, dx);
+  } else {
+    cpu::activate_backward(context_, loops_, curve, y, dy, dx);
+  }
+}
+
+void CpuOps::add(const Tensor& a, const Tensor& b, const Tensor& y) {
+  if (y.layout() == Layout::plain) {
+    plain_add(a, b, y);
+  } else {
+    cpu::add(context_, loops_, a, b, y);
+  }
+}
+
+void CpuOps::copy(const Tensor& x, const Tensor& y) {
+  if (y.layout() == Layout::plain) {
+    plain_copy(x, y);
+  } else {
+    cpu::copy(context_, loops_, x, y);
+  }
+}
+
 void CpuOps::max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) {
   cpu::max_pool_forward(context_, loops_, pool, x, y, winner);
 }
 
 void CpuOps::max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) {
   cpu::max_pool_backward(context_, loops_, pool, dy, winner, dx);
+}
+
+void CpuOps::average_pool_forward(const Pool2d& pool, bool counts_padding, const Tensor& x, const Tensor& y) {
+  cpu::average_pool_forward(context_, loops_, pool, counts_padding, x, y);
+}
+
+void CpuOps::average_pool_backward(const Pool2d& pool, bool counts_padding, const Tensor& dy, const Tensor& dx) {
+  cpu::average_pool_backward(context_, loops_, pool, counts_padding, dy, dx);
 }
 
 void CpuOps::blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
@@ -132,6 +172,12 @@ void CpuOps::flatten_forward(const Tensor& x, const Tensor& y) { cpu::flatten_fo
 
 void CpuOps::flatten_backward(const Tensor& dy, const Tensor& dx) { cpu::flatten_backward(context_, loops_, dy, dx); }
 
+void CpuOps::concat_forward(std::span<const Tensor> x, const Tensor& y) { cpu::concat_forward(context_, loops_, x, y); }
+
+void CpuOps::concat_backward(const Tensor& dy, std::span<const Tensor> dx) {
+  cpu::concat_backward(context_, loops_, dy, dx);
+}
+
 void CpuOps::mirror(const Tensor& x, const Tensor& y) { cpu::mirror(context_, x, y); }
 
 void CpuOps::subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
@@ -141,8 +187,6 @@ void CpuOps::subsample_forward(std::int64_t stride, const Tensor& x, const Tenso
 void CpuOps::subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) {
   cpu::subsample_backward(context_, loops_, stride, dy, dx);
 }
-
-void CpuOps::add(const Tensor& other, const Tensor& sum) { cpu::add(context_, loops_, other, sum); }
 
 void CpuOps::linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) {
   matmul_.linear_forward(x, weight, y);

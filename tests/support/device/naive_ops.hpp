@@ -118,6 +118,55 @@ inline std::pair<Values, Values> max_pool(const Pool2d& pool, const Shape& in, c
   return {y, winner};
 }
 
+// Means over the positions of windows that are in the map, or with `counts_padding` also over those that are up to
+// `padding` beyond its edge.
+inline Values average_pool(const Pool2d& pool, bool counts_padding, const Shape& in, const Values& x) {
+  const Shape out{in[0], pool.out_size(in[1]), pool.out_size(in[2]), in[3]};
+  Values y(static_cast<std::size_t>(out.count()));
+  for_each_element(out, [&](auto n, auto row, auto column, auto c) {
+    double count = 0;
+    double sum = 0;
+    for (std::int64_t place = 0; place < pool.kernel * pool.kernel; ++place) {
+      const std::int64_t in_row = row * pool.stride - pool.padding + place / pool.kernel;
+      const std::int64_t in_column = column * pool.stride - pool.padding + place % pool.kernel;
+      const bool is_in_map = in_row >= 0 && in_row < in[1] && in_column >= 0 && in_column < in[2];
+      const bool is_in_padding = in_row < in[1] + pool.padding && in_column < in[2] + pool.padding;
+      if (is_in_map) sum += x[at(in, n, in_row, in_column, c)];
+      if (is_in_map || (counts_padding && is_in_padding)) ++count;
+    }
+    y[at(out, n, row, column, c)] = sum / count;
+  });
+  return y;
+}
+
+// The channels of maps of the same size.
+inline Values concat(const std::vector<Shape>& shapes, const std::vector<Values>& x) {
+  Values y;
+  for (std::int64_t pixel = 0; pixel < shapes[0].count() / shapes[0][3]; ++pixel) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto first = x[i].begin() + pixel * shapes[i][3];
+      y.insert(y.end(), first, first + shapes[i][3]);
+    }
+  }
+  return y;
+}
+
+inline double curve(const Curve& curve, double x) {
+  switch (curve.kind) {
+    case Curve::Kind::relu:
+      return std::max(x, 0.0);
+    case Curve::Kind::leaky_relu:
+      return x > 0 ? x : static_cast<double>(curve.slope) * x;
+    case Curve::Kind::clip:
+      return std::clamp(x, static_cast<double>(curve.low), static_cast<double>(curve.high));
+    case Curve::Kind::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Curve::Kind::tanh:
+      return std::tanh(x);
+  }
+  return x;
+}
+
 // By the binomial kernel about every stride-th pixel.
 inline Values blur(std::int64_t stride, const Shape& in, const Shape& out, const Values& x) {
   Values y(static_cast<std::size_t>(out.count()));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -41,6 +42,11 @@ class Calls {
 // The same memory, which a recording does not own.
 Tensor unowned(const Tensor& tensor) {
   return {tensor.data(), tensor.bytes(), tensor.shape(), tensor.dtype(), tensor.layout()};
+}
+std::vector<Tensor> unowned(std::span<const Tensor> tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors) result.push_back(unowned(tensor));
+  return result;
 }
 NormWeights unowned(const NormWeights& weights) {
   return {unowned(weights.scale), unowned(weights.shift), weights.epsilon};
@@ -122,6 +128,20 @@ class RepeatingOps final : public Ops {
       inner_.bias_backward(y, dy, activation, dx, d_bias, accumulate);
     });
   }
+  void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) override {
+    keep([this, curve, x = unowned(x), y = unowned(y)] { inner_.activate_forward(curve, x, y); });
+  }
+  void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) override {
+    keep([this, curve, y = unowned(y), dy = unowned(dy), dx = unowned(dx)] {
+      inner_.activate_backward(curve, y, dy, dx);
+    });
+  }
+  void add(const Tensor& a, const Tensor& b, const Tensor& y) override {
+    keep([this, a = unowned(a), b = unowned(b), y = unowned(y)] { inner_.add(a, b, y); });
+  }
+  void copy(const Tensor& x, const Tensor& y) override {
+    keep([this, x = unowned(x), y = unowned(y)] { inner_.copy(x, y); });
+  }
   void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) override {
     keep([this, pool, x = unowned(x), y = unowned(y), winner = unowned(winner)] {
       inner_.max_pool_forward(pool, x, y, winner);
@@ -130,6 +150,16 @@ class RepeatingOps final : public Ops {
   void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) override {
     keep([this, pool, dy = unowned(dy), winner = unowned(winner), dx = unowned(dx)] {
       inner_.max_pool_backward(pool, dy, winner, dx);
+    });
+  }
+  void average_pool_forward(const Pool2d& pool, bool counts_padding, const Tensor& x, const Tensor& y) override {
+    keep([this, pool, counts_padding, x = unowned(x), y = unowned(y)] {
+      inner_.average_pool_forward(pool, counts_padding, x, y);
+    });
+  }
+  void average_pool_backward(const Pool2d& pool, bool counts_padding, const Tensor& dy, const Tensor& dx) override {
+    keep([this, pool, counts_padding, dy = unowned(dy), dx = unowned(dx)] {
+      inner_.average_pool_backward(pool, counts_padding, dy, dx);
     });
   }
   void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override {
@@ -150,6 +180,12 @@ class RepeatingOps final : public Ops {
   void flatten_backward(const Tensor& dy, const Tensor& dx) override {
     keep([this, dy = unowned(dy), dx = unowned(dx)] { inner_.flatten_backward(dy, dx); });
   }
+  void concat_forward(std::span<const Tensor> x, const Tensor& y) override {
+    keep([this, x = unowned(x), y = unowned(y)] { inner_.concat_forward(x, y); });
+  }
+  void concat_backward(const Tensor& dy, std::span<const Tensor> dx) override {
+    keep([this, dy = unowned(dy), dx = unowned(dx)] { inner_.concat_backward(dy, dx); });
+  }
   void mirror(const Tensor& x, const Tensor& y) override {
     keep([this, x = unowned(x), y = unowned(y)] { inner_.mirror(x, y); });
   }
@@ -158,9 +194,6 @@ class RepeatingOps final : public Ops {
   }
   void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override {
     keep([this, stride, dy = unowned(dy), dx = unowned(dx)] { inner_.subsample_backward(stride, dy, dx); });
-  }
-  void add(const Tensor& other, const Tensor& sum) override {
-    keep([this, other = unowned(other), sum = unowned(sum)] { inner_.add(other, sum); });
   }
   void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) override {
     keep([this, x = unowned(x), weight = unowned(weight), y = unowned(y)] { inner_.linear_forward(x, weight, y); });

@@ -10,6 +10,7 @@
 #include "device/cpu/layout/feature_map.hpp"
 #include "device/cpu/norm/piece_sums.hpp"
 #include "device/cpu/threads/parallel.hpp"
+#include "device/curve.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -24,6 +25,37 @@ void for_each_plane(const CpuContext& context, const FeatureMap& map, const Body
 PoolPlane pool_plane(const Pool2d& pool, const FeatureMap& x, const FeatureMap& y) {
   assert(y.height == pool.out_size(x.height) && y.width == pool.out_size(x.width));
   return {pool, x.height, x.width, y.height, y.width};
+}
+
+// A channel of a map.
+struct ChannelOf {
+  FeatureMap map;
+  std::int64_t channel;
+};
+
+// Copies `count` channels of one image, in runs that cross no block. The first run of a block also sets the channels
+// behind it to zero.
+void copy_channels(std::int64_t image, const ChannelOf& from, const ChannelOf& to, std::int64_t count) {
+  const std::int64_t lanes = to.map.lanes;
+  const std::int64_t bytes = to.map.element_bytes;
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t from_lane = (from.channel + done) % lanes;
+    const std::int64_t to_lane = (to.channel + done) % lanes;
+    const std::int64_t run = std::min(count - done, lanes - std::max(from_lane, to_lane));
+    const std::byte* source = from.map.plane(image, (from.channel + done) / lanes) + from_lane * bytes;
+    std::byte* target = to.map.plane(image, (to.channel + done) / lanes) + to_lane * bytes;
+    done += run;
+    if (run == lanes) {
+      std::memcpy(target, source, static_cast<std::size_t>(to.map.plane_bytes()));
+      continue;
+    }
+    if (to_lane == 0) std::memset(target, 0, static_cast<std::size_t>(to.map.plane_bytes()));
+    for (std::int64_t pixel = 0; pixel < to.map.pixels(); ++pixel) {
+      std::memcpy(target, source, static_cast<std::size_t>(run * bytes));
+      source += lanes * bytes;
+      target += lanes * bytes;
+    }
+  }
 }
 
 // `plane` is the larger one of `from` and `to`.
@@ -149,6 +181,26 @@ void max_pool_backward(const CpuContext& context, const VectorLoops& loops, cons
   });
 }
 
+void average_pool_forward(const CpuContext& context, const VectorLoops& loops, const Pool2d& pool, bool counts_padding,
+                          const Tensor& x_tensor, const Tensor& y_tensor) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const FeatureMap y(y_tensor, loops.lanes);
+  const PoolPlane geometry = pool_plane(pool, x, y);
+  for_each_plane(context, x, [&](std::int64_t image, std::int64_t block) {
+    loops.average_pool(x.plane(image, block), geometry, counts_padding, y.plane(image, block));
+  });
+}
+
+void average_pool_backward(const CpuContext& context, const VectorLoops& loops, const Pool2d& pool, bool counts_padding,
+                           const Tensor& dy_tensor, const Tensor& dx_tensor) {
+  const FeatureMap dy(dy_tensor, loops.lanes);
+  const FeatureMap dx(dx_tensor, loops.lanes);
+  const PoolPlane geometry = pool_plane(pool, dx, dy);
+  for_each_plane(context, dx, [&](std::int64_t image, std::int64_t block) {
+    loops.average_pool_gradient(dy.plane(image, block), geometry, counts_padding, dx.plane(image, block));
+  });
+}
+
 void blur_forward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& x_tensor,
                   const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
@@ -236,13 +288,86 @@ void subsample_backward(const CpuContext& context, const VectorLoops& loops, std
   });
 }
 
-void add(const CpuContext& context, const VectorLoops& loops, const Tensor& other_tensor, const Tensor& sum_tensor) {
-  const FeatureMap other(other_tensor, loops.lanes);
-  const FeatureMap sum(sum_tensor, loops.lanes);
-  assert(other_tensor.shape() == sum_tensor.shape());
-  for_each_plane(context, sum, [&](std::int64_t image, std::int64_t block) {
-    loops.add(other.plane(image, block), sum.pixels(), sum.plane(image, block));
+void concat_forward(const CpuContext& context, const VectorLoops& loops, std::span<const Tensor> x,
+                    const Tensor& y_tensor) {
+  const FeatureMap y(y_tensor, loops.lanes);
+  parallel_for(context.threads, y.images, [&](std::int64_t image) {
+    std::int64_t channel = 0;
+    for (const Tensor& one : x) {
+      const FeatureMap from(one, loops.lanes);
+      copy_channels(image, {from, 0}, {y, channel}, from.channels);
+      channel += from.channels;
+    }
   });
+}
+
+void concat_backward(const CpuContext& context, const VectorLoops& loops, const Tensor& dy_tensor,
+                     std::span<const Tensor> dx) {
+  const FeatureMap dy(dy_tensor, loops.lanes);
+  parallel_for(context.threads, dy.images, [&](std::int64_t image) {
+    std::int64_t channel = 0;
+    for (const Tensor& one : dx) {
+      const FeatureMap to(one, loops.lanes);
+      copy_channels(image, {dy, channel}, {to, 0}, to.channels);
+      channel += to.channels;
+    }
+  });
+}
+
+void copy(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const Tensor& y_tensor) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const FeatureMap y(y_tensor, loops.lanes);
+  for_each_plane(context, y, [&](std::int64_t image, std::int64_t block) {
+    std::memcpy(y.plane(image, block), x.plane(image, block), static_cast<std::size_t>(y.plane_bytes()));
+  });
+}
+
+void activate_forward(const CpuContext& context, const VectorLoops& loops, const Curve& curve, const Tensor& x_tensor,
+                      const Tensor& y_tensor) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const FeatureMap y(y_tensor, loops.lanes);
+  for_each_plane(context, y, [&](std::int64_t image, std::int64_t block) {
+    loops.activate(curve, x.plane(image, block), x.pixels(), x.channels_in(block), y.plane(image, block));
+  });
+}
+
+void activate_backward(const CpuContext& context, const VectorLoops& loops, const Curve& curve, const Tensor& y_tensor,
+                       const Tensor& dy_tensor, const Tensor& dx_tensor) {
+  const FeatureMap y(y_tensor, loops.lanes);
+  const FeatureMap dy(dy_tensor, loops.lanes);
+  const FeatureMap dx(dx_tensor, loops.lanes);
+  for_each_plane(context, dx, [&](std::int64_t image, std::int64_t block) {
+    loops.activate_gradient(curve, y.plane(image, block), dy.plane(image, block), dx.pixels(), dx.plane(image, block));
+  });
+}
+
+void add(const CpuContext& context, const VectorLoops& loops, const Tensor& a_tensor, const Tensor& b_tensor,
+         const Tensor& y_tensor) {
+  const FeatureMap a(a_tensor, loops.lanes);
+  const FeatureMap b(b_tensor, loops.lanes);
+  const FeatureMap y(y_tensor, loops.lanes);
+  assert(a_tensor.shape() == y_tensor.shape() && b_tensor.shape() == y_tensor.shape());
+  for_each_plane(context, y, [&](std::int64_t image, std::int64_t block) {
+    loops.add(a.plane(image, block), b.plane(image, block), y.pixels(), y.plane(image, block));
+  });
+}
+
+void plain_activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) {
+  for (std::int64_t i = 0; i < x.shape().count(); ++i) y.as<float>()[i] = curve_value(curve, x.as<float>()[i]);
+}
+
+void plain_activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  for (std::int64_t i = 0; i < y.shape().count(); ++i) {
+    dx.as<float>()[i] = dy.as<float>()[i] * curve_derivative(curve, y.as<float>()[i]);
+  }
+}
+
+void plain_add(const Tensor& a, const Tensor& b, const Tensor& y) {
+  for (std::int64_t i = 0; i < y.shape().count(); ++i) y.as<float>()[i] = a.as<float>()[i] + b.as<float>()[i];
+}
+
+void plain_copy(const Tensor& x, const Tensor& y) {
+  std::copy_n(x.as<float>(), static_cast<std::size_t>(x.shape().count()), y.as<float>());
 }
 
 void plain_bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) {

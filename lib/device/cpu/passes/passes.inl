@@ -34,11 +34,10 @@ void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uin
   }
 }
 
-// Gathers: each input pixel sums the gradients of the windows that it won, in fp32, and is written once.
-template <typename Storage>
-void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const PoolPlane& plane, void* dx_data) {
-  const auto* dy = static_cast<const Storage*>(dy_data);
-  auto* dx = static_cast<Storage*>(dx_data);
+// Gathers: each input pixel sums, in fp32, what share(row, column, row and column of a window) gives for all windows
+// over it, and is written once.
+template <typename Storage, typename Share>
+void gather_from_windows(const PoolPlane& plane, Storage* dx, Share share) {
   const Pool2d& pool = plane.pool;
   const auto first_window = [&](std::int64_t at) {
     const std::int64_t reach = at + pool.padding - pool.kernel + 1;
@@ -52,18 +51,65 @@ void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const Po
     for (std::int64_t column = 0; column < plane.width; ++column) {
       Floats sum = zero;
       for (std::int64_t out_row = first_window(row); out_row <= last_window(row, plane.out_height); ++out_row) {
-        const std::int64_t i = row + pool.padding - out_row * pool.stride;
         for (std::int64_t out_column = first_window(column); out_column <= last_window(column, plane.out_width);
              ++out_column) {
-          const std::int64_t j = column + pool.padding - out_column * pool.stride;
-          const std::int64_t out = (out_row * plane.out_width + out_column) * lanes;
-          const Words place = __builtin_convertvector(load_raw<Bytes>(winner + out), Words);
-          sum += place == static_cast<std::uint32_t>(i * pool.kernel + j) ? load(dy + out) : zero;
+          sum += share(row, column, out_row, out_column);
         }
       }
       store(sum, dx + (row * plane.width + column) * lanes);
     }
   }
+}
+
+template <typename Storage>
+void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const PoolPlane& plane, void* dx_data) {
+  const auto* dy = static_cast<const Storage*>(dy_data);
+  const Pool2d pool = plane.pool;
+  const std::int64_t out_width = plane.out_width;
+  gather_from_windows(plane, static_cast<Storage*>(dx_data),
+                      [=](std::int64_t row, std::int64_t column, std::int64_t out_row, std::int64_t out_column) {
+                        const std::int64_t i = row + pool.padding - out_row * pool.stride;
+                        const std::int64_t j = column + pool.padding - out_column * pool.stride;
+                        const std::int64_t out = (out_row * out_width + out_column) * lanes;
+                        const Words place = __builtin_convertvector(load_raw<Bytes>(winner + out), Words);
+                        return place == static_cast<std::uint32_t>(i * pool.kernel + j) ? load(dy + out) : zero;
+                      });
+}
+
+inline float mean_factor(const PoolPlane& plane, bool counts_padding, std::int64_t out_row, std::int64_t out_column) {
+  const std::int64_t rows = counted_positions(plane.pool, counts_padding, out_row, plane.height);
+  return 1.0F / static_cast<float>(rows * counted_positions(plane.pool, counts_padding, out_column, plane.width));
+}
+
+template <typename Storage>
+void average_pool(const void* x_data, const PoolPlane& plane, bool counts_padding, void* y_data) {
+  const auto* x = static_cast<const Storage*>(x_data);
+  auto* y = static_cast<Storage*>(y_data);
+  const Pool2d& pool = plane.pool;
+  const auto clamped = [](std::int64_t at, std::int64_t size) { return at < 0 ? 0 : at < size ? at : size; };
+  for (std::int64_t out_row = 0; out_row < plane.out_height; ++out_row) {
+    const std::int64_t top = out_row * pool.stride - pool.padding;
+    for (std::int64_t out_column = 0; out_column < plane.out_width; ++out_column, y += lanes) {
+      const std::int64_t left = out_column * pool.stride - pool.padding;
+      Floats sum = zero;
+      for (std::int64_t row = clamped(top, plane.height); row < clamped(top + pool.kernel, plane.height); ++row) {
+        for (std::int64_t at = clamped(left, plane.width); at < clamped(left + pool.kernel, plane.width); ++at) {
+          sum += load(x + (row * plane.width + at) * lanes);
+        }
+      }
+      store(mean_factor(plane, counts_padding, out_row, out_column) * sum, y);
+    }
+  }
+}
+
+template <typename Storage>
+void average_pool_gradient(const void* dy_data, const PoolPlane& plane, bool counts_padding, void* dx_data) {
+  const auto* dy = static_cast<const Storage*>(dy_data);
+  gather_from_windows(plane, static_cast<Storage*>(dx_data),
+                      [=](std::int64_t, std::int64_t, std::int64_t out_row, std::int64_t out_column) {
+                        return mean_factor(plane, counts_padding, out_row, out_column) *
+                               load(dy + (out_row * plane.out_width + out_column) * lanes);
+                      });
 }
 
 // Sums each column of three pixels first, and uses the sum for three output pixels. All factors are powers of two, so
@@ -159,10 +205,47 @@ void subsample_gradient(const void* dy_data, std::int64_t height, std::int64_t w
 }
 
 template <typename Storage>
-void add(const void* other_data, std::int64_t vectors, void* sum_data) {
-  const auto* other = static_cast<const Storage*>(other_data);
-  auto* sum = static_cast<Storage*>(sum_data);
-  for_each_vector({1, vectors, 0}, [=](std::int64_t at) { store(load(sum + at) + load(other + at), sum + at); });
+void add(const void* a_data, const void* b_data, std::int64_t vectors, void* y_data) {
+  const auto* a = static_cast<const Storage*>(a_data);
+  const auto* b = static_cast<const Storage*>(b_data);
+  auto* y = static_cast<Storage*>(y_data);
+  for_each_vector({1, vectors, 0}, [=](std::int64_t at) { store(load(a + at) + load(b + at), y + at); });
+}
+
+template <typename Storage>
+void activate(const Curve& curve, const void* x_data, std::int64_t pixels, std::int64_t channels, void* y_data) {
+  const auto* x = static_cast<const Storage*>(x_data);
+  auto* y = static_cast<Storage*>(y_data);
+  if (curve.kind == Curve::Kind::relu) {
+    for_each_vector({1, pixels, 0}, [=](std::int64_t at) { store(relu(load(x + at)), y + at); });
+    return;
+  }
+  for_each_vector({1, pixels, 0}, [=](std::int64_t at) {
+    Floats values = load(x + at);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      values[lane] = lane < channels ? curve_value(curve, values[lane]) : 0;
+    }
+    store(values, y + at);
+  });
+}
+
+template <typename Storage>
+void activate_gradient(const Curve& curve, const void* y_data, const void* dy_data, std::int64_t pixels,
+                       void* dx_data) {
+  const auto* y = static_cast<const Storage*>(y_data);
+  const auto* dy = static_cast<const Storage*>(dy_data);
+  auto* dx = static_cast<Storage*>(dx_data);
+  if (curve.kind == Curve::Kind::relu) {
+    for_each_vector({1, pixels, 0},
+                    [=](std::int64_t at) { store(masked_gradient(load(y + at), load(dy + at)), dx + at); });
+    return;
+  }
+  for_each_vector({1, pixels, 0}, [=](std::int64_t at) {
+    const Floats results = load(y + at);
+    Floats values = load(dy + at);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) values[lane] *= curve_derivative(curve, results[lane]);
+    store(values, dx + at);
+  });
 }
 
 template <typename Storage>
@@ -220,12 +303,16 @@ constexpr VectorLoops table = {
     .bias_gradient = bias_gradient<Storage>,
     .max_pool = max_pool<Storage>,
     .max_pool_gradient = max_pool_gradient<Storage>,
+    .average_pool = average_pool<Storage>,
+    .average_pool_gradient = average_pool_gradient<Storage>,
     .blur = blur<Storage>,
     .sum_pixels = sum_pixels<Storage>,
     .fill_pixels = fill_pixels<Storage>,
     .subsample = subsample<Storage>,
     .subsample_gradient = subsample_gradient<Storage>,
     .add = add<Storage>,
+    .activate = activate<Storage>,
+    .activate_gradient = activate_gradient<Storage>,
     .unpack = unpack<Storage>,
     .pack = pack<Storage>,
     .sum_of_squares = sum_of_squares,

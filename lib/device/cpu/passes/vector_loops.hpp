@@ -78,6 +78,8 @@ struct VectorLoops {
 
   void (*max_pool)(const void* x, const PoolPlane& plane, void* y, std::uint8_t* winner);
   void (*max_pool_gradient)(const void* dy, const std::uint8_t* winner, const PoolPlane& plane, void* dx);
+  void (*average_pool)(const void* x, const PoolPlane& plane, bool counts_padding, void* y);
+  void (*average_pool_gradient)(const void* dy, const PoolPlane& plane, bool counts_padding, void* dx);
   void (*blur)(const void* x, const BlurPlane& plane, void* y);
   void (*sum_pixels)(const void* x, std::int64_t pixels, double* sums);
   void (*fill_pixels)(const float* row, std::int64_t pixels, void* y);
@@ -87,7 +89,11 @@ struct VectorLoops {
   void (*subsample)(const void* x, std::int64_t height, std::int64_t width, std::int64_t stride, void* y);
   void (*subsample_gradient)(const void* dy, std::int64_t height, std::int64_t width, std::int64_t channels,
                              std::int64_t stride, void* dx);
-  void (*add)(const void* other, std::int64_t vectors, void* sum);
+  void (*add)(const void* a, const void* b, std::int64_t vectors, void* y);
+  // Writes zero in all but the first `channels` channels. y may alias x.
+  void (*activate)(const Curve& curve, const void* x, std::int64_t pixels, std::int64_t channels, void* y);
+  // dx may alias dy.
+  void (*activate_gradient)(const Curve& curve, const void* y, const void* dy, std::int64_t pixels, void* dx);
 
   // Converts between a block and fp32 values of its first `channels` channels. Other channels are dropped, or set to
   // zero.

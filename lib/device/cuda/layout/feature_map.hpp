@@ -23,6 +23,12 @@ struct [[gnu::may_alias]] alignas(16) FloatWords {
 struct [[gnu::may_alias]] alignas(16) HalfWords {
   std::uint32_t at[4];  // two elements each, the first in the lower half
 };
+struct [[gnu::may_alias]] FloatWord {
+  float value;
+};
+struct [[gnu::may_alias]] HalfWord {
+  std::uint16_t bits;
+};
 struct [[gnu::may_alias]] alignas(8) ByteWords {
   std::uint32_t at[2];
 };
@@ -78,6 +84,16 @@ LOCKSTEP_HOST_DEVICE ChannelVector widen_stored(const StoredVector<dtype>& store
 template <DType dtype>
 LOCKSTEP_HOST_DEVICE ChannelVector load(const std::byte* array, std::int64_t vector) {
   return widen_stored<dtype>(load_stored<dtype>(array, vector));
+}
+
+// One element of `dtype` (f32, f16 or bf16).
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE float load_element(const std::byte* array, std::int64_t index) {
+  if constexpr (dtype == DType::f32) {
+    return reinterpret_cast<const FloatWord*>(array)[index].value;
+  } else {
+    return widen<dtype>(reinterpret_cast<const HalfWord*>(array)[index].bits);
+  }
 }
 
 template <DType dtype>

@@ -29,8 +29,15 @@ class KernelOps : public Ops {
   void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx, const Tensor& d_bias,
                      Accumulate accumulate) override;
 
+  void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) override;
+  void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
+  void add(const Tensor& a, const Tensor& b, const Tensor& y) override;
+  void copy(const Tensor& x, const Tensor& y) override;
+
   void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) override;
   void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) override;
+  void average_pool_forward(const Pool2d& pool, bool counts_padding, const Tensor& x, const Tensor& y) override;
+  void average_pool_backward(const Pool2d& pool, bool counts_padding, const Tensor& dy, const Tensor& dx) override;
   void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override;
   void blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
   void mean_pool_forward(const Tensor& x, const Tensor& y) override;
@@ -38,10 +45,11 @@ class KernelOps : public Ops {
 
   void flatten_forward(const Tensor& x, const Tensor& y) override;
   void flatten_backward(const Tensor& dy, const Tensor& dx) override;
+  void concat_forward(std::span<const Tensor> x, const Tensor& y) override;
+  void concat_backward(const Tensor& dy, std::span<const Tensor> dx) override;
   void mirror(const Tensor& x, const Tensor& y) override;
   void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override;
   void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
-  void add(const Tensor& other, const Tensor& sum) override;
 
   void softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                              const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;

@@ -9,6 +9,7 @@
 #include "device/cuda/norm/channel_sums.hpp"
 #include "device/cuda/norm/norm_kernels.hpp"
 #include "device/cuda/passes/bias_kernels.hpp"
+#include "device/cuda/passes/elementwise_kernels.hpp"
 #include "device/cuda/passes/kernel_ops.hpp"
 #include "device/cuda/passes/loss_kernels.hpp"
 #include "device/cuda/passes/pool_kernels.hpp"
@@ -164,6 +165,50 @@ void KernelOps<Launch>::bias_backward(const Tensor& y, const Tensor& dy, Activat
 }
 
 template <typename Launch>
+void KernelOps<Launch>::activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) {
+  if (x.layout() == Layout::plain) {
+    launch_(x.shape().count(), ActivatePlain{curve, floats(x), y.as<float>()});
+    return;
+  }
+  with_dtype(x.dtype(), [&](auto dtype) {
+    const FeatureMap map(x);
+    launch_(map.vectors(), Activate<dtype>{curve, map, y.data()});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  if (y.layout() == Layout::plain) {
+    launch_(y.shape().count(), ActivateGradientPlain{curve, floats(y), floats(dy), dx.as<float>()});
+    return;
+  }
+  with_dtype(y.dtype(), [&](auto dtype) {
+    launch_(FeatureMap(y).vectors(), ActivateGradient<dtype>{curve, y.data(), dy.data(), dx.data()});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::add(const Tensor& a, const Tensor& b, const Tensor& y) {
+  assert(a.shape() == y.shape() && b.shape() == y.shape());
+  if (y.layout() == Layout::plain) {
+    launch_(y.shape().count(), AddPlain{floats(a), floats(b), y.as<float>()});
+    return;
+  }
+  with_dtype(y.dtype(), [&](auto dtype) {
+    launch_(FeatureMap(y).vectors(), Add<dtype>{a.data(), b.data(), y.data()});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::copy(const Tensor& x, const Tensor& y) {
+  if (y.layout() == Layout::plain) {
+    launch_(y.shape().count(), CopyPlain{floats(x), y.as<float>()});
+    return;
+  }
+  with_dtype(y.dtype(), [&](auto dtype) { launch_(FeatureMap(y).vectors(), Copy<dtype>{x.data(), y.data()}); });
+}
+
+template <typename Launch>
 void KernelOps<Launch>::max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) {
   assert(pool.kernel * pool.kernel <= 256);  // window positions fit in u8
   const FeatureMap to(y);
@@ -178,6 +223,24 @@ void KernelOps<Launch>::max_pool_backward(const Pool2d& pool, const Tensor& dy, 
   with_dtype(dx.dtype(), [&](auto dtype) {
     const MaxPoolGradient<dtype> gradient{pool, FeatureMap(dy), winner.data(), FeatureMap(dx)};
     launch_(gradient.threads(), gradient);
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::average_pool_forward(const Pool2d& pool, bool counts_padding, const Tensor& x,
+                                             const Tensor& y) {
+  const FeatureMap to(y);
+  with_dtype(x.dtype(), [&](auto dtype) {
+    launch_(to.vectors(), AveragePool<dtype>{pool, counts_padding, FeatureMap(x), to});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::average_pool_backward(const Pool2d& pool, bool counts_padding, const Tensor& dy,
+                                              const Tensor& dx) {
+  const FeatureMap to(dx);
+  with_dtype(dx.dtype(), [&](auto dtype) {
+    launch_(to.vectors(), AveragePoolGradient<dtype>{pool, counts_padding, FeatureMap(dy), to});
   });
 }
 
@@ -218,6 +281,31 @@ void KernelOps<Launch>::flatten_backward(const Tensor& dy, const Tensor& dx) {
   with_dtype(dx.dtype(), [&](auto dtype) { launch_(to.vectors(), Unflatten<dtype>{floats(dy), to}); });
 }
 
+// In the order of channels: a copy completes the last vector of the one before it.
+template <typename Launch>
+void KernelOps<Launch>::concat_forward(std::span<const Tensor> x, const Tensor& y) {
+  with_dtype(y.dtype(), [&](auto dtype) {
+    std::int64_t channel = 0;
+    for (const Tensor& one : x) {
+      const CopyChannels<dtype> copies{FeatureMap(one), 0, FeatureMap(y), channel, one.shape()[3]};
+      launch_(copies.threads(), copies);
+      channel += one.shape()[3];
+    }
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::concat_backward(const Tensor& dy, std::span<const Tensor> dx) {
+  with_dtype(dy.dtype(), [&](auto dtype) {
+    std::int64_t channel = 0;
+    for (const Tensor& one : dx) {
+      const CopyChannels<dtype> copies{FeatureMap(dy), channel, FeatureMap(one), 0, one.shape()[3]};
+      launch_(copies.threads(), copies);
+      channel += one.shape()[3];
+    }
+  });
+}
+
 template <typename Launch>
 void KernelOps<Launch>::mirror(const Tensor& x, const Tensor& y) {
   assert(x.layout() == Layout::images && y.layout() == Layout::images && x.shape() == y.shape());
@@ -237,14 +325,6 @@ void KernelOps<Launch>::subsample_backward(std::int64_t stride, const Tensor& dy
   const FeatureMap to(dx);
   with_dtype(dx.dtype(), [&](auto dtype) {
     launch_(to.vectors(), SubsampleGradient<dtype>{stride, FeatureMap(dy), to});
-  });
-}
-
-template <typename Launch>
-void KernelOps<Launch>::add(const Tensor& other, const Tensor& sum) {
-  assert(other.shape() == sum.shape());
-  with_dtype(sum.dtype(), [&](auto dtype) {
-    launch_(FeatureMap(sum).vectors(), AddInto<dtype>{other.data(), sum.data()});
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "device/cuda/layout/feature_map.hpp"
 #include "device/ops.hpp"
+#include "device/pool_window.hpp"
 
 namespace lockstep::cuda {
 
@@ -139,6 +140,66 @@ struct MaxPoolGradient {
       }
     }
     return sum;
+  }
+};
+
+// One thread per vector of y.
+template <DType dtype>
+struct AveragePool {
+  Pool2d pool;
+  bool counts_padding;
+  FeatureMap x;
+  FeatureMap y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place to = y.place_of(index);
+    ChannelVector sum{};
+    for (std::int64_t i = 0; i < pool.kernel; ++i) {
+      const std::int64_t row = to.row * pool.stride - pool.padding + i;
+      if (row < 0 || row >= x.height) continue;
+      for (std::int64_t j = 0; j < pool.kernel; ++j) {
+        const std::int64_t column = to.column * pool.stride - pool.padding + j;
+        if (column < 0 || column >= x.width) continue;
+        const ChannelVector values = load<dtype>(x.data, x.vector_at({to.image, row, column, to.group}));
+        for (int c = 0; c < vector_width; ++c) sum.at[c] += values.at[c];
+      }
+    }
+    const std::int64_t count = counted_positions(pool, counts_padding, to.row, x.height) *
+                               counted_positions(pool, counts_padding, to.column, x.width);
+    for (float& value : sum.at) value /= static_cast<float>(count);
+    store<dtype>(sum, y.data, index);
+  }
+};
+
+// One thread per vector of dx.
+template <DType dtype>
+struct AveragePoolGradient {
+  Pool2d pool;
+  bool counts_padding;
+  FeatureMap dy;
+  FeatureMap dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = dx.place_of(index);
+    ChannelVector sum{};
+    for (std::int64_t row = first_window(at.row); row <= last_window(at.row, dy.height); ++row) {
+      const std::int64_t rows = counted_positions(pool, counts_padding, row, dx.height);
+      for (std::int64_t column = first_window(at.column); column <= last_window(at.column, dy.width); ++column) {
+        const std::int64_t count = rows * counted_positions(pool, counts_padding, column, dx.width);
+        const ChannelVector gradients = load<dtype>(dy.data, dy.vector_at({at.image, row, column, at.group}));
+        for (int c = 0; c < vector_width; ++c) sum.at[c] += gradients.at[c] / static_cast<float>(count);
+      }
+    }
+    store<dtype>(sum, dx.data, index);
+  }
+
+  LOCKSTEP_HOST_DEVICE std::int64_t first_window(std::int64_t position) const {
+    const std::int64_t reach = position + pool.padding - pool.kernel + 1;
+    return reach <= 0 ? 0 : (reach + pool.stride - 1) / pool.stride;
+  }
+  LOCKSTEP_HOST_DEVICE std::int64_t last_window(std::int64_t position, std::int64_t windows) const {
+    const std::int64_t last = (position + pool.padding) / pool.stride;
+    return last < windows ? last : windows - 1;
   }
 };
 

@@ -89,17 +89,45 @@ struct SubsampleGradient {
   }
 };
 
-// sum += other; arrays of equal length.
+// Copies `count` channels from `from_channel` on to `to_channel` on. In the first vector that is written, other
+// channels are kept, if there are any before `to_channel`; elsewhere they become zero. One thread per vector that is
+// written.
 template <DType dtype>
-struct AddInto {
-  const std::byte* other;
-  std::byte* sum;
+struct CopyChannels {
+  FeatureMap from;
+  std::int64_t from_channel;
+  FeatureMap to;
+  std::int64_t to_channel;
+  std::int64_t count;
+
+  std::int64_t first_group = to_channel / vector_width;
+  std::int64_t groups = (to_channel + count + vector_width - 1) / vector_width - first_group;
+  // Channel c of `to` is channel c + shift of `from`.
+  std::int64_t shift = from_channel - to_channel;
+
+  std::int64_t threads() const { return to.rows() * groups; }
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const ChannelVector more = load<dtype>(other, index);
-    ChannelVector values = load<dtype>(sum, index);
-    for (int i = 0; i < vector_width; ++i) values.at[i] += more.at[i];
-    store<dtype>(values, sum, index);
+    const auto [row, group] = divide(index, groups);
+    const std::int64_t vector = row * to.groups + first_group + group;
+    const std::int64_t first = (first_group + group) * vector_width;
+    ChannelVector values{};
+    if (first < to_channel) values = load<dtype>(to.data, vector);
+    // Aligned: all eight channels are in one vector of `from`.
+    const std::int64_t source = row * from.groups * vector_width + first + shift;
+    if (shift % vector_width == 0) {
+      const ChannelVector copied = load<dtype>(from.data, source / vector_width);
+      for (int i = 0; i < vector_width; ++i) values.at[i] = is_copied(first + i) ? copied.at[i] : values.at[i];
+    } else {
+      for (int i = 0; i < vector_width; ++i) {
+        if (is_copied(first + i)) values.at[i] = load_element<dtype>(from.data, source + i);
+      }
+    }
+    store<dtype>(values, to.data, vector);
+  }
+
+  LOCKSTEP_HOST_DEVICE bool is_copied(std::int64_t channel) const {
+    return channel >= to_channel && channel < to_channel + count;
   }
 };
 

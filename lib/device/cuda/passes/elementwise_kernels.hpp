@@ -1,0 +1,97 @@
+// Elementwise operations: one thread per vector of a map, or per value of a plain array.
+#pragma once
+
+#include "device/cuda/layout/feature_map.hpp"
+#include "device/curve.hpp"
+
+namespace lockstep::cuda {
+
+// Keeps padding channels zero.
+template <DType dtype>
+struct Activate {
+  Curve curve;
+  FeatureMap x;
+  std::byte* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const std::int64_t first = divide(index, x.groups).remainder * vector_width;
+    ChannelVector values = load<dtype>(x.data, index);
+    for (int i = 0; i < vector_width; ++i) {
+      values.at[i] = first + i < x.channels ? curve_value(curve, values.at[i]) : 0;
+    }
+    store<dtype>(values, y, index);
+  }
+};
+
+template <DType dtype>
+struct ActivateGradient {
+  Curve curve;
+  const std::byte* y;
+  const std::byte* dy;
+  std::byte* dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const ChannelVector results = load<dtype>(y, index);
+    ChannelVector values = load<dtype>(dy, index);
+    for (int i = 0; i < vector_width; ++i) values.at[i] *= curve_derivative(curve, results.at[i]);
+    store<dtype>(values, dx, index);
+  }
+};
+
+template <DType dtype>
+struct Add {
+  const std::byte* a;
+  const std::byte* b;
+  std::byte* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const ChannelVector more = load<dtype>(b, index);
+    ChannelVector values = load<dtype>(a, index);
+    for (int i = 0; i < vector_width; ++i) values.at[i] += more.at[i];
+    store<dtype>(values, y, index);
+  }
+};
+
+template <DType dtype>
+struct Copy {
+  const std::byte* x;
+  std::byte* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { store<dtype>(load<dtype>(x, index), y, index); }
+};
+
+struct ActivatePlain {
+  Curve curve;
+  const float* x;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { y[index] = curve_value(curve, x[index]); }
+};
+
+struct ActivateGradientPlain {
+  Curve curve;
+  const float* y;
+  const float* dy;
+  float* dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    dx[index] = dy[index] * curve_derivative(curve, y[index]);
+  }
+};
+
+struct AddPlain {
+  const float* a;
+  const float* b;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { y[index] = a[index] + b[index]; }
+};
+
+struct CopyPlain {
+  const float* x;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { y[index] = x[index]; }
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,34 @@
+// Layers that compute each element on its own, from maps or rows.
+#pragma once
+
+#include "nn/layer.hpp"
+
+namespace lockstep {
+
+// An activation that no layer before it applies.
+class Activate final : public PlainLayer {
+ public:
+  Activate(const LayerContext& context, const Curve& curve) : device_(context.device), curve_(curve) {}
+
+ private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
+  Device& device_;
+  Curve curve_;
+  Tensor y_;  // saved for backward
+};
+
+// The sum of two values of the same shape.
+class Add final : public Layer {
+ public:
+  explicit Add(const LayerContext& context) : device_(context.device) {}
+
+  NormedMap forward(std::span<const NormedMap> x, Mode mode) override;
+  void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) override;
+
+ private:
+  Device& device_;
+};
+
+}  // namespace lockstep
