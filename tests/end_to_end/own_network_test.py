@@ -91,7 +91,7 @@ def resumed(runs):
     (runs.folder / "there").mkdir()
     shutil.copy(runs.folder / "away.onnx", runs.folder / "there" / "net.onnx")
     runs.expect("resumed with the file elsewhere", runs.train("elsewhere", "there/net.onnx", *more) == whole)
-    shutil.copy(runs.golden / "by_torchscript.onnx", file)
+    shutil.copy(runs.golden / "residual_by_torchscript.onnx", file)
     runs.expect_refused("another network", 2, ["train_cifar", *runs.options("other", "net.onnx"), *more], "net.onnx",
                         "not the one with which the checkpoint was trained")
     (runs.folder / "away.onnx").rename(file)
@@ -99,11 +99,13 @@ def resumed(runs):
 
 def from_pytorch(runs):
     """The files of both exporters hold one network with the same weights."""
-    files = [runs.golden / name for name in ("by_torchscript.onnx", "by_dynamo.onnx")]
-    ends = [runs.train(file.stem, file, "--epochs", "1") for file in files]
-    runs.expect("both exporters", ends[0] == ends[1], ends)
-    said = runs.say("inspect", "--model", files[1])
-    runs.expect("inspect --model", "layers.1.conv" in said and "conv 3x3 norm add relu" in said, said)
+    for name, layer, operations in (("operators", "units.1.norm", "norm"),
+                                    ("residual", "layers.1.conv", "conv 3x3 norm add relu")):
+        files = [runs.golden / f"{name}_by_{exporter}.onnx" for exporter in ("torchscript", "dynamo")]
+        ends = [runs.train(file.stem, file, "--epochs", "1") for file in files]
+        runs.expect(f"{name}: both exporters", ends[0] == ends[1], ends)
+        said = runs.say("inspect", "--model", files[1])
+        runs.expect(f"inspect --model {name}", layer in said and operations in said, said)
     code, said = runs.start("train_cifar", *runs.options("head", files[0]), "--new-head", "--max-steps", "2")
     runs.expect("a new head", code == 0 and "except for the last layer, which is new (10 classes)" in said, said)
     runs.say("step_bench", "--model", files[0], "--batch", "4", "--steps", "2", "--image-size", "32", "--classes", "10")

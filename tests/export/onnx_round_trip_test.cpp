@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -88,38 +87,6 @@ INSTANTIATE_TEST_SUITE_P(, OnnxRoundTripTest, testing::ValuesIn(all_models()), [
   std::ranges::replace(name, '-', '_');
   return name;
 });
-
-// Files of PyTorch's exporters (tests/golden/make_onnx.py), and its logits in float64.
-TEST(PyTorchOnnxTest, answers_as_pytorch_does) {
-  const std::filesystem::path folder = std::filesystem::path(LOCKSTEP_GOLDEN_DIR) / "onnx";
-  std::ifstream lines(folder / "logits.txt");
-  std::vector<double> expected;
-  for (double value = 0; lines >> value;) expected.push_back(value);
-  ASSERT_EQ(expected.size(), 20U);
-  for (const char* name : {"by_torchscript.onnx", "by_dynamo.onnx"}) {
-    const OnnxNetwork network = read_onnx_network(folder / name, {});
-    const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
-    ModelOptions options{name, {32, 32, 3}, 10};
-    options.network = network_text(network.graph);
-    Model model(*device, options);
-    model.store.allocate(device->make_persistent(model.store.gradient_buffer_count(), DType::f32));
-    std::vector<ParameterStore::Entry> entries;
-    for (const NamedArray& array : network.arrays) entries.push_back({array.name, array.dims, array.values});
-    model.store.assign(entries);
-
-    const Tensor x = device->make({2, 32, 32, 3}, device->image_dtype(), Layout::images);
-    std::vector<float> images(2 * 32 * 32 * 3);
-    for (std::size_t i = 0; i < images.size(); ++i) {  // of PyTorch's order, image by channel by pixel
-      const std::size_t image = i / 3072, channel = i / 1024 % 3, pixel = i % 1024;
-      images[(image * 1024 + pixel) * 3 + channel] = (static_cast<float>(i * 37 % 101) - 50) / 50;
-    }
-    device->write(images, x);
-    const Tensor y = model.network->forward(x, Mode::evaluate);
-    std::vector<float> logits(20);
-    device->read(y, logits);
-    for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 1e-5) << name << " " << i;
-  }
-}
 
 TEST(DamagedOnnxTest, is_refused_or_another_network) {
   const Exported exported({"resnet20", {32, 32, 3}, 4, 4});

@@ -84,6 +84,18 @@ class OnnxNetworkTest : public testing::Test {
     attribute.set_type(onnx::AttributeProto::INT);
     attribute.set_i(value);
   }
+  static void number(onnx::NodeProto& node, const char* name, float value) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(value);
+  }
+  void scalar(const std::string& name, float value) {
+    onnx::TensorProto& tensor = *graph().add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    tensor.add_float_data(value);
+  }
   void ints(const char* name, const Dims& values) { ints(*last_, name, values); }
   static void ints(onnx::NodeProto& node, const char* name, const Dims& values) {
     onnx::AttributeProto& attribute = *node.add_attribute();
@@ -187,6 +199,83 @@ TEST_F(OnnxNetworkTest, the_mean_over_space_has_several_forms) {
   ints("kernel_shape", {8, 8});
   replace(4, "Flatten", {"d"});
   expect_pool();
+}
+
+TEST_F(OnnxNetworkTest, operators_may_follow_each_other_in_any_order) {
+  replace(1, "Sigmoid", {"a"});
+  replace(2, "Add", {"b", "a"});
+  const OnnxNetwork network = read();
+  EXPECT_NE(network.graph.node(2).as<op::Sigmoid>(), nullptr);
+  EXPECT_EQ(network.graph.node(3).inputs, (std::vector<std::size_t>{2, 1}));
+}
+
+TEST_F(OnnxNetworkTest, reads_the_numbers_of_activations_norms_and_pooling) {
+  number(node_at(1), "epsilon", 0.001F);
+  replace(2, "LeakyRelu", {"b"});
+  EXPECT_EQ(read().graph.node(3).as<op::LeakyRelu>()->slope, 0.01F);
+  number(node_at(2), "alpha", 0.2F);
+  const OnnxNetwork leaky = read();
+  EXPECT_EQ(leaky.graph.node(2).as<op::BatchNorm>()->epsilon, 0.001F);
+  EXPECT_EQ(leaky.graph.node(3).as<op::LeakyRelu>()->slope, 0.2F);
+
+  replace(2, "Clip", {"b", "", "high"});
+  scalar("high", 6);
+  const op::Clip clip = *read().graph.node(3).as<op::Clip>();
+  EXPECT_EQ(clip.low, -op::Clip::largest_bound);
+  EXPECT_EQ(clip.high, 6);
+
+  replace(2, "AveragePool", {"b"});
+  ints("kernel_shape", {3, 3});
+  ints("strides", {2, 2});
+  integer("ceil_mode", 1);
+  const OnnxNetwork pooled = read();
+  const op::AveragePool pool = *pooled.graph.node(3).as<op::AveragePool>();
+  EXPECT_TRUE(pool.pool.ceil);
+  EXPECT_FALSE(pool.counts_padding);
+  EXPECT_EQ(pooled.graph.node(3).shape, (ValueShape{4, 4, 4}));
+
+  replace(2, "Concat", {"b", "a"});
+  integer("axis", 1);
+  array_named("fc.weight").set_dims(0, 5);  // 40 elements
+  array_named("fc.weight").set_dims(1, 8);
+  array_named("fc.bias").set_dims(0, 5);
+  array_named("fc.bias").mutable_float_data()->Truncate(5);
+  const OnnxNetwork joined = read();
+  EXPECT_NE(joined.graph.node(3).as<op::Concat>(), nullptr);
+  EXPECT_EQ(joined.graph.node(3).shape.channels, 8);
+}
+
+TEST_F(OnnxNetworkTest, an_average_takes_the_zeros_of_a_pad_into_account) {
+  replace(1, "Pad", {"a", "pads"});
+  numbers("pads", {0, 0, 1, 1, 0, 0, 1, 1});
+  replace(2, "AveragePool", {"b"});
+  ints("kernel_shape", {3, 3});
+  const OnnxNetwork network = read();
+  const op::AveragePool pool = *network.graph.node(2).as<op::AveragePool>();
+  EXPECT_EQ(pool.pool.padding, 1);
+  EXPECT_TRUE(pool.counts_padding);
+  EXPECT_EQ(network.graph.node(2).shape, network.graph.node(1).shape);
+  ints("pads", {1, 1, 1, 1});
+  expect_error(Failure::usage, {"/AveragePool", "padded"}, [&] { read(); });
+  replace(2, "Relu", {"b"});
+  expect_error(Failure::usage, {"/Relu", "AveragePool"}, [&] { read(); });
+}
+
+TEST_F(OnnxNetworkTest, a_linear_layer_may_have_no_bias) {
+  node_at(5).mutable_input()->RemoveLast();
+  const OnnxNetwork gemm = read();
+  EXPECT_FALSE(gemm.graph.nodes().back().as<op::Linear>()->has_bias);
+  EXPECT_EQ(gemm.arrays.size(), 6U);
+  const std::vector<float> weight = array_in(gemm, "fc.weight").values;
+
+  replace(5, "MatMul", {"e", "turned"});
+  node("Transpose", {"fc.weight"}, "turned");
+  ints("perm", {1, 0});
+  for (int i = graph().node_size() - 1; i > 0; --i) graph().mutable_node()->SwapElements(i, i - 1);
+  const OnnxNetwork product = read();
+  EXPECT_FALSE(product.graph.nodes().back().as<op::Linear>()->has_bias);
+  EXPECT_EQ(array_in(product, "fc.weight").dims, (Dims{10, 4}));
+  EXPECT_EQ(array_in(product, "fc.weight").values, weight);
 }
 
 TEST_F(OnnxNetworkTest, names_that_are_not_pytorchs_are_told) {
@@ -303,7 +392,7 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     model_ = whole;
   };
   const auto relu = [&](const std::string& kind) { return [this, kind] { replace(2, kind, {"b"}); }; };
-  refused({"/Sigmoid", "Conv", "Relu"}, relu("Sigmoid"));
+  refused({"/Elu", "Conv", "Relu"}, relu("Elu"));
   refused({"/Softmax", "logits"}, relu("Softmax"));
   refused({"/Dropout", "nn.Identity"}, relu("Dropout"));
   refused({"/Relu"}, [&] { node_at(2).set_domain("com.example"); });
@@ -318,11 +407,26 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     ints(node_at(0), "pads", {0, 0, 1, 1});
   });
   refused({"/Conv", "square"}, [&] { array_named("conv1.weight").set_dims(3, 1); });
-  refused({"/BatchNormalization", "epsilon"}, [&] {
-    onnx::AttributeProto& epsilon = *node_at(1).add_attribute();
-    epsilon.set_name("epsilon");
-    epsilon.set_f(0.001F);
+  for (const float epsilon : {0.0F, -1.0F, 2.0F, std::nanf("")}) {
+    refused({"/BatchNormalization", "epsilon"}, [&] { number(node_at(1), "epsilon", epsilon); });
+  }
+  for (const float slope : {-0.5F, std::nanf(""), 1e30F}) {
+    refused({"/LeakyRelu", "alpha"}, [&] {
+      replace(2, "LeakyRelu", {"b"});
+      number(node_at(2), "alpha", slope);
+    });
+  }
+  refused({"/Clip", "3", "1"}, [&] {
+    replace(2, "Clip", {"b", "low", "high"});
+    scalar("low", 3);
+    scalar("high", 1);
   });
+  refused({"/Clip", "one number"}, [&] { replace(2, "Clip", {"b", "bn1.bias"}); });
+  refused({"/Concat", "axis"}, [&] {
+    replace(2, "Concat", {"b", "b"});
+    integer("axis", 2);
+  });
+  refused({"/Transpose", "linear"}, [&] { replace(2, "Transpose", {"b"}); });
   refused({"/BatchNormalization", "negative"}, [&] { array_named("bn1.running_var").set_float_data(2, -1); });
   refused({"bn1.bias", "finite"}, [&] { array_named("bn1.bias").set_float_data(2, std::nanf("")); });
   refused({"fc.bias", "float"}, [&] { array_named("fc.bias").set_data_type(onnx::TensorProto::DOUBLE); });
@@ -330,7 +434,6 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     array_named("fc.bias").set_dims(0, 9);
     array_named("fc.bias").mutable_float_data()->RemoveLast();
   });
-  refused({"/Gemm", "bias"}, [&] { node_at(5).mutable_input()->RemoveLast(); });
   refused({"/Gemm", "flatten"}, [&] { node_at(5).set_input(0, "d"); });
   refused({"/Add"}, [&] { replace(2, "Add", {"b", "bn1.bias"}); });
   refused({"'bn1.weight'", "twice"}, [&] { node_at(1).set_input(2, "bn1.weight"); });
@@ -356,10 +459,9 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     array_named("fc.weight").set_name("Relu_3.weight");
   });
   refused({"bn1", "nothing reads"}, [&] { replace(2, "Relu", {"a"}); });
-  refused({"Relu", "optimize=False"}, [&] { replace(1, "Identity", {"a"}); });
-  refused({"/AveragePool", "AdaptiveAvgPool2d"}, [&] {
-    replace(3, "AveragePool", {"c"});
-    ints("kernel_shape", {2, 2});
+  refused({"/AveragePool", "window", "16"}, [&] {
+    replace(2, "AveragePool", {"b"});
+    ints("kernel_shape", {16, 16});
   });
   refused({"/Unsqueeze", "torch.flatten"}, relu("Unsqueeze"));
   refused({"/Reshape", "torch.flatten"}, [&] {

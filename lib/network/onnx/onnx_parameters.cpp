@@ -11,8 +11,9 @@ namespace {
 
 // "Relu_5", as NetworkGraph::add() names nodes.
 bool is_generated(const std::string& name) {
-  const std::array<Operation, 7> unnamed = {
-      op::Relu{}, op::Add{}, op::MaxPool{}, op::Blur{}, op::Subsample{}, op::GlobalMeanPool{}, op::Flatten{}};
+  const std::array<Operation, 13> unnamed = {
+      op::Relu{},    op::LeakyRelu{},   op::Clip{}, op::Sigmoid{},   op::Tanh{},           op::Add{},    op::Concat{},
+      op::MaxPool{}, op::AveragePool{}, op::Blur{}, op::Subsample{}, op::GlobalMeanPool{}, op::Flatten{}};
   const std::size_t kind = name.find('_');
   return kind != std::string::npos && kind + 1 < name.size() &&
          name.find_first_not_of("0123456789", kind + 1) == std::string::npos &&

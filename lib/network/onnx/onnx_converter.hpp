@@ -1,0 +1,113 @@
+// Turns the nodes of an ONNX file into operations, one after the other.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "network/graph.hpp"
+#include "network/onnx/onnx_constants.hpp"
+#include "network/onnx/onnx_file.hpp"
+#include "network/onnx/onnx_network.hpp"
+#include "network/onnx/onnx_node.hpp"
+#include "network/onnx/onnx_parameters.hpp"
+
+namespace lockstep {
+
+class OnnxConverter {
+ public:
+  // `file` outlives this. `images` as in read_onnx_network(); all functions throw as it does.
+  OnnxConverter(const OnnxFile& file, std::optional<ValueShape> images);
+
+  OnnxNetwork convert();
+
+ private:
+  using Convert = void (OnnxConverter::*)();
+
+  // A value of the ONNX graph that depends on the images.
+  struct ImageValue {  // the input, while it may still be normalized
+    enum class State : std::uint8_t { raw, centred, normalized } state = State::raw;
+  };
+  struct NodeValue {
+    std::size_t node;
+    bool is_unflattened_row = false;  // ONNX sees it as [n, c, 1, 1], and it must be flattened
+  };
+  struct SlicedValue {  // every stride-th pixel of a node's map, which a Pad may follow
+    std::size_t node;
+    std::int64_t stride;
+  };
+  struct PaddedValue {  // a node's map with zeros around it, which an AveragePool must follow
+    std::size_t node;
+    std::int64_t padding;
+  };
+  using KnownValue = std::variant<ImageValue, NodeValue, SlicedValue, PaddedValue>;
+
+  ValueShape input_shape(std::optional<ValueShape> wanted);
+  void require_read(std::size_t output) const;
+
+  // ---- values; `index` counts the inputs of the node that is converted
+  void define(const std::string& name, KnownValue value);
+  void give(KnownValue value) { define(node_->output(), value); }
+  void give_node(const Operation& operation, std::vector<std::size_t> inputs, const std::string& name = "");
+  std::size_t added(const Operation& operation, std::vector<std::size_t> inputs, const std::string& name);
+  const KnownValue& input(int index) const;
+  std::size_t node_at(int index);  // that computes the input
+  const ValueShape& shape_of(std::size_t node) const { return network_.graph.node(node).shape; }
+  const onnx::TensorProto* as_constant(int index) const;  // null: it is none
+  const onnx::TensorProto& constant_at(int index) const;
+  std::string layer_name(const onnx::TensorProto& weight);
+  NamedArray& keep(const std::string& name, const onnx::TensorProto& tensor, const Integers& dims);
+
+  // ---- operators (onnx_operators.cpp)
+  static const std::map<std::string, Convert>& operators();
+  [[noreturn]] void refuse_operator() const;
+  void add();
+  void average_pool();
+  void batch_norm();
+  void clip();
+  void concat();
+  void conv();
+  void divide();
+  void flatten();
+  void gemm();
+  void global_average_pool();
+  void identity();
+  void leaky_relu();
+  void matmul();
+  void max_pool();
+  void pad();
+  void reduce_mean();
+  void relu();
+  void reshape();
+  void sigmoid();
+  void slice();
+  void subtract();
+  void tanh();
+  void transpose();
+
+  Pool2d pool_window() const;
+  bool is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
+               std::int64_t padding) const;
+  void pool_mean(bool keeps_dims);
+  void give_flat();
+  void give_linear(const onnx::TensorProto& weight, bool is_transposed, bool has_bias);
+  float bound_at(int index, float otherwise) const;
+  void normalize(ImageValue::State from, ImageValue::State to, std::vector<float>& values);
+
+  const OnnxFile& file_;
+  std::string image_name_;
+  OnnxNetwork network_;
+  std::map<std::string, KnownValue> values_;
+  OnnxConstants constants_;
+  std::map<std::string, const onnx::TensorProto*> transposed_;  // weights, by the name of what Transpose gives
+  OnnxParameters parameters_;
+  const OnnxNode* node_ = nullptr;  // the one that is converted
+};
+
+}  // namespace lockstep

@@ -1,0 +1,351 @@
+// One function for each operator of ONNX that can be read.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "network/onnx/onnx_converter.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t most_channels = 1 << 24;
+const std::array<float, 9> binomial = {1 / 16.0F, 2 / 16.0F, 1 / 16.0F, 2 / 16.0F, 4 / 16.0F,
+                                       2 / 16.0F, 1 / 16.0F, 2 / 16.0F, 1 / 16.0F};
+
+void transpose_array(NamedArray& matrix) {
+  const auto rows = static_cast<std::size_t>(matrix.dims[0]);
+  const auto columns = static_cast<std::size_t>(matrix.dims[1]);
+  std::vector<float> turned(matrix.values.size());
+  for (std::size_t i = 0; i < turned.size(); ++i) turned[i] = matrix.values[i % rows * columns + i / rows];
+  matrix.values = std::move(turned);
+  std::swap(matrix.dims[0], matrix.dims[1]);
+}
+
+}  // namespace
+
+const std::map<std::string, OnnxConverter::Convert>& OnnxConverter::operators() {
+  static const std::map<std::string, Convert> all = {{"Add", &OnnxConverter::add},
+                                                     {"AveragePool", &OnnxConverter::average_pool},
+                                                     {"BatchNormalization", &OnnxConverter::batch_norm},
+                                                     {"Clip", &OnnxConverter::clip},
+                                                     {"Concat", &OnnxConverter::concat},
+                                                     {"Conv", &OnnxConverter::conv},
+                                                     {"Div", &OnnxConverter::divide},
+                                                     {"Flatten", &OnnxConverter::flatten},
+                                                     {"Gemm", &OnnxConverter::gemm},
+                                                     {"GlobalAveragePool", &OnnxConverter::global_average_pool},
+                                                     {"Identity", &OnnxConverter::identity},
+                                                     {"LeakyRelu", &OnnxConverter::leaky_relu},
+                                                     {"MatMul", &OnnxConverter::matmul},
+                                                     {"MaxPool", &OnnxConverter::max_pool},
+                                                     {"Pad", &OnnxConverter::pad},
+                                                     {"ReduceMean", &OnnxConverter::reduce_mean},
+                                                     {"Relu", &OnnxConverter::relu},
+                                                     {"Reshape", &OnnxConverter::reshape},
+                                                     {"Sigmoid", &OnnxConverter::sigmoid},
+                                                     {"Slice", &OnnxConverter::slice},
+                                                     {"Sub", &OnnxConverter::subtract},
+                                                     {"Tanh", &OnnxConverter::tanh},
+                                                     {"Transpose", &OnnxConverter::transpose}};
+  return all;
+}
+
+void OnnxConverter::refuse_operator() const {
+  const std::string& kind = node_->kind();
+  if (kind == "Softmax" || kind == "LogSoftmax") {
+    node_->refuse("the loss includes it. Export a model that returns logits");
+  }
+  if (kind == "Dropout") node_->refuse("Lockstep has no such operator. Replace nn.Dropout by nn.Identity");
+  constexpr std::array<std::string_view, 4> of_shapes = {"Gather", "Shape", "Squeeze", "Unsqueeze"};
+  if (std::ranges::count(of_shapes, kind) > 0) {
+    node_->refuse("shapes cannot be computed. Use torch.flatten(x, 1) before a linear layer");
+  }
+  node_->refuse(
+      "Lockstep has no such operator. It has Add, AveragePool, BatchNormalization, Clip, Concat, Conv, Flatten, Gemm, "
+      "GlobalAveragePool, Identity, LeakyRelu, MaxPool, ReduceMean, Relu, Sigmoid and Tanh");
+}
+
+void OnnxConverter::identity() { give(input(0)); }
+
+void OnnxConverter::conv() {
+  const onnx::TensorProto& weight = constant_at(1);
+  if (weight.dims_size() != 4 || weight.dims(2) != weight.dims(3)) node_->refuse("only square kernels are possible");
+  const std::size_t x = node_at(0);
+  const ValueShape& shape = shape_of(x);
+  const auto [stride, padding] = node_->window();
+  const std::int64_t kernel = weight.dims(2);
+  if (const Integers stated = node_->integers("kernel_shape", {kernel, kernel}); stated != Integers{kernel, kernel}) {
+    node_->damaged("has a kernel_shape that its weight does not have");
+  }
+  if (is_blur(weight, shape, stride, padding)) {
+    give_node(op::Blur{stride}, {x});
+    return;
+  }
+  node_->require_integer("group", 1, 1);
+  const Conv2d conv{.in_channels = weight.dims(1),
+                    .out_channels = weight.dims(0),
+                    .kernel = kernel,
+                    .stride = stride,
+                    .padding = padding};
+  if (padding >= kernel) {
+    node_->refuse(fmt::format("pads of {} are not possible with a kernel of {}", padding, kernel));
+  }
+  const std::string name = layer_name(weight);
+  const bool has_bias = node_->has_input(2) && !constants_.is_computed_zero(node_->input(2));
+  give_node(op::Convolution{.conv = conv, .has_bias = has_bias}, {x}, name);
+  keep(name + ".weight", weight, {conv.out_channels, conv.in_channels, kernel, kernel});
+  if (has_bias) keep(name + ".bias", constant_at(2), {conv.out_channels});
+}
+
+bool OnnxConverter::is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
+                            std::int64_t padding) const {
+  const bool is_by_channel = node_->integer("group", 1) == shape.channels && shape.channels > 1;
+  if (!is_by_channel || node_->has_input(2) || padding != 1 || stride > 2) return false;
+  if (!std::ranges::equal(weight.dims(), Integers{shape.channels, 1, 3, 3})) return false;
+  const std::vector<float> values = file_.floats(weight);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != binomial[i % binomial.size()]) return false;
+  }
+  return true;
+}
+
+void OnnxConverter::batch_norm() {
+  const std::size_t x = node_at(0);
+  const std::int64_t channels = shape_of(x).channels;
+  const float epsilon = node_->number("epsilon", NormWeights{}.epsilon);
+  const bool is_small = epsilon > 0 && epsilon <= 1;
+  if (!is_small) node_->refuse(fmt::format("epsilon is {}. Only numbers above 0, up to 1, are possible", epsilon));
+  const std::string name = layer_name(constant_at(1));
+  give_node(op::BatchNorm{.epsilon = epsilon}, {x}, name);
+  const std::array<const char*, 4> endings = {".weight", ".bias", ".running_mean", ".running_var"};
+  const NamedArray* last = nullptr;
+  for (int i = 0; i < std::ssize(endings); ++i) {
+    last = &keep(name + endings[static_cast<std::size_t>(i)], constant_at(i + 1), {channels});
+  }
+  if (std::ranges::any_of(last->values, [](float variance) { return variance < 0; })) {
+    node_->refuse("a running variance is negative");
+  }
+}
+
+void OnnxConverter::relu() { give_node(op::Relu{}, {node_at(0)}); }
+
+void OnnxConverter::leaky_relu() {
+  constexpr float usual = 0.01F;
+  const float slope = node_->number("alpha", usual);
+  const bool is_possible = slope >= 0 && slope <= op::LeakyRelu::largest_slope;
+  if (!is_possible) {
+    node_->refuse(
+        fmt::format("alpha is {}. Only numbers from 0 to {} are possible", slope, op::LeakyRelu::largest_slope));
+  }
+  give_node(op::LeakyRelu{slope}, {node_at(0)});
+}
+
+void OnnxConverter::clip() {
+  const op::Clip clip{bound_at(1, -op::Clip::largest_bound), bound_at(2, op::Clip::largest_bound)};
+  const bool is_possible =
+      clip.low < clip.high && clip.low >= -op::Clip::largest_bound && clip.high <= op::Clip::largest_bound;
+  if (!is_possible) node_->refuse(fmt::format("bounds of {} and {} are not possible", clip.low, clip.high));
+  give_node(clip, {node_at(0)});
+}
+
+float OnnxConverter::bound_at(int index, float otherwise) const {
+  if (!node_->has_input(index)) return otherwise;
+  const std::vector<float> values = file_.floats(constant_at(index));
+  if (values.size() != 1) node_->refuse("only bounds of one number are possible");
+  return values.front();
+}
+
+void OnnxConverter::sigmoid() { give_node(op::Sigmoid{}, {node_at(0)}); }
+void OnnxConverter::tanh() { give_node(op::Tanh{}, {node_at(0)}); }
+
+void OnnxConverter::add() {
+  if (as_constant(0) != nullptr || as_constant(1) != nullptr) {
+    node_->refuse("only sums of two computed values are possible");
+  }
+  give_node(op::Add{}, {node_at(0), node_at(1)});
+}
+
+void OnnxConverter::concat() {
+  std::vector<std::size_t> inputs;
+  for (int i = 0; i < node_->input_count(); ++i) inputs.push_back(node_at(i));
+  if (inputs.size() > op::Concat::most_inputs) {
+    node_->refuse(fmt::format("it has more than {} inputs", op::Concat::most_inputs));
+  }
+  const std::int64_t axis = node_->integer("axis", 0);
+  if (axis != 1 && axis != -3) node_->refuse(fmt::format("axis is {}. Only 1 is possible: channels", axis));
+  give_node(op::Concat{}, inputs);
+}
+
+// Of MaxPool and AveragePool.
+Pool2d OnnxConverter::pool_window() const {
+  const auto [stride, padding] = node_->window();
+  const std::int64_t kernel = node_->common("kernel_shape", 2, 1, 0);
+  if (padding >= kernel || kernel > Pool2d::largest_kernel) {
+    node_->refuse(fmt::format("a window of {} with pads of {} is not possible", kernel, padding));
+  }
+  return {.kernel = kernel, .stride = stride, .padding = padding, .ceil = node_->integer("ceil_mode", 0) != 0};
+}
+
+void OnnxConverter::max_pool() {
+  node_->require_integer("storage_order", 0, 0);
+  give_node(op::MaxPool{pool_window()}, {node_at(0)});
+}
+
+void OnnxConverter::global_average_pool() { pool_mean(true); }
+
+// PyTorch's older exporter writes padding that counts as Pad.
+void OnnxConverter::average_pool() {
+  if (const auto* const padded = std::get_if<PaddedValue>(&input(0))) {
+    Pool2d pool = pool_window();
+    if (pool.padding != 0 || padded->padding >= pool.kernel) node_->refuse("its map is padded too much");
+    pool.padding = padded->padding;
+    give_node(op::AveragePool{pool, true}, {padded->node});
+    return;
+  }
+  const std::size_t x = node_at(0);
+  const Integers whole = {shape_of(x).height, shape_of(x).width};
+  if (node_->integers("kernel_shape", {}) == whole && node_->window().padding == 0) return pool_mean(true);
+  give_node(op::AveragePool{pool_window(), node_->integer("count_include_pad", 0) != 0}, {x});
+}
+
+void OnnxConverter::reduce_mean() {
+  const Integers axes = node_->has_input(1) ? file_.integers(constant_at(1)) : node_->integers("axes", {});
+  const bool is_over_space =
+      axes == Integers{2, 3} || axes == Integers{-2, -1} || axes == Integers{-1, -2} || axes == Integers{3, 2};
+  if (!is_over_space) {
+    node_->refuse(fmt::format("axes are {}. Only the mean over rows and columns is possible", short_text(axes)));
+  }
+  pool_mean(node_->integer("keepdims", 1) != 0);
+}
+
+void OnnxConverter::pool_mean(bool keeps_dims) {
+  give_node(op::GlobalMeanPool{}, {node_at(0)});
+  std::get<NodeValue>(values_.at(node_->output())).is_unflattened_row = keeps_dims;
+}
+
+void OnnxConverter::flatten() {
+  node_->require_integer("axis", 1, 1);
+  give_flat();
+}
+
+void OnnxConverter::reshape() {
+  const Integers shape = file_.integers(constant_at(1));
+  // With images of another size than the file's, there are other features, which a Gemm then names.
+  if (shape.size() != 2) {
+    node_->refuse(fmt::format("the shape {} is not possible. Use torch.flatten(x, 1)", short_text(shape)));
+  }
+  give_flat();
+}
+
+void OnnxConverter::give_flat() {
+  const auto* const value = std::get_if<NodeValue>(&input(0));
+  if (value != nullptr && network_.graph.node(value->node).shape.is_row()) {
+    give(NodeValue{value->node});
+  } else {
+    give_node(op::Flatten{}, {node_at(0)});
+  }
+}
+
+void OnnxConverter::gemm() {
+  node_->require_number("alpha", 1, 1);
+  node_->require_number("beta", 1, 1);
+  node_->require_integer("transA", 0, 0);
+  give_linear(constant_at(1), node_->integer("transB", 0) != 0, node_->has_input(2));
+}
+
+// A linear layer without bias: the exporters may write Transpose of the weight before it.
+void OnnxConverter::matmul() {
+  const auto transposed = transposed_.find(node_->input(1));
+  const bool is_transposed = transposed != transposed_.end();
+  give_linear(is_transposed ? *transposed->second : constant_at(1), is_transposed, false);
+}
+
+void OnnxConverter::transpose() {
+  const onnx::TensorProto* const weight = as_constant(0);
+  if (weight == nullptr || weight->dims_size() != 2 || node_->integers("perm", {1, 0}) != Integers{1, 0}) {
+    node_->refuse("only the weight of a linear layer can be transposed. Use torch.flatten(x, 1) before such a layer");
+  }
+  if (!transposed_.emplace(node_->output(), weight).second) {
+    node_->damaged(fmt::format("computes '{}', as another one does", short_text(node_->output())));
+  }
+}
+
+void OnnxConverter::give_linear(const onnx::TensorProto& weight, bool is_transposed, bool has_bias) {
+  const std::size_t x = node_at(0);
+  if (weight.dims_size() != 2) node_->refuse("its weight is not a matrix");
+  const std::int64_t out = weight.dims(is_transposed ? 0 : 1);
+  const std::int64_t in = weight.dims(is_transposed ? 1 : 0);
+  const std::string name = layer_name(weight);
+  give_node(op::Linear{.in = in, .out = out, .has_bias = has_bias}, {x}, name);
+  NamedArray& kept = keep(name + ".weight", weight, {weight.dims(0), weight.dims(1)});
+  if (!is_transposed) transpose_array(kept);
+  if (has_bias) keep(name + ".bias", constant_at(2), {out});
+}
+
+void OnnxConverter::slice() {
+  const std::size_t x = node_at(0);
+  const Integers starts = file_.integers(constant_at(1));
+  const Integers ends = file_.integers(constant_at(2));
+  const Integers axes = node_->has_input(3) ? file_.integers(constant_at(3)) : Integers{};
+  const Integers steps = node_->has_input(4) ? file_.integers(constant_at(4)) : Integers{};
+  const ValueShape& shape = shape_of(x);
+  const bool is_whole = ends.size() == 2 && ends[0] >= shape.height && ends[1] >= shape.width;
+  const bool is_known = starts == Integers{0, 0} && is_whole && axes == Integers{2, 3} && steps.size() == 2 &&
+                        steps[0] == steps[1] && steps[0] >= 1 && steps[0] <= OnnxNode::largest_number &&
+                        !shape.is_row();
+  if (!is_known) node_->refuse("only every n-th row and column of a whole map is possible");
+  give(SlicedValue{x, steps[0]});
+}
+
+void OnnxConverter::pad() {
+  const onnx::AttributeProto* const mode = node_->attribute("mode");
+  const bool is_constant = mode == nullptr || mode->s() == "constant";
+  if (!is_constant || bound_at(2, 0) != 0) node_->refuse("only padding by zeros is possible");
+  const Integers pads = file_.integers(constant_at(1));
+  if (pads.size() == 8 && pads == Integers{0, 0, pads[2], pads[2], 0, 0, pads[2], pads[2]} && pads[2] > 0) {
+    give(PaddedValue{node_at(0), pads[2]});
+    return;
+  }
+  const bool is_behind_channels = pads.size() == 8 && pads[5] >= 0 && pads[5] <= most_channels &&
+                                  std::ranges::count(pads, 0) == (pads[5] == 0 ? 8 : 7);
+  if (!is_behind_channels) {
+    node_->refuse("only zeros around a map, or channels of zeros behind the last one, are possible");
+  }
+  const auto* const sliced = std::get_if<SlicedValue>(&input(0));
+  const std::int64_t stride = sliced == nullptr ? 1 : sliced->stride;
+  const std::size_t x = sliced == nullptr ? node_at(0) : sliced->node;
+  give_node(op::Subsample{stride, shape_of(x).channels + pads[5]}, {x});
+}
+
+// ---- normalization at the input
+
+void OnnxConverter::subtract() { normalize(ImageValue::State::raw, ImageValue::State::centred, network_.mean); }
+void OnnxConverter::divide() {
+  normalize(ImageValue::State::centred, ImageValue::State::normalized, network_.deviation);
+  if (std::ranges::any_of(network_.deviation, [](float deviation) { return deviation <= 0; })) {
+    node_->refuse("a deviation is not positive");
+  }
+}
+
+void OnnxConverter::normalize(ImageValue::State from, ImageValue::State to, std::vector<float>& values) {
+  const auto* const image = std::get_if<ImageValue>(&input(0));
+  if (image == nullptr || image->state != from || network_.graph.nodes().size() > 1) {
+    node_->refuse("it is possible only as the normalization of the images: (x - mean) / deviation");
+  }
+  const onnx::TensorProto& tensor = constant_at(1);
+  const std::int64_t channels = network_.graph.node(0).shape.channels;
+  const bool is_one = std::ranges::all_of(tensor.dims(), [](std::int64_t dim) { return dim == 1; });
+  const Integers by_channel = {channels, 1, 1};
+  const Integers dims(tensor.dims().begin(), tensor.dims().end());
+  if (!is_one && dims != by_channel && dims != Integers{1, channels, 1, 1}) {
+    node_->refuse(fmt::format("'{}' has no value for each of {} channels", short_text(tensor.name()), channels));
+  }
+  values = file_.floats(tensor);
+  if (is_one) values.resize(static_cast<std::size_t>(channels), values.front());
+  give(ImageValue{to});
+}
+
+}  // namespace lockstep
