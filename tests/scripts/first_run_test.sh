@@ -31,6 +31,9 @@ tr -d '\n' <"$work/typescript" | grep -qE $'\r\e\\[KBuilding: 1 of 3, [0-9]+ s\r
   fail "the line is not redrawn: $(cat -v "$work/typescript")"
 echo "  progress"
 
+# Help starts no build.
+"$root/tests/run.sh" --help | grep -q -- '--record' || fail "tests/run.sh has no help"
+
 # What apt-get does not know is named, with the command that installs all that is missing.
 mkdir "$work/tools"
 printf '#!/bin/sh\nfor name; do :; done\n[ "$name" = g++ ] && echo "install ok installed"\n' >"$work/tools/dpkg-query"
