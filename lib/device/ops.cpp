@@ -21,4 +21,6 @@ void Ops::conv_backward_data_norm(const Conv2d&, const Tensor&, const Tensor&, c
   assert(false);  // this device never defers a norm
 }
 
+void Ops::norm_backward_deferred(const NormedGradient&) { assert(false); }
+
 }  // namespace lockstep

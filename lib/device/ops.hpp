@@ -291,6 +291,8 @@ class Ops {
   // Accumulating adds to another reader's gradient, before the ReLU mask.
   virtual void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
                                        const PreviousNorm& front, const Tensor& dz, Accumulate accumulate);
+  // Applies the deferred backward of a norm that no convolution precedes: stores the gradient of its input in dy.dy.
+  virtual void norm_backward_deferred(const NormedGradient& dy);
   // Whether conv_backward_data_norm also handles norms that were applied, using the rows that norm_forward left.
   virtual bool fuses_norm_reductions() const { return false; }
 };

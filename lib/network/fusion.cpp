@@ -17,6 +17,7 @@ class Fusion {
       if (!join(node)) start(node);
     }
     std::ranges::sort(layers_, {}, &LayerSpec::output);
+    find_first_readers();
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) find_norm_reader(layer);
     return std::move(layers_);
   }
@@ -85,18 +86,26 @@ class Fusion {
   void find_norm_reader(std::size_t index) {
     LayerSpec& layer = layers_[index];
     const op::Convolution* const conv = convolution(layer);
-    if (!layer.norm || conv == nullptr || conv->has_bias) return;
-    const auto reads_it = [&](const LayerSpec& other) { return std::ranges::count(other.inputs, layer.output) > 0; };
-    const auto reader = std::ranges::find_if(layers_, reads_it);
-    if (reader == layers_.end() || convolution(*reader) == nullptr || reader->inputs[0] != layer.output) return;
+    if (!layer.norm || (conv != nullptr && conv->has_bias)) return;
+    if (readers_[layer.output] == 0) return;
+    LayerSpec* const reader = &layers_[first_reader_[layer.output]];
+    if (convolution(*reader) == nullptr || reader->inputs[0] != layer.output) return;
     if (std::ranges::count(reader->inputs, layer.output) > 1) return;
     const bool is_only_reader = readers_[layer.output] == 1;
     layer.norm_reader = is_only_reader && !layer.adds ? NormReader::deferred : NormReader::gradient;
     reader->previous_norm = index;
   }
 
+  void find_first_readers() {
+    first_reader_.resize(graph_.nodes().size());
+    for (std::size_t layer = layers_.size(); layer-- > 0;) {
+      for (const std::size_t input : layers_[layer].inputs) first_reader_[input] = layer;
+    }
+  }
+
   const NetworkGraph& graph_;
   std::vector<int> readers_;
+  std::vector<std::size_t> first_reader_;  // layer, by node
   std::vector<LayerSpec> layers_;
 };
 

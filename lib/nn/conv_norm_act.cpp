@@ -128,6 +128,7 @@ void ConvNormAct::backward(const Tensor& dy, std::span<InputGradient> dx, Gradie
   sink.ready(shift_);
   sink.ready(scale_);
   if (conv_ == nullptr) {
+    if (d_conv.is_deferred()) device_.ops().norm_backward_deferred(d_conv);
     dx[0].result = d_conv.dy;
   } else {
     conv_->backward(std::move(d_conv), dx[0], sink);

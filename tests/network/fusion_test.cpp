@@ -104,7 +104,7 @@ TEST(FusionTest, a_norm_that_follows_no_convolution_is_a_layer_and_takes_what_fo
   x = add(conv(relu(batch_norm(x, "bn")), "a", {.out = 4, .kernel = 1}), x);  // x has two readers
   relu(add(batch_norm(x, "bn2"), x));
   const std::vector<LayerSpec> layers = fuse(graph);
-  EXPECT_THAT(described(graph), ElementsAre("stem", "bn", "a", "Add_5", "bn2"));
+  EXPECT_THAT(described(graph), ElementsAre("stem", "bn deferred", "a <bn", "Add_5", "bn2"));
   EXPECT_EQ(layers[1].activation, Activation::relu);
   EXPECT_EQ(layers[1].norm, layers[1].main);
   EXPECT_TRUE(layers[4].adds);

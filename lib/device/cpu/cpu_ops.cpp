@@ -245,4 +245,8 @@ void CpuOps::conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const
   set_norm_gradient(context_, x.x, sums, front.gradient, table_of(x.norm.rows, context_.lanes));
 }
 
+void CpuOps::norm_backward_deferred(const NormedGradient& dy) {
+  cpu::norm_backward_deferred(context_, loops_, dy, table_of(dy.x.norm.rows, context_.lanes));
+}
+
 }  // namespace lockstep::cpu

@@ -78,6 +78,7 @@ class CpuOps final : public Ops {
                                 const Tensor& running_variance, Activation activation, const Tensor& rows) override;
   void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const PreviousNorm& front,
                                const Tensor& dz, Accumulate accumulate) override;
+  void norm_backward_deferred(const NormedGradient& dy) override;
   bool fuses_norm_reductions() const override { return true; }
 
  private:

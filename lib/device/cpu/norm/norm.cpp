@@ -228,6 +228,20 @@ void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputS
                           });
 }
 
+void norm_backward_deferred(const CpuContext& context, const VectorLoops& loops, const NormedGradient& dy,
+                            const NormTable& table) {
+  const FeatureMap x(dy.x.x, loops.lanes);
+  const FeatureMap dz(dy.dz, loops.lanes);
+  const FeatureMap dx(dy.dy, loops.lanes);
+  const ImagePieces pieces(x);
+  parallel_for(context.threads, pieces.count * x.blocks(), [&](std::int64_t item) {
+    const std::int64_t block = item % x.blocks();
+    const std::int64_t image = pieces.first_image(item / x.blocks());
+    loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(pieces.images_in(item / x.blocks())),
+                        table.of(block), ReluMask::open, dx.plane(image, block));
+  });
+}
+
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const OutputSums& sums,
                   const BatchNorm& norm, const Tensor& residual, Activation activation, const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);

@@ -47,5 +47,8 @@ void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tenso
 // and dz * (x - mean).
 void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputSums& sums, const NormGradient& gradient,
                        const NormTable& table);
+// The operation of Ops of this name, with the table of dy.x.
+void norm_backward_deferred(const CpuContext& context, const VectorLoops& loops, const NormedGradient& dy,
+                            const NormTable& table);
 
 }  // namespace lockstep::cpu
