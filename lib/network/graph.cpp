@@ -64,6 +64,8 @@ class OutputShape {
   }
   ValueShape operator()(const op::Subsample& one) const {
     require_map();
+    require(one.out_channels >= x_.channels, Failure::usage, "'{}' cannot make {} channels of {}.", name_,
+            one.out_channels, x_.channels);
     return strided(one.stride, one.out_channels);
   }
   ValueShape operator()(const op::GlobalMeanPool&) const {
@@ -72,6 +74,9 @@ class OutputShape {
   }
   ValueShape operator()(const op::Flatten&) const {
     require_map();
+    constexpr std::int64_t most_features = std::int64_t{1} << 31;
+    require(x_.channels <= most_features / x_.height / x_.width, Failure::usage,
+            "'{}' cannot make a row of {}: it is too large.", name_, x_.text());
     return {0, 0, x_.count()};
   }
   ValueShape operator()(const op::Linear& one) const {
@@ -172,7 +177,8 @@ NetworkGraph NetworkGraph::with_outputs(std::int64_t outputs) const {
   GraphNode& last = other.nodes_.back();
   auto* const linear = std::get_if<op::Linear>(&last.operation);
   require(linear != nullptr, Failure::usage,
-          "the network ends with the {} '{}', not with a linear layer (Gemm) that --new-head could replace.",
+          "the network ends with the {} '{}', not with a linear layer (Gemm) that --new-head could replace. Set its "
+          "classes in PyTorch before the export.",
           operation_name(last.operation), last.name);
   linear->out = outputs;
   last.shape.channels = outputs;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -121,7 +120,8 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
   if (is(op::LeakyRelu{})) return op::LeakyRelu{numbers.next_real(0, op::LeakyRelu::largest_slope)};
   if (is(op::Clip{})) {
     const float low = numbers.next_real(-op::Clip::largest_bound, op::Clip::largest_bound);
-    const float high = numbers.next_real(std::nextafter(low, op::Clip::largest_bound), op::Clip::largest_bound);
+    const float high = numbers.next_real(low, op::Clip::largest_bound);
+    if (!(low < high)) damaged(fmt::format("node '{}' has impossible numbers", name));
     return op::Clip{low, high};
   }
   if (is(op::MaxPool{})) return op::MaxPool{next_pool(numbers)};
@@ -180,6 +180,15 @@ void add_node(NetworkGraph& graph, const Json& node, std::set<std::string>& name
   }
 }
 
+// The last node is the only one that nothing reads, and gives a row.
+void require_whole(const NetworkGraph& graph) {
+  const std::vector<int> readers = graph.reader_counts();
+  const auto unread = std::ranges::find(readers, 0);
+  const GraphNode& last = graph.nodes().back();
+  if (unread != readers.end() - 1) damaged("nothing reads the result of a node");
+  if (!last.shape.is_row()) damaged(fmt::format("its last node '{}' gives a map", last.name));
+}
+
 }  // namespace
 
 std::string network_text(const NetworkGraph& graph) {
@@ -212,6 +221,7 @@ NetworkGraph network_from_text(std::string_view text) {
   images.end();
   std::set<std::string> names = {graph.node(0).name};
   for (const Json& node : whole["nodes"]) add_node(graph, node, names);
+  require_whole(graph);
   return graph;
 }
 

@@ -71,6 +71,13 @@ TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   refused(R"({"input":[8,8,3],"nodes":[["LeakyRelu","a",[0],[-1]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[1,1]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[0,1e99]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[3.4028234663852886e38,3.4028234663852886e38]]]})",
+          {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Subsample","a",[0],[1,2]]]})", {"'a'", "shape"});
+  refused(R"({"input":[8,8,3],"nodes":[["Subsample","a",[0],[1,1000000000]],["Flatten","b",[1],[]]]})",
+          {"'b'", "shape"});
+  refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[0],[]]]})", {"'a'", "map"});
+  refused(R"({"input":[8,8,3],"nodes":[["Relu","a",[0],[]],["Flatten","b",[0],[]]]})", {"nothing reads"});
   refused(R"({"input":[8,8,3],"nodes":[["BatchNormalization","a",[0],[0]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Concat","a",[],[]]]})", {"'a'", "reads"});
   refused(R"({"input":[8,8,3],"nodes":[["MaxPool","a",[0],[2,2,0,2]]]})", {"'a'", "numbers"});

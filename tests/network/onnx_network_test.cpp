@@ -259,6 +259,30 @@ TEST_F(OnnxNetworkTest, an_average_takes_the_zeros_of_a_pad_into_account) {
   expect_error(Failure::usage, {"/AveragePool", "padded"}, [&] { read(); });
   replace(2, "Relu", {"b"});
   expect_error(Failure::usage, {"/Relu", "AveragePool"}, [&] { read(); });
+  // The last of these windows would begin in the zeros behind the map, where PyTorch's own padding has none.
+  replace(2, "AveragePool", {"b"});
+  ints("kernel_shape", {3, 3});
+  ints("strides", {9, 9});
+  integer("ceil_mode", 1);
+  expect_error(Failure::usage, {"/AveragePool", "windows"}, [&] { read(); });
+  node_at(1).add_input("");
+  node_at(1).add_input("pads");
+  expect_error(Failure::usage, {"/Pad", "axes"}, [&] { read(); });
+}
+
+TEST_F(OnnxNetworkTest, bounds_may_be_cast_from_whole_numbers) {
+  replace(2, "Clip", {"b", "low", "high"});
+  numbers("zero", {0});
+  numbers("six", {6});
+  node("CastLike", {"zero", "b"}, "low");
+  node("Cast", {"six"}, "high");
+  integer("to", onnx::TensorProto::FLOAT);
+  for (int i = 0; i < 2; ++i) {
+    for (int at = graph().node_size() - 1; at > 0; --at) graph().mutable_node()->SwapElements(at, at - 1);
+  }
+  const OnnxNetwork network = read();
+  EXPECT_EQ(network.graph.node(3).as<op::Clip>()->low, 0);
+  EXPECT_EQ(network.graph.node(3).as<op::Clip>()->high, 6);
 }
 
 TEST_F(OnnxNetworkTest, a_linear_layer_may_have_no_bias) {
@@ -369,6 +393,14 @@ TEST_F(OnnxNetworkTest, arrays_may_lie_in_a_file_beside_it) {
   entry("offset", "4");
   entry("length", "16");
   EXPECT_EQ(array_in(read(), "bn1.bias").values, (std::vector<float>{1, 2, 3, 4}));
+
+  onnx::TensorProto& other = array_named("bn1.weight");
+  other = tensor;
+  other.set_name("bn1.weight");
+  expect_error(Failure::bad_data, {"share", "net.onnx.data"}, [&] { read(); });
+  other.clear_external_data();
+  other.clear_data_location();
+  for (int i = 0; i < 4; ++i) other.add_float_data(1);
 
   tensor.mutable_external_data(1)->set_value("8");
   expect_error(Failure::bad_data, {"net.onnx", "bn1.bias", "net.onnx.data"}, [&] { read(); });
@@ -484,6 +516,20 @@ TEST_F(OnnxNetworkTest, damage_is_told_apart) {
   damaged({"'q'", "/Relu"}, [&] { node_at(2).set_input(0, "q"); });
   damaged({"'e'", "/Relu"}, [&] { node_at(2).set_input(0, "e"); });  // a cycle
   damaged({"two values", "'a'"}, [&] { node_at(1).set_output(0, "a"); });
+  damaged({"two values", "'fc.bias'"}, [&] { node_at(1).set_output(0, "fc.bias"); });
+  damaged({"two values", "'a'"}, [&] {
+    replace(1, "Transpose", {"fc.weight"});
+    node_at(1).set_output(0, "a");
+  });
+  damaged({"/MaxPool", "ceil_mode", "7"}, [&] {
+    replace(2, "MaxPool", {"b"});
+    ints("kernel_shape", {2, 2});
+    integer("ceil_mode", 7);
+  });
+  damaged({"/Clip", "attributes"}, [&] {
+    replace(2, "Clip", {"b"});
+    number(node_at(2), "min", 0);
+  });
   damaged({"/Relu", "output"}, [&] { node_at(2).clear_output(); });
   damaged({"/Relu", "inputs"}, [&] { node_at(2).clear_input(); });
   for (const std::int64_t channels : {std::int64_t{-4}, std::int64_t{0}, std::int64_t{1} << 40, INT64_MAX}) {

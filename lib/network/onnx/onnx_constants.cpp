@@ -18,17 +18,19 @@ OnnxConstants::OnnxConstants(const OnnxFile& file) : file_(file) {
 
 const std::map<std::string, OnnxConstants::Compute>& OnnxConstants::table() {
   static const std::map<std::string, Compute> all = {
-      {"CastLike", &OnnxConstants::cast_like}, {"Concat", &OnnxConstants::concat},
-      {"Constant", &OnnxConstants::constant},  {"Expand", &OnnxConstants::expand},
-      {"Identity", &OnnxConstants::identity},  {"Reshape", &OnnxConstants::reshape},
-      {"Shape", &OnnxConstants::shape}};
+      {"Cast", &OnnxConstants::cast},       {"CastLike", &OnnxConstants::to_float},
+      {"Concat", &OnnxConstants::concat},   {"Constant", &OnnxConstants::constant},
+      {"Expand", &OnnxConstants::expand},   {"Identity", &OnnxConstants::identity},
+      {"Reshape", &OnnxConstants::reshape}, {"Shape", &OnnxConstants::shape}};
   return all;
 }
 
 bool OnnxConstants::compute(const OnnxNode& node) {
   const auto found = table().find(node.kind());
-  const bool reads_arrays = node.input_count() == 0 || find(node.input(0)) != nullptr;
-  if (found == table().end() || !reads_arrays) return false;
+  if (found == table().end() || (node.input_count() == 0 && node.kind() != "Constant")) return false;
+  for (int i = 0; i < node.input_count(); ++i) {  // what CastLike imitates may be a map
+    if (find(node.input(i)) == nullptr && (i == 0 || node.kind() != "CastLike")) return false;
+  }
   (this->*found->second)(node);
   return true;
 }
@@ -38,9 +40,10 @@ const onnx::TensorProto* OnnxConstants::find(const std::string& name) const {
   return found == arrays_.end() ? nullptr : found->second.tensor;
 }
 
-bool OnnxConstants::is_computed_zero(const std::string& name) const {
+bool OnnxConstants::is_computed_zero(const std::string& name, std::int64_t count) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end() || found->second.is_in_file) return false;
+  if (!std::ranges::equal(found->second.tensor->dims(), Integers{count})) return false;
   const std::vector<float> values = file_.floats(*found->second.tensor);
   return std::ranges::all_of(values, [](float value) { return value == 0; });
 }
@@ -99,10 +102,17 @@ void OnnxConstants::constant(const OnnxNode& node) {
 
 void OnnxConstants::identity(const OnnxNode& node) { define(node.output(), arrays_.at(node.input(0))); }
 
-// To the type of a map, which is float.
-void OnnxConstants::cast_like(const OnnxNode& node) {
-  if (input(node, 0).data_type() != onnx::TensorProto::FLOAT) node.refuse("only an array of float is possible");
-  identity(node);
+void OnnxConstants::cast(const OnnxNode& node) {
+  node.require_integer("to", onnx::TensorProto::FLOAT, 0);
+  to_float(node);
+}
+
+// CastLike: to the type of a map, which is float.
+void OnnxConstants::to_float(const OnnxNode& node) {
+  const onnx::TensorProto& tensor = input(node, 0);
+  if (tensor.data_type() != onnx::TensorProto::INT64) return identity(node);
+  const Integers values = file_.integers(tensor);
+  give(node, Integers(tensor.dims().begin(), tensor.dims().end()), std::vector<float>(values.begin(), values.end()));
 }
 
 void OnnxConstants::shape(const OnnxNode& node) {

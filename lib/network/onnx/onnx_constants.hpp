@@ -25,8 +25,8 @@ class OnnxConstants {
 
   // Null: not an array.
   const onnx::TensorProto* find(const std::string& name) const;
-  // Whether it is an array of zeros that nodes compute: no parameter.
-  bool is_computed_zero(const std::string& name) const;
+  // Whether it is a list of `count` zeros that nodes compute: no parameter.
+  bool is_computed_zero(const std::string& name, std::int64_t count) const;
 
  private:
   struct Array {
@@ -42,7 +42,8 @@ class OnnxConstants {
   void give(const OnnxNode& node, const Integers& dims, const Integers& values);
   onnx::TensorProto& computed(const OnnxNode& node, onnx::TensorProto::DataType type, const Integers& dims);
 
-  void cast_like(const OnnxNode& node);
+  void cast(const OnnxNode& node);
+  void to_float(const OnnxNode& node);
   void concat(const OnnxNode& node);
   void constant(const OnnxNode& node);
   void expand(const OnnxNode& node);

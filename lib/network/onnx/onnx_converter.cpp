@@ -108,7 +108,7 @@ void OnnxConverter::require_read(std::size_t output) const {
 // ---- values
 
 void OnnxConverter::define(const std::string& name, KnownValue value) {
-  if (!values_.emplace(name, value).second) {
+  if (constants_.find(name) != nullptr || transposed_.contains(name) || !values_.emplace(name, value).second) {
     file_.damaged(fmt::format("two values have the name '{}'", short_text(name)));
   }
 }

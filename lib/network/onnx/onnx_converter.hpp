@@ -91,6 +91,7 @@ class OnnxConverter {
   void tanh();
   void transpose();
 
+  bool flag(const char* name) const;
   Pool2d pool_window() const;
   bool is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
                std::int64_t padding) const;

@@ -107,6 +107,12 @@ std::string OnnxFile::external_bytes(const onnx::TensorProto& tensor) const {
     damaged(fmt::format("array '{}' ends behind the end of '{}' (an incomplete copy)", short_text(tensor.name()),
                         short_text(file.string())));
   }
+  External& external = external_[location];
+  if (external.arrays.insert(&tensor).second) external.bytes += length;
+  if (external.bytes > size) {
+    damaged(fmt::format("arrays share bytes of '{}', array '{}' for one", short_text(file.string()),
+                        short_text(tensor.name())));
+  }
   const std::span<const std::byte> bytes = opened->bytes().subspan(offset, length);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,14 @@ class OnnxFile {
   std::string external_bytes(const onnx::TensorProto& tensor) const;
   template <typename Value, typename Listed>
   std::vector<Value> elements(const onnx::TensorProto& tensor, const Listed& listed) const;
+
+  // Of each file beside this one: bytes that arrays take, and these arrays. Arrays that share bytes could fill the
+  // memory.
+  struct External {
+    std::uint64_t bytes = 0;
+    std::set<const onnx::TensorProto*> arrays;
+  };
+  mutable std::map<std::string, External> external_;
 
   std::filesystem::path path_;
   onnx::ModelProto model_;

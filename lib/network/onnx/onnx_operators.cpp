@@ -61,7 +61,10 @@ void OnnxConverter::refuse_operator() const {
   if (kind == "Dropout") node_->refuse("Lockstep has no such operator. Replace nn.Dropout by nn.Identity");
   constexpr std::array<std::string_view, 4> of_shapes = {"Gather", "Shape", "Squeeze", "Unsqueeze"};
   if (std::ranges::count(of_shapes, kind) > 0) {
-    node_->refuse("shapes cannot be computed. Use torch.flatten(x, 1) before a linear layer");
+    node_->refuse(
+        "shapes cannot be computed. Export without dynamic_axes and dynamic_shapes, flatten by torch.flatten(x, 1), "
+        "and "
+        "use no layer that rearranges its input");
   }
   node_->refuse(
       "Lockstep has no such operator. It has Add, AveragePool, BatchNormalization, Clip, Concat, Conv, Flatten, Gemm, "
@@ -94,7 +97,7 @@ void OnnxConverter::conv() {
     node_->refuse(fmt::format("pads of {} are not possible with a kernel of {}", padding, kernel));
   }
   const std::string name = layer_name(weight);
-  const bool has_bias = node_->has_input(2) && !constants_.is_computed_zero(node_->input(2));
+  const bool has_bias = node_->has_input(2) && !constants_.is_computed_zero(node_->input(2), conv.out_channels);
   give_node(op::Convolution{.conv = conv, .has_bias = has_bias}, {x}, name);
   keep(name + ".weight", weight, {conv.out_channels, conv.in_channels, kernel, kernel});
   if (has_bias) keep(name + ".bias", constant_at(2), {conv.out_channels});
@@ -144,6 +147,9 @@ void OnnxConverter::leaky_relu() {
 }
 
 void OnnxConverter::clip() {
+  if (node_->attribute("min") != nullptr || node_->attribute("max") != nullptr) {
+    node_->damaged("has bounds as attributes, which only operator sets before 11 have");
+  }
   const op::Clip clip{bound_at(1, -op::Clip::largest_bound), bound_at(2, op::Clip::largest_bound)};
   const bool is_possible =
       clip.low < clip.high && clip.low >= -op::Clip::largest_bound && clip.high <= op::Clip::largest_bound;
@@ -179,14 +185,23 @@ void OnnxConverter::concat() {
   give_node(op::Concat{}, inputs);
 }
 
+bool OnnxConverter::flag(const char* name) const {
+  const std::int64_t value = node_->integer(name, 0);
+  if (value != 0 && value != 1) node_->damaged(fmt::format("has a {} of {}", name, value));
+  return value == 1;
+}
+
 // Of MaxPool and AveragePool.
 Pool2d OnnxConverter::pool_window() const {
   const auto [stride, padding] = node_->window();
   const std::int64_t kernel = node_->common("kernel_shape", 2, 1, 0);
   if (padding >= kernel || kernel > Pool2d::largest_kernel) {
-    node_->refuse(fmt::format("a window of {} with pads of {} is not possible", kernel, padding));
+    node_->refuse(
+        fmt::format("a window of {} with pads of {} is not possible. Windows have up to {} x {} pixels, and "
+                    "pads are smaller",
+                    kernel, padding, Pool2d::largest_kernel, Pool2d::largest_kernel));
   }
-  return {.kernel = kernel, .stride = stride, .padding = padding, .ceil = node_->integer("ceil_mode", 0) != 0};
+  return {.kernel = kernel, .stride = stride, .padding = padding, .ceil = flag("ceil_mode")};
 }
 
 void OnnxConverter::max_pool() {
@@ -201,14 +216,24 @@ void OnnxConverter::average_pool() {
   if (const auto* const padded = std::get_if<PaddedValue>(&input(0))) {
     Pool2d pool = pool_window();
     if (pool.padding != 0 || padded->padding >= pool.kernel) node_->refuse("its map is padded too much");
+    const ValueShape& shape = shape_of(padded->node);
+    const auto windows_after_pad = [&](std::int64_t size) {
+      const std::int64_t padded_size = size + 2 * padded->padding;
+      return padded_size < pool.least_size() ? 0 : pool.out_size(padded_size);
+    };
+    const std::int64_t rows = windows_after_pad(shape.height);
+    const std::int64_t columns = windows_after_pad(shape.width);
     pool.padding = padded->padding;
+    if (rows != pool.out_size(shape.height) || columns != pool.out_size(shape.width)) {
+      node_->refuse("it has windows in the zeros of a Pad alone. Use the padding of nn.AvgPool2d instead");
+    }
     give_node(op::AveragePool{pool, true}, {padded->node});
     return;
   }
   const std::size_t x = node_at(0);
   const Integers whole = {shape_of(x).height, shape_of(x).width};
   if (node_->integers("kernel_shape", {}) == whole && node_->window().padding == 0) return pool_mean(true);
-  give_node(op::AveragePool{pool_window(), node_->integer("count_include_pad", 0) != 0}, {x});
+  give_node(op::AveragePool{pool_window(), flag("count_include_pad")}, {x});
 }
 
 void OnnxConverter::reduce_mean() {
@@ -268,8 +293,10 @@ void OnnxConverter::transpose() {
   if (weight == nullptr || weight->dims_size() != 2 || node_->integers("perm", {1, 0}) != Integers{1, 0}) {
     node_->refuse("only the weight of a linear layer can be transposed. Use torch.flatten(x, 1) before such a layer");
   }
-  if (!transposed_.emplace(node_->output(), weight).second) {
-    node_->damaged(fmt::format("computes '{}', as another one does", short_text(node_->output())));
+  const std::string& name = node_->output();
+  const bool is_new = constants_.find(name) == nullptr && !values_.contains(name);
+  if (!is_new || !transposed_.emplace(name, weight).second) {
+    file_.damaged(fmt::format("two values have the name '{}'", short_text(name)));
   }
 }
 
@@ -304,7 +331,9 @@ void OnnxConverter::pad() {
   const onnx::AttributeProto* const mode = node_->attribute("mode");
   const bool is_constant = mode == nullptr || mode->s() == "constant";
   if (!is_constant || bound_at(2, 0) != 0) node_->refuse("only padding by zeros is possible");
+  if (node_->has_input(3)) node_->refuse("only pads of all axes are possible");
   const Integers pads = file_.integers(constant_at(1));
+  if (pads == Integers(8, 0)) return give(input(0));
   if (pads.size() == 8 && pads == Integers{0, 0, pads[2], pads[2], 0, 0, pads[2], pads[2]} && pads[2] > 0) {
     give(PaddedValue{node_at(0), pads[2]});
     return;

@@ -39,8 +39,10 @@ std::string OnnxParameters::layer_name(const OnnxNode& node, const onnx::TensorP
 
 void OnnxParameters::require_unread(const OnnxNode& node, const onnx::TensorProto& tensor) const {
   if (kept_.contains(&tensor)) {
-    node.refuse(fmt::format("'{}' is read twice. Export model.train(), or give each layer weights of its own",
-                            short_text(tensor.name())));
+    node.refuse(fmt::format(
+        "'{}' is read twice. Export model.train() with optimize=False (dynamo=True) or with "
+        "training=TrainingMode.PRESERVE and do_constant_folding=False, and give each layer weights of its own",
+        short_text(tensor.name())));
   }
 }
 
