@@ -229,7 +229,7 @@ TEST_F(CheckpointTest, one_of_the_format_before_does_not_say_how_tests_resize_pi
 
 TEST_F(CheckpointTest, one_of_a_network_of_its_own_has_a_format_of_its_own) {
   Checkpoint checkpoint = small_checkpoint();
-  checkpoint.model.network = R"({"input":[8,8,3],"nodes":[["Conv","c",[0],[3,3,1,1,0,0]]]})";
+  checkpoint.model.network = R"({"input":[8,8,3],"nodes":[["Conv","c",[0],[3,3,1,1,0,0]],["Flatten","f",[1],[]]]})";
   write(checkpoint);
   const Checkpoint read = read_checkpoint(path_);
   EXPECT_EQ(format_of(read), 5);

@@ -42,6 +42,7 @@ std::string long_network(int nodes) {
   NetworkGraph graph({8, 8, 3});
   build::Value x = build::input(graph);
   for (int i = 0; i < nodes; ++i) x = build::conv(x, std::to_string(i), {.out = 3, .kernel = 1});
+  build::flatten(x);
   return network_text(graph);
 }
 
