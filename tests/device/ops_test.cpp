@@ -169,12 +169,18 @@ TEST_P(OpsTest, joins_the_channels_of_maps_and_takes_them_apart) {
       shapes.push_back({2, 3, 5, one});
       x.push_back(values(shapes.back().count(), static_cast<std::uint64_t>(one)));
       maps.push_back(tensor(shapes.back(), x.back()));
-      parts.push_back(make(shapes.back()));
       sum += one;
     }
-    const Tensor y = make({2, 3, 5, sum});
+    const Tensor y = used_map({2, 3, 5, sum});
     ops_.concat_forward(maps, y);
     EXPECT_EQ(contents(y), naive::concat(shapes, x));
+    const Tensor wide_y = make({2, 3, 5, sum + 40});
+    ops_.subsample_forward(1, y, wide_y);  // shows padding channels
+    const Values widened = contents(wide_y);
+    for (std::size_t i = 0; i < widened.size(); ++i) {
+      ASSERT_TRUE(static_cast<std::int64_t>(i) % (sum + 40) < sum || widened[i] == 0) << i;
+    }
+    for (const Shape& shape : shapes) parts.push_back(used_map(shape));
     ops_.concat_backward(y, parts);
     for (std::size_t i = 0; i < x.size(); ++i) {
       EXPECT_EQ(contents(parts[i]), x[i]);

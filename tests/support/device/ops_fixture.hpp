@@ -57,6 +57,12 @@ class OpsTest : public testing::TestWithParam<OpsCase> {
     device_->write(std::vector<float>(static_cast<std::size_t>(shape.count()), 77.0F), tensor);
     return tensor;
   }
+  // A map whose memory, padding channels included, another one has used before.
+  Tensor used_map(const Shape& shape) {
+    tensor({shape[0], shape[1], shape[2], (shape[3] + 63) / 64 * 64},
+           Values(static_cast<std::size_t>(shape.count() / shape[3] * ((shape[3] + 63) / 64 * 64)), 77.0));
+    return device_->make(shape, device_->precision(), Layout::features);
+  }
   Tensor tensor(const Shape& shape, const Values& contents, Layout layout = Layout::features) {
     const Tensor result = make(shape, layout);
     device_->write(std::vector<float>(contents.begin(), contents.end()), result);
