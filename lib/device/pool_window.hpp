@@ -1,4 +1,4 @@
-// Windows of a pooling: counted_positions.
+// Windows of a pooling: counted_positions, first_window_over, last_window_over.
 #pragma once
 
 #include <cstdint>

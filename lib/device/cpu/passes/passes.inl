@@ -39,20 +39,13 @@ void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uin
 template <typename Storage, typename Share>
 void gather_from_windows(const PoolPlane& plane, Storage* dx, Share share) {
   const Pool2d& pool = plane.pool;
-  const auto first_window = [&](std::int64_t at) {
-    const std::int64_t reach = at + pool.padding - pool.kernel + 1;
-    return reach <= 0 ? 0 : (reach + pool.stride - 1) / pool.stride;
-  };
-  const auto last_window = [&](std::int64_t at, std::int64_t windows) {
-    const std::int64_t last = (at + pool.padding) / pool.stride;
-    return last < windows ? last : windows - 1;
-  };
   for (std::int64_t row = 0; row < plane.height; ++row) {
+    const std::int64_t last_row = last_window_over(pool, row, plane.out_height);
     for (std::int64_t column = 0; column < plane.width; ++column) {
       Floats sum = zero;
-      for (std::int64_t out_row = first_window(row); out_row <= last_window(row, plane.out_height); ++out_row) {
-        for (std::int64_t out_column = first_window(column); out_column <= last_window(column, plane.out_width);
-             ++out_column) {
+      const std::int64_t last_column = last_window_over(pool, column, plane.out_width);
+      for (std::int64_t out_row = first_window_over(pool, row); out_row <= last_row; ++out_row) {
+        for (std::int64_t out_column = first_window_over(pool, column); out_column <= last_column; ++out_column) {
           sum += share(row, column, out_row, out_column);
         }
       }

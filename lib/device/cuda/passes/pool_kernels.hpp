@@ -182,24 +182,17 @@ struct AveragePoolGradient {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = dx.place_of(index);
     ChannelVector sum{};
-    for (std::int64_t row = first_window(at.row); row <= last_window(at.row, dy.height); ++row) {
+    const std::int64_t last_row = last_window_over(pool, at.row, dy.height);
+    const std::int64_t last_column = last_window_over(pool, at.column, dy.width);
+    for (std::int64_t row = first_window_over(pool, at.row); row <= last_row; ++row) {
       const std::int64_t rows = counted_positions(pool, counts_padding, row, dx.height);
-      for (std::int64_t column = first_window(at.column); column <= last_window(at.column, dy.width); ++column) {
+      for (std::int64_t column = first_window_over(pool, at.column); column <= last_column; ++column) {
         const std::int64_t count = rows * counted_positions(pool, counts_padding, column, dx.width);
         const ChannelVector gradients = load<dtype>(dy.data, dy.vector_at({at.image, row, column, at.group}));
         for (int c = 0; c < vector_width; ++c) sum.at[c] += gradients.at[c] / static_cast<float>(count);
       }
     }
     store<dtype>(sum, dx.data, index);
-  }
-
-  LOCKSTEP_HOST_DEVICE std::int64_t first_window(std::int64_t position) const {
-    const std::int64_t reach = position + pool.padding - pool.kernel + 1;
-    return reach <= 0 ? 0 : (reach + pool.stride - 1) / pool.stride;
-  }
-  LOCKSTEP_HOST_DEVICE std::int64_t last_window(std::int64_t position, std::int64_t windows) const {
-    const std::int64_t last = (position + pool.padding) / pool.stride;
-    return last < windows ? last : windows - 1;
   }
 };
 
