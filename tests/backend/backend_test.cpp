@@ -12,8 +12,7 @@
 #include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::backend_test {
 
 std::unique_ptr<Backend> cpu() { return open_backend({.name = "cpu", .threads = 1}); }
 
@@ -78,5 +77,4 @@ TEST_F(CpuBackendTest, has_its_data_in_the_hosts_memory) {
   if (world_.rank() == 0) std::filesystem::remove_all(folder);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::backend_test

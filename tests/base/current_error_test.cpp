@@ -10,8 +10,7 @@
 #include "base/output_closed.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::current_error_test {
 
 template <typename Exception>
 Error error_of(const Exception& exception) {
@@ -62,5 +61,4 @@ TEST(CurrentErrorTest, nothing_is_said_where_nobody_reads) {
   EXPECT_STREQ(error.what(), "");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::current_error_test

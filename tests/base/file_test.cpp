@@ -13,8 +13,7 @@
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::file_test {
 
 namespace fs = std::filesystem;
 
@@ -108,5 +107,4 @@ TEST(FileTest, whoever_objects_before_the_rename_keeps_the_older_file_and_leaves
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::file_test

@@ -18,8 +18,7 @@
 #include "base/net/link_seal.hpp"
 #include "support/network/door.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::handshake_test {
 
 using namespace std::chrono_literals;
 using State = SealedSocket::State;
@@ -232,5 +231,4 @@ TEST(NodeGreeting, a_node_that_is_turned_away_comes_again) {
   EXPECT_TRUE(connect_at(busy.port(), token));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::handshake_test

@@ -9,8 +9,7 @@
 #include "base/io/hdf5_memory.hpp"
 #include "support/memory_limit.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::hdf5_test {
 
 // A checkpoint's writer printed HDF5's stack of source files: silence was that of the main thread alone.
 TEST(Hdf5Test, a_thread_that_works_on_a_file_in_memory_prints_no_stack) {
@@ -50,5 +49,4 @@ TEST(Hdf5Test, a_file_is_not_opened_without_memory) {
   EXPECT_NO_THROW(require_memory_for_hdf5());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::hdf5_test

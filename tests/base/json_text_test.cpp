@@ -7,8 +7,7 @@
 
 #include "base/random.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::json_text_test {
 
 std::string json_string(std::string_view text, std::size_t room = 1000) {
   std::string out(room, 'x');
@@ -54,5 +53,4 @@ TEST(JsonTextTest, what_does_not_fit_is_left_out_and_the_rest_is_a_string) {
   EXPECT_EQ(json_string(text, whole.size()), whole);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::json_text_test

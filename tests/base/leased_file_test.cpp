@@ -12,8 +12,7 @@
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::leased_file_test {
 
 namespace fs = std::filesystem;
 
@@ -143,5 +142,4 @@ TEST_F(LeasedFileTest, what_was_planted_under_the_name_is_not_touched) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::leased_file_test

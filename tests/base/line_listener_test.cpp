@@ -13,8 +13,7 @@
 
 #include "base/io/descriptor.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::line_listener_test {
 
 using namespace std::chrono_literals;
 constexpr std::size_t longest = 100;
@@ -107,5 +106,4 @@ TEST(LineListener, the_reserve_is_a_part_of_what_a_process_may_open) {
   EXPECT_EQ(reserved_open_files(1 << 20), 128);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::line_listener_test

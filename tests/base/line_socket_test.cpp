@@ -8,8 +8,7 @@
 
 #include "base/net/line_listener.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::line_socket_test {
 
 using State = LineSocket::State;
 constexpr std::size_t longest = 4 << 20;
@@ -121,5 +120,4 @@ TEST_F(LineSocketTest, who_may_say_little_is_heard_for_little_at_a_time) {
   EXPECT_LE(far_->receive().size(), 44U);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::line_socket_test

@@ -7,8 +7,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::link_seal_test {
 
 using Side = LinkSeal::Side;
 
@@ -91,5 +90,4 @@ TEST_F(LinkSealTest, without_a_token_nothing_is_sealed) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::link_seal_test

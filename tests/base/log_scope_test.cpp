@@ -4,8 +4,7 @@
 
 #include "base/log.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::log_scope_test {
 
 class VoiceTest : public testing::Test {
  protected:
@@ -39,5 +38,4 @@ TEST_F(VoiceTest, the_others_are_silent_and_without_a_label_lines_are_as_ever) {
   EXPECT_EQ(told(), "[rank 0, gpu07]  loss 2.3\n");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::log_scope_test

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::nearest_name_test {
 
 const std::vector<std::string> names = {"epochs", "ema", "ema-every", "batch-per-rank", "lr", "momentum", "output"};
 
@@ -39,5 +38,4 @@ TEST(NearestNameTest, words_are_there_only_with_a_name) {
   EXPECT_EQ(did_you_mean("workers", names), "");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::nearest_name_test

@@ -5,8 +5,7 @@
 
 #include <thread>
 
-namespace lockstep {
-namespace {
+namespace lockstep::node_addresses_test {
 
 using Addresses = std::vector<std::string>;
 
@@ -43,5 +42,4 @@ TEST(NodeAddresses, a_name_space_of_its_own_is_another_network) {
   EXPECT_NE(inside.network, addresses_of_this_node().network);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::node_addresses_test

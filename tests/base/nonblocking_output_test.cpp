@@ -18,8 +18,7 @@
 
 #include "base/io/descriptor.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::nonblocking_output_test {
 
 using std::chrono::milliseconds;
 
@@ -243,5 +242,4 @@ TEST(OutletFailureTest, a_full_disk_is_an_error) {
   EXPECT_FALSE(outlet.has_pending());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::nonblocking_output_test

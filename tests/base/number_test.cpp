@@ -9,8 +9,7 @@
 #include "base/clock.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::number_test {
 
 constexpr NumberRange<int> any_int{-1'000'000, 1'000'000};
 constexpr NumberRange<std::int64_t> any_count{std::numeric_limits<std::int64_t>::min(),
@@ -149,5 +148,4 @@ TEST(DurationTest, whatever_else_is_none) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::number_test

@@ -15,8 +15,7 @@
 #include "base/io/file.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::partial_file_test {
 
 namespace fs = std::filesystem;
 
@@ -127,5 +126,4 @@ TEST(PartialFileTest, links_that_another_user_planted_lead_nowhere) {
   EXPECT_FALSE(fs::is_symlink(file)) << "the link itself was replaced";
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::partial_file_test

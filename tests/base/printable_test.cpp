@@ -6,8 +6,7 @@
 #include "base/random.hpp"
 #include "base/text/utf8.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::printable_test {
 
 TEST(PrintableTest, letters_of_all_scripts_stay) {
   for (const char* text : {"", "plain words, 100 %", "Ärmel", "猫", "کلاس", "🐈", "a\\b"}) {
@@ -84,5 +83,4 @@ TEST(LogTest, nothing_that_is_printed_steers_the_terminal_or_makes_a_line_of_its
   EXPECT_EQ(warned, log::prefix() + "  class " + shown);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::printable_test

@@ -7,8 +7,7 @@
 
 #include <csignal>
 
-namespace lockstep {
-namespace {
+namespace lockstep::process_test {
 
 pid_t start_waiting_process() {
   const pid_t process = ::fork();
@@ -57,5 +56,4 @@ TEST(ProcessStat, numbers_of_processes_belong_to_something) {
   EXPECT_GT(pid_namespace(), 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::process_test

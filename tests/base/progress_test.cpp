@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::progress_test {
 
 TEST(ProgressTest, a_bar_shows_rate_and_time_left) {
   EXPECT_EQ(describe_progress("train", 25'000, 50'000, "samples", 0.5),
@@ -36,5 +35,4 @@ TEST(ClockTest, spans_are_written_as_clocks_show_them) {
   EXPECT_EQ(format_duration(1.0 / 0.0), "100000:00:00");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::progress_test

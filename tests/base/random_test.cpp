@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-namespace lockstep {
-namespace {
+namespace lockstep::random_test {
 
 using Words = std::array<std::uint32_t, 4>;
 
@@ -41,5 +40,4 @@ TEST(RandomTest, normal_values_are_finite_at_both_ends) {
   EXPECT_EQ(normal(~0U, 0), 0.0F);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::random_test

@@ -13,8 +13,7 @@
 #include "support/messages.hpp"
 #include "support/special_files.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::regular_file_test {
 
 namespace fs = std::filesystem;
 
@@ -95,5 +94,4 @@ TEST_F(RegularFileTest, a_link_to_an_open_file_is_never_replaced_by_a_file) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::regular_file_test

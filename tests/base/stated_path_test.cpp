@@ -4,8 +4,7 @@
 
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::stated_path_test {
 
 const std::vector<StatedPath> paths = {
     {"MODEL", "m.h5"}, {"--data", "data"}, {"--stage", "data/copies/"}, {"--plan-folder", ""}};
@@ -36,5 +35,4 @@ TEST(StatedPathTest, other_messages_stay_as_they_are) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stated_path_test

@@ -7,8 +7,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::system_failure_test {
 
 // Every reason for which a file could not be written was answered with "Choose a folder that you may write to."
 TEST(SystemFailureTest, each_reason_has_its_own_advice) {
@@ -48,5 +47,4 @@ TEST(SystemFailureTest, what_may_pass_is_tried_again) {
   EXPECT_EQ(remedy_for(ENOMEM, Access::writing).failure, Failure::out_of_memory);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::system_failure_test

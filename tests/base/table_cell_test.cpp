@@ -5,8 +5,7 @@
 #include <set>
 #include <string>
 
-namespace lockstep {
-namespace {
+namespace lockstep::table_cell_test {
 
 std::string csv(std::string_view text) { return text_cell(text, TableFormat::csv); }
 
@@ -37,5 +36,4 @@ TEST(TableCellTest, usual_names_stay_as_they_are) {
   EXPECT_EQ(text_cell("dog, small", TableFormat::tsv), "dog, small");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::table_cell_test

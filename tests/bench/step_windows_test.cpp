@@ -12,8 +12,7 @@
 #include <deque>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::step_windows_test {
 
 // A clock, and a device that works on one step behind the other; both ends of a queue as the host sees them.
 class Queue {
@@ -83,5 +82,4 @@ TEST(StepWindowsTest, a_device_that_works_at_once_is_timed_step_by_step) {
   EXPECT_EQ(cpu.max_under_way(), 1U);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_windows_test

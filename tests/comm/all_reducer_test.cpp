@@ -18,8 +18,7 @@
 #include "comm/reducer_cases.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::all_reducer_test {
 
 class AllReducerTest : public testing::TestWithParam<ReducerCase> {
  protected:
@@ -177,5 +176,4 @@ TEST(AllReducers, refuse_an_unknown_name) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::all_reducer_test

@@ -12,8 +12,7 @@
 #include "comm/processor_seconds.hpp"
 #include "support/message_of.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::communicator_test {
 
 Communicator world() { return Communicator(MPI_COMM_WORLD); }
 
@@ -128,5 +127,4 @@ TEST(CheckMpi, says_what_mpi_could_not_do_and_its_words) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::communicator_test

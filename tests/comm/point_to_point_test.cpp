@@ -16,8 +16,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::point_to_point_test {
 
 using std::chrono::milliseconds;
 
@@ -330,5 +329,4 @@ TEST_F(PointToPointTest, a_rank_that_waits_takes_no_core) {
   EXPECT_LT(processor_seconds() - before, 0.2);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::point_to_point_test

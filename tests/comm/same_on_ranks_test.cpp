@@ -7,8 +7,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::same_on_ranks_test {
 
 Communicator world() { return Communicator(MPI_COMM_WORLD); }
 
@@ -49,5 +48,4 @@ TEST(SameOnRanks, finds_what_only_one_rank_has) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::same_on_ranks_test

@@ -16,8 +16,7 @@
 #include "comm/mpi_slices.hpp"
 #include "comm/reducer_cases.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::sharded_exchange_test {
 
 constexpr std::int64_t counts[] = {0, 1, 5, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 4097};
 
@@ -279,5 +278,4 @@ TEST(MpiSlices, every_number_of_calls_gives_the_same) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sharded_exchange_test

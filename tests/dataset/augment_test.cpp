@@ -6,8 +6,7 @@
 #include <map>
 #include <string>
 
-namespace lockstep {
-namespace {
+namespace lockstep::augment_test {
 
 constexpr PictureSize size{6, 5};
 constexpr int usual_padding = 4;
@@ -322,5 +321,4 @@ TEST(MixedShare, is_a_function_of_seed_epoch_and_position) {
             "0.999993 0.592577");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::augment_test

@@ -10,8 +10,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::augmented_reader_test {
 
 using ::testing::HasSubstr;
 
@@ -163,5 +162,4 @@ TEST(AugmentedReader, a_sample_that_is_no_jpeg_is_named) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::augmented_reader_test

@@ -12,8 +12,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::block_check_test {
 
 constexpr std::int64_t block_bytes = 64;
 constexpr std::size_t file_bytes = 64 * 6 + 10;  // seven blocks, the last one shorter
@@ -113,5 +112,4 @@ TEST_F(BlockCheckTest, many_threads_may_ask_at_once) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::block_check_test

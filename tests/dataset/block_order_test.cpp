@@ -8,8 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::block_order_test {
 
 struct Split {
   std::int64_t samples;
@@ -188,5 +187,4 @@ TEST(BlockShuffleTest, sizes_follow_from_the_bytes_of_samples) {
   EXPECT_EQ(block_shuffle(data, 5, 1).window, 1);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::block_order_test

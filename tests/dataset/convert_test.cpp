@@ -16,8 +16,7 @@
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::convert_test {
 
 namespace fs = std::filesystem;
 
@@ -248,5 +247,4 @@ TEST_F(ConvertTest, verifying_finds_a_shard_that_a_reader_refuses) {
   expect_message(found.front(), {"train-00000.h5", "0 to 0"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::convert_test

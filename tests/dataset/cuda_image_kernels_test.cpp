@@ -10,8 +10,7 @@
 #include "device/cuda/with_dtype.hpp"
 #include "support/device/cpu_fixture.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::cuda_image_kernels_test {
 
 constexpr std::int64_t samples = 4;
 constexpr std::int64_t sample_values = 6 * 5 * 3;
@@ -108,5 +107,4 @@ INSTANTIATE_TEST_SUITE_P(, CudaImagesTest, testing::Values(DType::f32, DType::bf
   return test.param == DType::f32 ? "f32" : test.param == DType::f16 ? "f16" : "bf16";
 });
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::cuda_image_kernels_test

@@ -22,8 +22,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::dataset_test {
 
 constexpr SampleShape shape{8, 6, 3};
 
@@ -204,5 +203,4 @@ TEST(DatasetReadAhead, samples_that_are_asked_for_come_into_memory) {
   EXPECT_FALSE(is_in_memory(middle(10)));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::dataset_test

@@ -13,8 +13,7 @@
 #include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::file_list_test {
 
 namespace fs = std::filesystem;
 
@@ -120,5 +119,4 @@ TEST_F(FileListTest, mnist_names_who_reads_lists) {
   expect_error(Failure::usage, {"train.list' is not a directory"}, [&] { open_mnist(other.path() / "train.list"); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::file_list_test

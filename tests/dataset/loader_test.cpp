@@ -18,8 +18,7 @@
 #include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::loader_test {
 
 constexpr SampleShape shape{8, 6, 3};
 constexpr std::int64_t samples = 103;  // with a global batch of 24: four steps and seven samples dropped
@@ -292,5 +291,4 @@ TEST(MicroBatchSamplerTest, what_is_needed_ahead_is_what_comes) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::loader_test

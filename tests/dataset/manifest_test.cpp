@@ -13,8 +13,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::manifest_test {
 
 class ManifestTest : public testing::Test {
  protected:
@@ -220,5 +219,4 @@ TEST_F(ManifestTest, no_damage_makes_reading_crash_or_believe) {
   EXPECT_GT(refused, rounds * 3 / 4);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::manifest_test

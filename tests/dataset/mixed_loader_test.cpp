@@ -9,8 +9,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::mixed_loader_test {
 
 constexpr SampleShape shape{8, 6, 3};
 constexpr std::int64_t samples = 103;  // with a global batch of 24: four steps and seven samples dropped
@@ -118,5 +117,4 @@ TEST_F(MixedLoader, evaluation_mixes_nothing) {
   EXPECT_TRUE(first_micro_batch(evaluation_source(dataset_, mixed, 10, 0, 1, 1)).others.empty());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::mixed_loader_test

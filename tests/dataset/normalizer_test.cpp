@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::normalizer_test {
 
 // The last ones: a deviation whose reciprocal is not exact to fp32, and one that overflows.
 constexpr std::pair<float, float> scales[] = {{0.485F, 0.229F}, {0.456F, 0.224F},    {0.4914F, 0.2470F},
@@ -61,5 +60,4 @@ TEST(Normalizer, images_of_every_size_are_planar_and_written_within_their_memory
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::normalizer_test

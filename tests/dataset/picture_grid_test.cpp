@@ -7,8 +7,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::picture_grid_test {
 
 std::uint8_t pixel_of(const PictureGrid& grid, std::int64_t y, std::int64_t x, std::int64_t channel = 0) {
   return grid.picture.pixels[static_cast<std::size_t>((y * grid.picture.size.width + x) * 3 + channel)];
@@ -102,5 +101,4 @@ TEST(PictureGridTest, mixed_images_are_drawn_mixed) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::picture_grid_test

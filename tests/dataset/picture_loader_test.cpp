@@ -12,8 +12,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::picture_loader_test {
 
 constexpr SampleShape shape{8, 6, 3};
 constexpr PictureSize image{shape.height, shape.width};
@@ -109,5 +108,4 @@ TEST(LoaderOfPictures, one_channel_has_no_colours) {
   });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::picture_loader_test

@@ -12,8 +12,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::picture_shard_test {
 
 const std::vector<std::string> classes = {"cat", "dog"};
 
@@ -148,5 +147,4 @@ TEST_F(PictureShardTest, no_damage_makes_reading_leave_the_file) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::picture_shard_test

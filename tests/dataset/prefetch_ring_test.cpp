@@ -4,8 +4,7 @@
 
 #include "base/error.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::prefetch_ring_test {
 
 // What a micro-batch holds is the caller's affair.
 struct Number {
@@ -36,5 +35,4 @@ TEST(PrefetchRing, hands_parts_out_in_order_whichever_thread_is_first) {
   for (std::int64_t micro_batch = 0; micro_batch < 2000; ++micro_batch) ASSERT_EQ(ring.next().value, micro_batch);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::prefetch_ring_test

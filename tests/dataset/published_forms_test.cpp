@@ -9,8 +9,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::published_forms_test {
 
 std::string big_endian(std::uint32_t number) {
   std::string bytes;
@@ -144,5 +143,4 @@ TEST_F(PublishedFormsTest, arrays_and_archives_are_named_with_what_to_do) {
   expect_error(Failure::bad_data, {}, [&] { open_mnist(folder_.path()); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::published_forms_test

@@ -13,8 +13,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::raw_micro_batch_test {
 
 constexpr SampleShape shape{8, 6, 3};
 constexpr std::int64_t samples = 103;
@@ -182,5 +181,4 @@ INSTANTIATE_TEST_SUITE_P(, RawMicroBatchTest, testing::Values(PixelSource::resid
                            return test.param == PixelSource::resident ? "resident" : "travelling";
                          });
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::raw_micro_batch_test

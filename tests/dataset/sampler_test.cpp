@@ -5,8 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::sampler_test {
 
 std::vector<std::int64_t> order(std::int64_t samples, std::uint64_t seed, std::int64_t epoch) {
   const SampleOrder sample_order(samples, seed, epoch);
@@ -67,5 +66,4 @@ TEST(SampleOrder, puts_every_sample_first_equally_often) {
   EXPECT_LT(chi_square, 27.9);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sampler_test

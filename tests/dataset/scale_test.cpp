@@ -16,8 +16,7 @@
 #include "dataset/shards/shard.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::scale_test {
 
 namespace fs = std::filesystem;
 
@@ -120,5 +119,4 @@ TEST_F(ScaleTest, DISABLED_of_1000_shards_and_the_samples_of_imagenet) {
 
 TEST_F(ScaleTest, DISABLED_of_10000_shards) { EXPECT_LT(open({10000, 130, 108'000}), max_megabytes); }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::scale_test

@@ -12,8 +12,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::shard_test {
 
 const SampleShape shape{4, 5, 3};
 const std::vector<std::string> classes = {"cat", "dog", "Ärmel"};
@@ -183,5 +182,4 @@ TEST(ShardTest, no_damage_makes_reading_leave_the_file) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::shard_test

@@ -8,24 +8,13 @@
 
 #include "base/error.hpp"
 #include "dataset/sources/source_table.hpp"
+#include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
-
-template <typename Action>
-std::string message_of(Failure failure, Action action) {
-  try {
-    action();
-    return "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), failure);
-    return error.what();
-  }
-}
+namespace lockstep::source_test {
 
 class CifarTest : public testing::Test {
  protected:
@@ -330,5 +319,4 @@ TEST_F(IdxTest, each_source_of_the_table_is_opened_under_its_own_name) {
                                                "synthetic"}));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::source_test

@@ -19,8 +19,7 @@
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::stage_test {
 
 namespace fs = std::filesystem;
 
@@ -358,5 +357,4 @@ TEST_F(StageAloneTest, a_stop_leaves_whole_copies_alone) {
   expect_copied(stage_alone());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stage_test

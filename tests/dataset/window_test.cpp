@@ -5,8 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::window_test {
 
 // Pixels with values 1, 2, ....
 std::vector<std::uint8_t> numbered(std::int64_t count) {
@@ -83,5 +82,4 @@ TEST(Window, of_a_part_is_that_of_the_whole_picture) {
   EXPECT_EQ(beyond, (std::vector<std::uint8_t>{0, 0, 0, 35, 36, 0, 43, 44, 0, 0, 0, 0}));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::window_test

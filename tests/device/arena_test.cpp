@@ -10,8 +10,7 @@
 #include "device/tensor.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::arena_test {
 
 class ArenaTest : public testing::Test {
  protected:
@@ -158,5 +157,4 @@ TEST(ShapeTest, prints_its_sizes) {
   EXPECT_EQ(Shape{}.text(), "[]");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::arena_test

@@ -4,8 +4,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::check_cuda_test {
 
 TEST(CheckCudaTest, each_reason_for_having_no_gpu_has_its_sentence) {
   expect_message(unusable(cudaErrorNoDevice, 13000, 13000).sentence(), {});
@@ -51,5 +50,4 @@ TEST(CheckCudaDeathTest, an_error_that_spoils_the_context_ends_the_program_thoug
       "finish the work on the GPU: an illegal memory access was encountered");
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::check_cuda_test

@@ -13,8 +13,7 @@
 #include "support/device/cpu_fixture.hpp"
 #include "support/device/naive_convolution.hpp"
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::convolution_engine_test {
 
 using naive::ConvSizes;
 
@@ -276,5 +275,4 @@ TEST(KernelRuleTest, takes_winograd_where_it_pays_in_either_precision) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::convolution_engine_test

@@ -14,8 +14,7 @@
 #include "support/device/ops_fixture.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::cpu_device_test {
 
 class CpuDeviceTest : public OpsTest {
  protected:
@@ -203,5 +202,4 @@ TEST(OpenCpuDevice, takes_as_many_threads_as_it_is_told) {
   EXPECT_THAT(cpu::open_cpu_device({.threads = 3})->description(), testing::EndsWith(", 3 threads"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cpu_device_test

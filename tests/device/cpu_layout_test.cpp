@@ -11,8 +11,7 @@
 #include "device/host_device.hpp"
 #include "support/device/cpu_fixture.hpp"
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::cpu_layout_test {
 
 std::vector<float> counted(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -99,5 +98,4 @@ TEST(Bfloat16Test, rounds_to_nearest_with_ties_to_even) {
   EXPECT_TRUE(std::isnan(from_bf16(to_bf16(std::bit_cast<float>(0x7F800001U)))));
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::cpu_layout_test

@@ -12,8 +12,7 @@
 #include "device/cuda/passes/flat_kernels.hpp"
 #include "support/device/cpu_fixture.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::cuda_kernels_test {
 
 class CudaKernelsTest : public testing::Test {
  protected:
@@ -205,5 +204,4 @@ TEST_F(CudaKernelsTest, a_relu_mask_passes_positive_values_and_nan) {
   EXPECT_EQ(relu_mask_byte({{0, 0, 0, 0, 0, 0, 0, 3}}), 0b1000'0000);
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::cuda_kernels_test

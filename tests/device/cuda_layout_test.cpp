@@ -7,8 +7,7 @@
 
 #include "device/host_device.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::cuda_layout_test {
 
 std::vector<float> counting(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -92,5 +91,4 @@ TEST(CudaLayoutTest, narrows_to_either_half_precision) {
   EXPECT_EQ(narrowed, (std::vector<std::uint16_t>{0x3F80, 0xC020, to_bf16(1e-9F)}));
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::cuda_layout_test

@@ -5,8 +5,7 @@
 #include <set>
 #include <tuple>
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::direct_geometry_test {
 
 TEST(BandTest, bands_hold_every_row_once_and_have_at_most_two_sizes) {
   for (const std::int64_t images : {1, 3, 64})
@@ -114,5 +113,4 @@ TEST(WeightPlacesTest, a_first_layer_has_its_own_channels_as_rows) {
   EXPECT_EQ(later.count(), 2 * 2 * 9 * 16 * 16);
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::direct_geometry_test

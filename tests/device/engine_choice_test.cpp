@@ -4,8 +4,7 @@
 
 #include <string>
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::engine_choice_test {
 
 TEST(EngineChoiceTest, text_gives_the_choice_back) {
   for (const EngineChoice& choice : {EngineChoice{0, {}}, EngineChoice{31, {{2, 1}}},
@@ -28,5 +27,4 @@ TEST(EngineChoiceTest, other_text_is_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::engine_choice_test

@@ -5,8 +5,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::gpu_choice_test {
 
 using Seen = std::vector<std::vector<std::string>>;
 
@@ -60,5 +59,4 @@ TEST(GpuChoiceTest, a_rank_that_sees_no_gpu_is_told_so) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::gpu_choice_test

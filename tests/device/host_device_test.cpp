@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace lockstep {
-namespace {
+namespace lockstep::host_device_test {
 
 // What the bits of a binary floating-point number mean, by IEEE 754.
 double meaning(std::uint32_t bits, int exponent_bits, int fraction_bits) {
@@ -95,5 +94,4 @@ TEST(NearestWholeTest, rounds_as_the_library_does_over_its_whole_range) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::host_device_test

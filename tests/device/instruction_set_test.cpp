@@ -19,8 +19,7 @@
 #include "device/device.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::instruction_set_test {
 
 bool up_to_avx2(InstructionSet set) { return set <= InstructionSet::avx2; }
 bool all(InstructionSet /*set*/) { return true; }
@@ -188,5 +187,4 @@ TEST(InstructionSetTest, direct_convolutions_are_named_among_what_bits_depend_on
   EXPECT_EQ(device->plan_conditions(), "cpu: SSE2, f32, direct convolutions");
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::instruction_set_test

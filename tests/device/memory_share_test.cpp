@@ -7,8 +7,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::memory_share_test {
 
 constexpr std::size_t gib = std::size_t{1} << 30;
 
@@ -51,5 +50,4 @@ TEST(MemoryShareTest, a_gpu_that_is_full_is_named_with_its_figures) {
   EXPECT_EQ(message({12 * gib, 80 * gib}, 4, 0, Failure::out_of_memory), "accepted");
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::memory_share_test

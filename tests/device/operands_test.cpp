@@ -6,8 +6,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::operands_test {
 
 std::array<std::byte, 64> memory;
 
@@ -50,5 +49,4 @@ TEST(OperandsTest, of_a_convolution_have_no_deferred_norm) {
   expect_error(Failure::other, {}, [] { require_not_deferred(false); });
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::operands_test

@@ -14,8 +14,7 @@
 
 #include "base/error.hpp"
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::parallel_test {
 
 TEST(ParallelTest, every_piece_is_computed_once) {
   for (const int threads : {1, 2, 3, 7}) {
@@ -138,5 +137,4 @@ TEST(ParallelDeathTest, threads_that_the_system_refuses_are_named) {
   EXPECT_EXIT(ask_for_too_many_threads(), testing::ExitedWithCode(1), "thread [0-9]+ of 4000: .*--threads");
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::parallel_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::plan_conditions_test {
 
 TEST(PlanConditionsTest, name_the_gpu_the_library_and_the_options_that_matter) {
   const GpuKind gpu{"NVIDIA H200", 9, 0, 91900};
@@ -18,5 +17,4 @@ TEST(PlanConditionsTest, take_no_notice_of_what_does_not_matter) {
             plan_conditions_of(gpu, {}));
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::plan_conditions_test

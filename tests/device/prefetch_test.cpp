@@ -12,8 +12,7 @@
 #include "device/cpu/conv/direct/direct_operand.hpp"
 #include "device/cpu/conv/winograd/winograd_kernels.hpp"
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::prefetch_test {
 
 // Lines of a map that begins at a line, by number.
 std::set<std::int64_t> lines_asked_for(Prefetch prefetch, const std::vector<std::byte>& map) {
@@ -108,5 +107,4 @@ TEST(PrefetchOfBands, leaves_images_alone) {
   EXPECT_EQ(lines_of(rows_of(images, map.data(), read)), 0);
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::prefetch_test

@@ -9,8 +9,7 @@
 #include "device/cuda/launch/launch.hpp"
 #include "device/cuda/passes/mark_kernels.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::sum_marks_test {
 
 class SumMarksTest : public testing::Test {
  protected:
@@ -59,5 +58,4 @@ TEST_F(SumMarksTest, each_mark_has_its_time) {
   EXPECT_GE(seen().begun_ns, seen().ended_ns + 2'000'000);
 }
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::sum_marks_test

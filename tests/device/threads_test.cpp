@@ -9,8 +9,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep::cpu {
-namespace {
+namespace lockstep::cpu::threads_test {
 
 std::string only_warning(const CoreUse& use, int threads) {
   const std::vector<std::string> warnings = thread_warnings(use, threads);
@@ -82,5 +81,4 @@ TEST(ThreadsTest, sees_the_cores_that_the_system_grants) {
   ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-}  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::cpu::threads_test

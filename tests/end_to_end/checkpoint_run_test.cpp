@@ -16,8 +16,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_run_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -363,5 +362,4 @@ TEST_F(CheckpointRunTest, norms_over_virtual_ranks_go_on_only_on_as_many_ranks) 
   EXPECT_THAT(apart.errors, HasSubstr("--sync-batch-norm 0"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_run_test

@@ -12,8 +12,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::evaluate_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -121,5 +120,4 @@ TEST_F(EvaluateTest, a_training_tests_by_the_mean_of_what_it_learns_from) {
   EXPECT_EQ(summary_of("of mixed")["test_loss"], summary_of("run")["test_loss"]);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::evaluate_test

@@ -16,8 +16,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::faults_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -133,5 +132,4 @@ TEST_F(FaultsTest, audits_and_watching_change_nothing_of_what_is_learned) {
   EXPECT_EQ(read("summary.json")["weights_hash"], hash);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::faults_test

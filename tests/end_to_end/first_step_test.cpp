@@ -7,8 +7,7 @@
 
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::first_step_test {
 
 std::vector<std::string> first_step(const std::vector<std::string>& more = {}) {
   std::vector<std::string> words = {built_program("step_bench"), "--model", "lenet", "--batch", "4"};
@@ -46,5 +45,4 @@ TEST(FirstStepTest, is_refused_with_options_that_print_something_else) {
   EXPECT_NE(result.errors.find("--first-step"), std::string::npos) << result.errors;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::first_step_test

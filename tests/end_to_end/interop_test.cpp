@@ -18,8 +18,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::interop_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -326,5 +325,4 @@ TEST_F(InteropTest, a_place_for_logits_is_looked_at_before_the_work) {
   refused(folder_->path() / "absent" / "logits.h5", "No such file or directory");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::interop_test

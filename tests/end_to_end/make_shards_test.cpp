@@ -16,11 +16,10 @@
 #include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::make_shards_test {
 
 namespace fs = std::filesystem;
-using testing::GoldenPictures;
+using test::GoldenPictures;
 
 class MakeShardsTest : public ::testing::Test {
  protected:
@@ -367,5 +366,4 @@ TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {
       {"--store", "'png'", "raw"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::make_shards_test

@@ -21,8 +21,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::output_folder_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -334,5 +333,4 @@ TEST_F(OutputFolderTest, a_limit_on_the_size_of_files_is_told) {
   EXPECT_THAT(json(verdict())["sentence"].get<std::string>(), HasSubstr("ulimit -f"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::output_folder_test

@@ -11,8 +11,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::plan_folder_test {
 
 namespace fs = std::filesystem;
 
@@ -51,5 +50,4 @@ TEST_F(PlanFolderTest, where_a_rule_chooses_kernels_nothing_is_measured_and_noth
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan_folder_test

@@ -20,8 +20,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::predict_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -185,5 +184,4 @@ TEST_F(PredictTest, torchvisions_weights_predict_with_names_of_classes_alone) {
   EXPECT_EQ(result.output, predict({ours, pictures() / "0000.png", "--resize", "256"}).output);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::predict_test

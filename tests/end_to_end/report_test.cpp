@@ -10,8 +10,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::report_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -126,5 +125,4 @@ TEST_F(ReportTest, a_file_of_another_kind_stays_and_a_page_that_has_no_room_leav
   EXPECT_TRUE(fs::is_empty(folder));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::report_test

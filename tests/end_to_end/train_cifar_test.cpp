@@ -11,8 +11,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::train_cifar_test {
 
 namespace fs = std::filesystem;
 
@@ -314,5 +313,4 @@ TEST_F(TrainCifarTest, a_test_set_with_other_classes_than_the_training_set_is_re
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::train_cifar_test

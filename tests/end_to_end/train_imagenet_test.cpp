@@ -15,8 +15,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::train_imagenet_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -262,5 +261,4 @@ TEST_F(TrainImagenetTest, an_option_of_resized_crops_is_refused_where_there_are_
   EXPECT_THAT(refused.errors, AllOf(HasSubstr("--crop-area"), HasSubstr("--augment crop-flip")));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::train_imagenet_test

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 struct OnnxArray {
   std::vector<std::int64_t> dims;
@@ -237,4 +237,4 @@ class OnnxEvaluator {
   std::map<std::string, Ints> numbers_;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -12,8 +12,7 @@
 #include "nn/initialize.hpp"
 #include "step/model.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::onnx_model_test {
 
 constexpr std::int64_t pictures = 2;
 
@@ -138,5 +137,4 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::onnx_model_test

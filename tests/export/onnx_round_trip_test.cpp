@@ -18,8 +18,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::onnx_round_trip_test {
 
 struct Exported {
   explicit Exported(const ModelOptions& options) : graph(model_graph(options)) {
@@ -103,5 +102,4 @@ TEST(DamagedOnnxTest, is_refused_or_another_network) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::onnx_round_trip_test

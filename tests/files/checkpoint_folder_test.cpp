@@ -13,8 +13,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_folder_test {
 
 using testing::HasSubstr;
 
@@ -211,5 +210,4 @@ TEST_F(CheckpointFolderTest, a_folder_that_was_removed_gets_the_next_checkpoint)
   EXPECT_EQ(steps_here(), std::vector<std::int64_t>{8});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_folder_test

@@ -17,8 +17,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_test {
 
 void expect_same(const std::vector<ParameterStore::Entry>& read, const std::vector<ParameterStore::Entry>& written) {
   ASSERT_EQ(read.size(), written.size());
@@ -304,5 +303,4 @@ TEST_F(CheckpointTest, threads_write_and_read_at_the_same_time) {
   other.join();
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_test

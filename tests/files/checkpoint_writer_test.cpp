@@ -8,8 +8,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_writer_test {
 
 using testing::HasSubstr;
 
@@ -59,5 +58,4 @@ TEST_F(CheckpointWriterTest, a_failure_is_told_at_once_and_remembered_and_the_ne
   EXPECT_EQ(writer.record().step, 13);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_writer_test

@@ -13,8 +13,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::custom_checkpoint_test {
 
 CustomCheckpoint some_checkpoint() {
   return {30,
@@ -86,5 +85,4 @@ TEST(CustomCheckpointTest, damage_is_noticed) {
   EXPECT_GT(noticed, 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::custom_checkpoint_test

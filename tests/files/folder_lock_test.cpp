@@ -19,8 +19,7 @@
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::folder_lock_test {
 
 using namespace std::chrono_literals;
 
@@ -306,5 +305,4 @@ TEST_F(FolderLockTest, waiting_for_it_can_be_ended_and_leaves_it_to_its_holder) 
   EXPECT_EQ(read_file(lock_, 1 << 16), lock_holder_text(holder) + "\n00000000000000000000\n");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::folder_lock_test

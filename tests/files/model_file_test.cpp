@@ -23,8 +23,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::model_file_test {
 
 ModelFile small_model() {
   return {"lenet",
@@ -109,7 +108,7 @@ TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
     return 0;
   };
   check_h5(H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, note, &attributes), "list");
-  EXPECT_EQ(attributes, fields_named_under("## model.h5", LOCKSTEP_FIELDS_PAGE));
+  EXPECT_EQ(attributes, fields_named_under("## model.h5", LOCKSTEP_DOCUMENTS "/files.md"));
 }
 
 TEST_F(ModelFileTest, gives_back_what_was_written) {
@@ -393,5 +392,4 @@ TEST_F(ModelFileTest, writing_where_nobody_may_leaves_nothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::model_file_test

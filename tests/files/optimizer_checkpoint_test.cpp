@@ -11,8 +11,7 @@
 #include "support/messages.hpp"
 #include "support/samples/small_checkpoint.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::optimizer_checkpoint_test {
 
 // Two arrays and a step of its own, on a CPU's memory.
 class Moments final : public Optimizer {
@@ -120,5 +119,4 @@ TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_
   EXPECT_NE(message.find("'mean\\x1b[2J'"), std::string::npos) << message;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::optimizer_checkpoint_test

@@ -10,8 +10,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::predictions_table_test {
 
 const std::vector<std::string> classes = {
     "cat", "dog, small", "the \"blue\" bird", "two\nlines", "tab\there", "cr\r\nlf", "Ärmel",  "",  "\"",
@@ -126,5 +125,4 @@ TEST(PredictionsTableTest, a_name_of_another_kind_is_refused) {
   for (const char* name : {"p", "p.csv", "a.b.tsv"}) require_place_for_table(folder.path() / name);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::predictions_table_test

@@ -11,8 +11,7 @@
 #include "support/mutation.hpp"
 #include "support/samples/small_checkpoint.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::training_state_test {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
@@ -119,5 +118,4 @@ TEST(TrainingStateTest, fields_of_another_type_are_refused) {
   expect_message(refusal([](Json& json) { json["report"]["seconds"] = "long"; }), {"'seconds'"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::training_state_test

@@ -4,8 +4,7 @@
 
 #include <map>
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_environment_test {
 
 JobEnvironment job_with(const std::map<std::string, std::string>& set) {
   return read_job_environment([&](const char* name) {
@@ -223,5 +222,4 @@ TEST(JobEnvironmentTest, the_cache_is_where_the_user_wants_it) {
   EXPECT_EQ(job_with({{"HOME", "relative"}}).cache_folder, "");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_environment_test

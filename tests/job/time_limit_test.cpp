@@ -11,8 +11,7 @@
 
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::time_limit_test {
 
 class TimeLimitTest : public testing::Test {
  protected:
@@ -77,5 +76,4 @@ TEST_F(TimeLimitTest, squeues_times_are_local) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::time_limit_test

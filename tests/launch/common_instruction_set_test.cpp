@@ -9,8 +9,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::common_instruction_set_test {
 
 using cpu::InstructionSet;
 
@@ -83,5 +82,4 @@ TEST(CommonInstructionSet, is_not_asked_for_on_a_gpu) {
   EXPECT_EQ(options.instruction_set, "auto");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::common_instruction_set_test

@@ -7,8 +7,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::custom_loop_test {
 
 class CustomLoopTest : public testing::Test {
  protected:
@@ -66,5 +65,4 @@ TEST_F(CustomLoopTest, what_a_run_needs_is_required) {
   expect_message(parse("--print-recipe --increment-by 9"), {"--increment-by", "9"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::custom_loop_test

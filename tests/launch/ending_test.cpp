@@ -3,8 +3,7 @@
 
 #include "launch/run.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::ending_test {
 
 class EndingTest : public testing::Test {
  protected:
@@ -55,5 +54,4 @@ TEST_F(EndingTest, a_stop_counts_only_if_none_failed) {
   EXPECT_EQ(failed.rank, last() - 1);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ending_test

@@ -13,8 +13,7 @@
 #include "support/field_examples.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::field_options_test {
 
 Settings program_settings() {
   Settings settings;
@@ -295,5 +294,4 @@ TEST_F(OptionsTest, an_empty_name_of_a_file_or_folder_is_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::field_options_test

@@ -11,8 +11,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::gpu_ranks_test {
 
 using Words = std::vector<std::string>;
 const JobEnvironment plain_start;
@@ -128,5 +127,4 @@ TEST_F(GpuRanksTest, what_is_no_count_is_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::gpu_ranks_test

@@ -15,8 +15,7 @@
 #include "recipe/fields.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::help_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -165,5 +164,4 @@ TEST(HelpOfArgumentsTest, several_arguments_have_the_usual_form) {
   EXPECT_THAT(help_text(app, std::vector<std::string>{"runs/r20", "options"}, 80), testing::StartsWith("Options:\n"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::help_test

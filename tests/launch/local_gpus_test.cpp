@@ -5,8 +5,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::local_gpus_test {
 
 TEST(LocalGpus, are_gathered_from_every_rank_of_the_node) {
   const Communicator world(MPI_COMM_WORLD);
@@ -44,5 +43,4 @@ TEST(LocalGpus, that_slurm_granted_are_not_replaced_by_the_cpu) {
   });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::local_gpus_test

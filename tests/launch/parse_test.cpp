@@ -10,8 +10,7 @@
 #include "launch/field_options.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::parse_test {
 
 std::string describe_names(const std::string& line, const std::function<void(CLI::App&)>& declare) {
   CLI::App app;
@@ -94,5 +93,4 @@ TEST(ParseTest, a_misspelt_value_gets_the_nearest_name) {
   expect_message(of_training("--data d --schedule cosin"), {"--schedule", "cosin"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::parse_test

@@ -8,8 +8,7 @@
 #include "launch/parse.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::path_options_test {
 
 struct Parsed {
   std::string refusal;
@@ -53,5 +52,4 @@ TEST(PathOptionsTest, an_empty_name_is_a_usage_error_unless_the_option_has_a_che
   EXPECT_EQ(parse({"images", "--name", "", "--may-be-empty", ""}).refusal, "");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::path_options_test

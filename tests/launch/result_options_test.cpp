@@ -12,8 +12,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::result_options_test {
 
 namespace fs = std::filesystem;
 
@@ -96,5 +95,4 @@ TEST_F(ResultOptionsTest, each_place_is_looked_at) {
   expect_message(refusal({"m", "--json", at("other")}), {"--json"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::result_options_test

@@ -22,8 +22,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::run_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -383,5 +382,4 @@ TEST_F(RunTest, help_and_versions_are_printed_once) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_test

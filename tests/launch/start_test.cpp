@@ -13,8 +13,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::start_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -110,5 +109,4 @@ TEST_F(StartTest, threads_have_room_whatever_the_limit_of_the_stack) {
   EXPECT_EQ(result.exit_code, 0) << result.errors;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::start_test

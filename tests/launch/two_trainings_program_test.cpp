@@ -11,8 +11,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::two_trainings_program_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -66,5 +65,4 @@ TEST_F(TwoTrainingsProgramTest, one_fails_and_the_other_one_goes_on) {
   EXPECT_THAT(result.errors, Not(HasSubstr("MPI_ABORT")));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::two_trainings_program_test

@@ -14,8 +14,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::watch_test {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
@@ -121,5 +120,4 @@ TEST_F(WatchTest, a_rank_that_is_asked_says_where_it_is) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::watch_test

@@ -9,7 +9,7 @@ namespace {
 std::atomic<std::int64_t> calls = 0;
 
 void count(std::size_t bytes) {
-  if (bytes >= static_cast<std::size_t>(lockstep::testing::counted_bytes)) ++calls;
+  if (bytes >= static_cast<std::size_t>(lockstep::test::counted_bytes)) ++calls;
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
 }
 }
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 std::int64_t allocations() { return calls; }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 constexpr std::int64_t counted_bytes = 1 << 16;  // tensors are larger; less is bookkeeping
 
 std::int64_t allocations();
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -9,7 +9,7 @@
 #include "models/test_net.hpp"
 #include "nn/initialize.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 // Reports into nothing: recording would allocate.
@@ -49,4 +49,4 @@ TEST(AllocationTest, later_steps_allocate_no_data) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // splitmix64 of (stream, element) as fp32 in [-1, 1).
 inline std::vector<float> counter_uniform(std::uint64_t stream, std::int64_t count) {
@@ -19,4 +19,4 @@ inline std::vector<float> counter_uniform(std::uint64_t stream, std::int64_t cou
   return values;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

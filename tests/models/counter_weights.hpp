@@ -9,7 +9,7 @@
 #include "models/counter_values.hpp"
 #include "nn/parameter_store.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 inline bool is_statistic(const ParameterStore::Entry& entry) {
   return entry.name.find(".running_") != std::string::npos;
@@ -50,4 +50,4 @@ inline void set_counter_statistics(ParameterStore& store) {
   store.assign(entries);
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

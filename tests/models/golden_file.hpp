@@ -8,7 +8,7 @@
 
 #include "base/io/hdf5.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // The environment names the folder where the sources lie elsewhere than where this was built (tests/gpu.sh).
 inline std::string golden_path(const std::string& name) {
@@ -58,4 +58,4 @@ class GoldenFile {
   Hid<H5Fclose> file_;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

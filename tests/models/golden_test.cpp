@@ -14,7 +14,7 @@
 #include "optim/optimizer.hpp"
 #include "support/device/devices.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr std::uint64_t image_stream = 1000;  // of counter_uniform, as in make_golden.py
@@ -215,4 +215,4 @@ INSTANTIATE_TEST_SUITE_P(, GoldenProbesTest, ::testing::Values("resnet50", "resn
                          [](const auto& one) { return one.param == "resnet50" ? "plain" : "blurred"; });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

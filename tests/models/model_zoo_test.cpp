@@ -10,8 +10,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::model_zoo_test {
 
 // Registers a model without memory for its weights.
 struct Registered {
@@ -164,5 +163,4 @@ TEST(ModelZooTest, no_classes_are_refused) {
   expect_message(refusal({"resnet20", {32, 32, 3}, 0}), {"--data", "resnet20"});
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::model_zoo_test

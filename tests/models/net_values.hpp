@@ -11,7 +11,7 @@
 
 #include "models/test_net.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 using Values = std::vector<double>;
 using NamedValues = std::map<std::string, Values>;
@@ -61,4 +61,4 @@ inline NamedValues gradients(const TestNet& net) {
   return gradients;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

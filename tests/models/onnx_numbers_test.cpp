@@ -18,7 +18,7 @@
 #include "network/onnx/onnx_network.hpp"
 #include "support/device/devices.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 // Lines "name value value ...".
@@ -122,4 +122,4 @@ INSTANTIATE_TEST_SUITE_P(, OnnxNumbersTest,
                          });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -11,7 +11,7 @@
 #include "models/model_zoo.hpp"
 #include "nn/loss.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // Writes down what backward reports.
 class RecordingSink final : public GradientSink {
@@ -81,4 +81,4 @@ struct TestNet {
   std::unique_ptr<Network> model;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

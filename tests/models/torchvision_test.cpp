@@ -11,8 +11,7 @@
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::torchvision_test {
 
 struct Network {
   std::string name;
@@ -55,5 +54,4 @@ INSTANTIATE_TEST_SUITE_P(, TorchvisionTest,
                            return name;
                          });
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::torchvision_test

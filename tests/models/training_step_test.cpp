@@ -7,8 +7,7 @@
 #include "models/test_net.hpp"
 #include "nn/initialize.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::training_step_test {
 
 struct StepCase {
   ModelOptions model;
@@ -97,5 +96,4 @@ INSTANTIATE_TEST_SUITE_P(, TrainingStepTest,
                                            StepCase{{"resnet50", {72, 72, 3}, 10, 8}}),
                          [](const auto& one) { return one.param.model.name; });
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::training_step_test

@@ -12,7 +12,7 @@
 #include "nn/initialize.hpp"
 #include "support/device/devices.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr std::int64_t batch = 16;
@@ -96,4 +96,4 @@ INSTANTIATE_TEST_SUITE_P(, WholeStepTest, ::testing::ValuesIn(step_cases()),
                          [](const auto& one) { return one.param.device + "_" + one.param.model.name; });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -8,8 +8,7 @@
 #include "models/model_zoo.hpp"
 #include "network/build.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::cost_test {
 
 using testing::HasSubstr;
 
@@ -57,5 +56,4 @@ TEST(CostTest, a_norm_that_is_a_layer_counts_once) {
   EXPECT_THAT(table, testing::ContainsRegex("total +80 "));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cost_test

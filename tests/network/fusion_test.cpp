@@ -10,8 +10,7 @@
 #include "models/model_zoo.hpp"
 #include "network/build.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::fusion_test {
 
 using namespace build;
 using testing::ElementsAre;
@@ -139,5 +138,4 @@ TEST(FusionTest, layers_of_all_models_run_every_node_once) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fusion_test

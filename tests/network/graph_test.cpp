@@ -7,8 +7,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::graph_test {
 
 using namespace build;
 
@@ -68,5 +67,4 @@ TEST(GraphTest, the_same_network_for_other_images_has_other_shapes_or_is_refused
   expect_message(message_of(Failure::usage, [&] { graph.for_input({2, 8, 3}); }), {"conv"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::graph_test

@@ -10,8 +10,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::network_text_test {
 
 TEST(NetworkTextTest, every_model_comes_back_from_its_text) {
   for (const std::string& name : model_names()) {
@@ -108,5 +107,4 @@ TEST(NetworkTextTest, damaged_text_is_refused_or_is_another_network) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::network_text_test

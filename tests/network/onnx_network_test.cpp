@@ -19,8 +19,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::onnx_network_test {
 
 using Dims = std::vector<std::int64_t>;
 using Names = std::vector<std::string>;
@@ -552,5 +551,4 @@ TEST(OnnxPathTest, only_names_with_the_ending_are_files) {
   EXPECT_FALSE(is_onnx_path("net.onnx-blur"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::onnx_network_test

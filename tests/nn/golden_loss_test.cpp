@@ -11,7 +11,7 @@
 #include "nn/loss.hpp"
 #include "support/device/devices.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 class GoldenLossTest : public ::testing::TestWithParam<TestDevice> {
@@ -80,4 +80,4 @@ INSTANTIATE_TEST_SUITE_P(, GoldenLossTest, ::testing::ValuesIn(test_devices()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -19,7 +19,7 @@
 #include "network/build.hpp"
 #include "nn/fused_network.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // Normal values, a pure function of `seed`.
 inline std::vector<float> random_values(std::int64_t count, std::uint64_t seed) {
@@ -151,4 +151,4 @@ class LayerHarness {
   std::vector<float> dy_values_;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

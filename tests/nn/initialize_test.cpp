@@ -8,8 +8,7 @@
 
 #include "models/test_net.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::initialize_test {
 
 std::vector<float> initial(const std::string& name, std::int64_t count, const Initial& initial, std::uint64_t seed) {
   const auto device = open_test_device();
@@ -70,5 +69,4 @@ TEST(InitializeTest, values_do_not_change_from_version_to_version) {
   EXPECT_FLOAT_EQ(values[0], -2.1704743F);
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::initialize_test

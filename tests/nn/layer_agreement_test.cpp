@@ -17,7 +17,7 @@
 #include "nn/gradient_check.hpp"
 #include "support/device/devices.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 using namespace build;
@@ -270,4 +270,4 @@ std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(, LayerAgreementTest, ::testing::ValuesIn(cases()), name_of_case);
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -5,7 +5,7 @@
 #include "support/device/devices.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 using namespace build;
@@ -230,4 +230,4 @@ INSTANTIATE_TEST_SUITE_P(, LayerTest, ::testing::ValuesIn(test_devices()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

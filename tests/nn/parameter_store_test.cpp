@@ -11,8 +11,7 @@
 #include "nn/initialize.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::parameter_store_test {
 
 using Entry = ParameterStore::Entry;
 
@@ -177,5 +176,4 @@ TEST_F(ParameterStoreTest, statistics_move_by_a_tenth_of_the_batch_where_a_step_
   EXPECT_EQ(means(), moved);
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::parameter_store_test

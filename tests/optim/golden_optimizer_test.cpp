@@ -13,7 +13,7 @@
 #include "optim/optimizer.hpp"
 #include "support/device/devices.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr std::uint64_t gradient_stream = 2000;  // as in make_golden.py
@@ -125,4 +125,4 @@ INSTANTIATE_TEST_SUITE_P(, GoldenOptimizerTest, ::testing::ValuesIn(test_devices
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

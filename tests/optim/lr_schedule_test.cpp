@@ -9,8 +9,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::lr_schedule_test {
 
 constexpr std::int64_t steps = 10;  // each is an epoch
 
@@ -151,5 +150,4 @@ TEST(LrSchedule, refuses_what_makes_no_sense_in_words) {
   expect_message(refusal(unordered), {});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::lr_schedule_test

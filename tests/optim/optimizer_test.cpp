@@ -12,8 +12,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::optimizer_test {
 
 // A net of one of each role, small enough that a device pads most of it. All values 2, all gradients 1.
 class OptimizerTest : public testing::Test {
@@ -173,5 +172,4 @@ TEST_F(OptimizerTest, a_step_that_was_not_applied_changes_nothing) {
   EXPECT_NE(values(), before);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::optimizer_test

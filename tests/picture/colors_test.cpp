@@ -9,8 +9,7 @@
 #include "base/random.hpp"
 #include "picture/golden_pictures.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::colors_test {
 
 // Letters of properties, in their order; those that are left out stay as they are.
 ColorSteps steps_of(const std::string& letters, const std::vector<float>& factors) {
@@ -96,5 +95,4 @@ TEST(Colours, a_factor_of_one_leaves_pixels_as_they_are) {
   EXPECT_EQ(pixels, (std::vector<std::uint8_t>{0, 1, 2, 253, 254, 255}));
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::colors_test

@@ -9,8 +9,7 @@
 #include "picture/made_png.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::decode_damage_test {
 
 // Of all kinds: JPEG, and PNG of 8 and 16 bits, interlaced, with EXIF before and after its pixels.
 std::vector<std::string> whole_files() {
@@ -55,5 +54,4 @@ TEST(DecodeDamage, a_damaged_file_is_a_picture_or_a_fault) {
   EXPECT_GT(pictures, rounds / 10);
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::decode_damage_test

@@ -12,8 +12,7 @@
 #include "support/messages.hpp"
 #include "support/samples/smooth_picture.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::decode_test {
 
 using ::testing::HasSubstr;
 
@@ -222,5 +221,4 @@ TEST(ExifOrientation, what_is_no_exif_is_upright) {
   EXPECT_EQ(exif_orientation(cut), 1);
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::decode_test

@@ -8,8 +8,7 @@
 #include "picture/made_exif.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::exif_damage_test {
 
 std::span<const std::uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -71,5 +70,4 @@ TEST(ExifDamage, no_damage_makes_reading_crash_or_believe) {
   EXPECT_GT(turned, rounds / 10);
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::exif_damage_test

@@ -8,7 +8,7 @@
 #include "models/golden_file.hpp"
 #include "picture/picture.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 class GoldenPictures {
  public:
@@ -34,4 +34,4 @@ class GoldenPictures {
   GoldenFile golden_{LOCKSTEP_GOLDEN_DIR "/pictures.h5"};
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

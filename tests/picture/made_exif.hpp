@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // `order` is 'I' (the lowest byte first) or 'M'.
 inline std::string exif_number(std::uint32_t value, int bytes, char order) {
@@ -81,4 +81,4 @@ inline std::string camera_exif(const std::string& maker, const std::string& note
          std::string(100, '\xd8');
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

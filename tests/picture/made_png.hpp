@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 inline std::string big_endian(std::uint32_t number) {
   std::string bytes;
@@ -50,4 +50,4 @@ inline std::string wide_gray_png(const std::vector<std::uint16_t>& samples, std:
   return make_png({static_cast<std::uint32_t>(samples.size()), 1, 16, 0}, row, before);
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

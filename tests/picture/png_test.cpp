@@ -13,8 +13,7 @@
 #include "picture/made_png.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::png_test {
 
 using namespace std::string_literals;
 using ::testing::ElementsAre;
@@ -201,5 +200,4 @@ TEST(UnreadFormats, are_named_with_what_to_do) {
   expect_message(fault_of("<svg width=\"2\">"), {"SVG", "*.svg"});
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::png_test

@@ -5,8 +5,7 @@
 #include "picture/golden_pictures.hpp"
 #include "support/samples/smooth_picture.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::resize_test {
 
 struct Case {
   const char* name;
@@ -116,5 +115,4 @@ TEST(ResizedSize, sides_are_rounded_as_torchvision_does) {
   EXPECT_EQ(with_longest_side({1, 4000}, 500), (PictureSize{1, 500}));
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::resize_test

@@ -10,8 +10,7 @@
 
 #include "backend/backend.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::all_reduce_check_test {
 
 constexpr int ranks = 4;
 constexpr std::int64_t count = 10'000;
@@ -60,5 +59,4 @@ TEST(SumCheck, one_wrong_value_names_the_rank_whose_stretch_it_lies_in) {
   EXPECT_EQ(found(9'999), 3);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::all_reduce_check_test

@@ -11,8 +11,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::check_cluster_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -111,5 +110,4 @@ TEST_F(CheckClusterTest, files_of_another_kind_are_not_replaced) {
   EXPECT_EQ(read_file(mine, 100), "my thesis");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::check_cluster_test

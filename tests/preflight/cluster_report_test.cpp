@@ -6,8 +6,7 @@
 #include "made_cluster.hpp"
 #include "preflight/report.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::cluster_report_test {
 
 using testing::HasSubstr;
 
@@ -66,5 +65,4 @@ TEST(ClusterReport, programs_read_what_was_measured_and_found) {
   EXPECT_EQ(json["sums"][1]["bus_bytes_per_second"], bus_bytes_per_second(facts.sums[1], 6));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cluster_report_test

@@ -9,8 +9,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::floors_test {
 
 TEST(Floors, what_is_written_is_read_again) {
   const Floors written = floors_below(made_cluster(2));
@@ -56,5 +55,4 @@ TEST(Floors, anything_else_is_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::floors_test

@@ -12,8 +12,7 @@
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::folder_rate_test {
 
 namespace fs = std::filesystem;
 
@@ -65,5 +64,4 @@ TEST(FolderRate, of_a_program_that_is_killed_nothing_stays) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::folder_rate_test

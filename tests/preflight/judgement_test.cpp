@@ -9,8 +9,7 @@
 #include "made_cluster.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::judgement_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -164,5 +163,4 @@ TEST(Judgement, many_hosts_are_counted) {
   EXPECT_THAT(verdict(facts).hosts, SizeIs(9));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::judgement_test

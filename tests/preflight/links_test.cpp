@@ -7,8 +7,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::links_test {
 
 TEST(Links, ranks_of_one_machine_have_one_clock) {
   const ClockFacts facts = compare_clocks(Communicator(MPI_COMM_WORLD));
@@ -27,5 +26,4 @@ TEST(Links, each_rank_has_a_link_to_the_next_and_of_two_ranks_the_first_has_it) 
   EXPECT_GT(link->bytes_per_second, 1e5);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::links_test

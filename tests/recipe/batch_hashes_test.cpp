@@ -16,8 +16,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::batch_hashes_test {
 
 constexpr std::int64_t samples = 51;
 constexpr std::int64_t global_batch = 24;  // two steps an epoch
@@ -145,5 +144,4 @@ TEST(BatchHashes, are_the_same_in_every_version_and_for_any_number_of_ranks_and_
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::batch_hashes_test

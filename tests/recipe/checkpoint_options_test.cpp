@@ -5,8 +5,7 @@
 #include <string>
 #include <thread>
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_options_test {
 
 // As read and written again; "none" if it is no interval.
 std::string read(const std::string& text) {
@@ -92,5 +91,4 @@ TEST(CheckpointClockTest, by_time_is_due_once_it_has_passed_but_never_twice_for_
   EXPECT_FALSE(clock.is_due(2));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_options_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::early_stop_test {
 
 TEST(EarlyStopTest, a_text_comes_back) {
   EXPECT_EQ(parse_early_stop("test-accuracy:1:0"), (EarlyStop{Split::test, TestMetric::accuracy, 1, 0}));
@@ -44,5 +43,4 @@ TEST(EarlyStopTest, other_texts_are_no_rules) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::early_stop_test

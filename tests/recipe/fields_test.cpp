@@ -15,7 +15,7 @@
 #include "support/field_examples.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
+namespace lockstep::fields_test {
 
 // Convert to anything of their kind: as many of them as an aggregate takes are its members. Nobody calls them.
 // NOLINTBEGIN(google-explicit-constructor)
@@ -29,8 +29,6 @@ struct AnyClass {
   operator Value() const;
 };
 // NOLINTEND(google-explicit-constructor)
-
-namespace {
 
 template <typename Aggregate, typename... Members>
 consteval std::size_t members_of() {
@@ -274,5 +272,4 @@ TEST(RunOptionsTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_ro
   expect_error(Failure::usage, {"--virtual-ranks"}, [&] { all_reduce_options(settings.recipe, settings.run); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fields_test

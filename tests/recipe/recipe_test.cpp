@@ -9,8 +9,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::recipe_test {
 
 BatchOptions global(std::int64_t samples, int accumulate = 1) {
   return {ChosenNumber{samples}, std::nullopt, accumulate};
@@ -299,5 +298,4 @@ TEST(NormGroupSizeTest, ranks_are_taken_as_the_recipe_says) {
   });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::recipe_test

@@ -8,8 +8,7 @@
 
 #include "recipe/fields.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::recipes_test {
 
 Settings settings_of(const char* name) {
   Settings settings;
@@ -139,5 +138,4 @@ TEST(RecipesTest, nothing_is_left_of_what_was_there_but_the_seed_and_the_arithme
   EXPECT_EQ(expected.recipe.optimizer.momentum, 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::recipes_test

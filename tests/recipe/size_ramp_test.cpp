@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::size_ramp_test {
 
 std::vector<std::int64_t> sides(const char* ramp, std::int64_t full, std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> sides;
@@ -55,5 +54,4 @@ TEST(SizeRampTest, other_texts_are_no_ramps) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::size_ramp_test

@@ -6,8 +6,7 @@
 
 #include <array>
 
-namespace lockstep {
-namespace {
+namespace lockstep::evaluation_page_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -92,5 +91,4 @@ TEST(EvaluationPageTest, many_classes_have_no_matrix_and_a_flawless_model_no_mis
   EXPECT_THAT(html, Not(HasSubstr("<svg")));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::evaluation_page_test

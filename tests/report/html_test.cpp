@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::html_test {
 
 TEST(HtmlTest, what_would_be_markup_becomes_entities_and_what_steers_a_reader_is_shown_by_number) {
   EXPECT_EQ(escaped("<b a=\"1\" c='2'>&amp;</b>"), "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;&lt;/b&gt;");
@@ -57,5 +56,4 @@ TEST(HtmlTest, a_picture_is_base64) {
   EXPECT_EQ(link("\xff\xfe\xfd"), "//79");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::html_test

@@ -8,8 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace lockstep {
-namespace {
+namespace lockstep::plot_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -153,5 +152,4 @@ TEST(PlotTest, a_plot_without_points_says_so_and_colours_go_round) {
   EXPECT_THAT(html_plot(plot), HasSubstr("dasharray"));  // told from the first by its dashes
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plot_test

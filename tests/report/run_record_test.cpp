@@ -14,8 +14,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::run_record_test {
 
 namespace fs = std::filesystem;
 
@@ -129,5 +128,4 @@ TEST_F(RunRecordTest, no_damage_does_more_than_be_refused_or_make_a_page) {
   EXPECT_GT(pages, rounds / 20);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_record_test

@@ -7,8 +7,7 @@
 
 #include "base/text/json_text.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::training_page_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -168,5 +167,4 @@ TEST(TrainingPageTest, a_training_that_says_little_has_a_page) {
   EXPECT_THAT(training_html(std::vector<RunRecord>{run}, ""), HasSubstr("There are no measurements yet."));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::training_page_test

@@ -16,8 +16,7 @@
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::run_files_test {
 
 namespace fs = std::filesystem;
 using Kind = MetricsLine::Kind;
@@ -341,5 +340,4 @@ TEST_F(RunFilesTest, no_damage_gives_a_value_out_of_its_range) {
   EXPECT_GT(read, rounds / 50);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_files_test

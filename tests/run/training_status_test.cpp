@@ -8,8 +8,7 @@
 #include "files/folder/folder_lock.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::training_status_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -165,5 +164,4 @@ TEST_F(TrainingStatusTest, names_in_a_file_do_not_steer_the_terminal) {
   EXPECT_THAT(text(), HasSubstr("training    a\\x1b[2Jb\\x0ac on \\u202ed\n"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::training_status_test

@@ -11,8 +11,7 @@
 #include "base/log.hpp"
 #include "base/output_closed.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::contained_failure_test {
 
 class ContainedFailureTest : public testing::Test {
  protected:
@@ -126,5 +125,4 @@ TEST_F(ContainedFailureTest, all_ranks_throw_what_rank_0_throws) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::contained_failure_test

@@ -10,8 +10,7 @@
 #include "support/network/door.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::crowd_test {
 
 using namespace std::chrono_literals;
 
@@ -44,5 +43,4 @@ TEST(Crowd, ten_thousand_connections_keep_nobody_out_and_take_no_files) {
   EXPECT_LE(door.max_unauthenticated(), 32U);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::crowd_test

@@ -20,8 +20,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::failure_report_test {
 
 namespace fs = std::filesystem;
 
@@ -222,5 +221,4 @@ TEST_F(FailureReportTest, refuses_a_path_too_long_to_be_kept_ready) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::failure_report_test

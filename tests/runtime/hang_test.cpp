@@ -4,8 +4,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::hang_test {
 
 constexpr double timeout_seconds = 300;
 
@@ -208,5 +207,4 @@ TEST(StallTimer, every_record_that_changes_is_progress) {
   EXPECT_NE(progress_of(status), before);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::hang_test

@@ -18,8 +18,7 @@
 #include "base/log.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::node_link_test {
 
 using Urgency = NodeLink::Urgency;
 
@@ -217,5 +216,4 @@ TEST_F(NodeLinkTest, a_node_that_does_not_find_rank_0_says_so_and_nobody_is_miss
   EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::node_link_test

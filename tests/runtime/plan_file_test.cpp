@@ -15,8 +15,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::plan_file_test {
 
 namespace fs = std::filesystem;
 
@@ -191,5 +190,4 @@ TEST(DefaultPlanFolderTest, lies_in_the_users_cache) {
   EXPECT_EQ(default_plan_folder(job), "/fast/cache/lockstep");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan_file_test

@@ -9,8 +9,7 @@
 
 #include "base/io/descriptor.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::process_end_test {
 
 // Ends by `signal`, or with `code` if that is 0.
 pid_t start_process(int signal, int code) {
@@ -52,5 +51,4 @@ TEST(ProcessEnd, a_running_process_has_no_end) {
   EXPECT_EQ(status_of_ended(::getpid(), pidfd), std::nullopt);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::process_end_test

@@ -14,8 +14,7 @@
 #include "base/io/descriptor.hpp"
 #include "runtime/watch/wake.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::process_signals_test {
 
 class ProcessSignalsTest : public testing::Test {
  protected:
@@ -225,5 +224,4 @@ TEST_F(ProcessSignalsTest, after_a_request_more_of_the_same_do_not_kill_a_proces
       testing::ExitedWithCode(75), "");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::process_signals_test

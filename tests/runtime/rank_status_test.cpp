@@ -16,8 +16,7 @@
 #include "runtime/watch/hang.hpp"
 #include "runtime/watch/rank_view.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::rank_status_test {
 
 class RankStatusTest : public testing::Test {
  protected:
@@ -205,5 +204,4 @@ TEST(Phase, every_one_has_words_of_its_own) {
   EXPECT_EQ(describe(static_cast<Phase>(-1)), "somewhere");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rank_status_test

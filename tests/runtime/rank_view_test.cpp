@@ -6,8 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::rank_view_test {
 
 TEST(RankView, a_sum_has_its_number) {
   RankView view;
@@ -111,5 +110,4 @@ TEST(RankView, text_that_no_rank_writes_is_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rank_view_test

@@ -10,8 +10,7 @@
 #include "runtime/failure/failure_report.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::run_state_test {
 
 constexpr std::array all = {RunState::running, RunState::stopped, RunState::done, RunState::failed, RunState::diverged};
 
@@ -100,5 +99,4 @@ TEST_F(RunStateTest, a_failure_marks_the_summary_of_its_own_training_alone) {
   failure_report::set_folder({});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_state_test

@@ -9,8 +9,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::stop_agreement_test {
 
 class StopAgreementTest : public testing::Test {
  protected:
@@ -127,5 +126,4 @@ TEST_F(StopAgreementTest, a_signal_is_told_also_where_time_is_up) {
   EXPECT_EQ(stops.reason(), "SIGUSR1");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stop_agreement_test

@@ -4,8 +4,7 @@
 
 #include "base/io/descriptor.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::wake_test {
 
 TEST(Wake, each_word_is_heard_once_and_by_itself) {
   const Descriptor descriptor(make_wake());
@@ -23,5 +22,4 @@ TEST(Wake, each_word_is_heard_once_and_by_itself) {
   EXPECT_TRUE(both.stop && both.terminate && !both.print_status);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::wake_test

@@ -17,8 +17,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::watcher_test {
 
 using testing::AnyOf;
 using testing::HasSubstr;
@@ -180,5 +179,4 @@ TEST_F(WatcherTest, a_node_that_says_nothing_any_more_is_named_on_both_sides) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::watcher_test

@@ -15,8 +15,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::watcher_under_load_test {
 
 class BusyProcesses {
  public:
@@ -68,5 +67,4 @@ TEST(WatcherUnderLoadTest, the_death_of_the_only_rank_of_a_node_is_told_every_ti
   EXPECT_EQ(told, tries());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::watcher_under_load_test

@@ -4,8 +4,7 @@
 
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::all_reduce_model_test {
 
 constexpr double alpha = 20e-6;
 constexpr double beta = 1 / 5e9;
@@ -107,5 +106,4 @@ TEST(AllReduceModel, bus_bandwidth_is_as_nccl_tests_has_it) {
   EXPECT_DOUBLE_EQ(bus_bandwidth(8, 1e9, 1), 1.75e9);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::all_reduce_model_test

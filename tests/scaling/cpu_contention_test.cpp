@@ -7,8 +7,7 @@
 
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::cpu_contention_test {
 
 // On whatever else runs here, so that only bounds are known.
 TEST(CpuContention, another_program_is_counted) {
@@ -20,5 +19,4 @@ TEST(CpuContention, another_program_is_counted) {
   EXPECT_LT(cores, std::thread::hardware_concurrency() + 0.5);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cpu_contention_test

@@ -9,8 +9,7 @@
 #include "made_up_study.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::findings_test {
 
 using testing::HasSubstr;
 
@@ -271,5 +270,4 @@ TEST(CheckedPrediction, ranks_without_cores_of_their_own_are_told) {
   EXPECT_THAT(check_predictions(study)[0].sentence(), HasSubstr("4 ranks share 2 cores"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::findings_test

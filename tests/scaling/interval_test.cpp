@@ -5,8 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace lockstep {
-namespace {
+namespace lockstep::interval_test {
 
 // Quantiles of 97.5 % as tables have them.
 TEST(Interval, students_t_is_as_in_tables) {
@@ -54,5 +53,4 @@ TEST(Interval, the_largest_of_many_grows_slowly) {
   EXPECT_NEAR(expected_maximum(1000), 3.241, 0.03);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::interval_test

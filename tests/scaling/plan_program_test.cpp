@@ -9,8 +9,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::plan_program_test {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
@@ -81,5 +80,4 @@ TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
   EXPECT_THAT(damaged.errors, HasSubstr("study.json"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan_program_test

@@ -9,8 +9,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::plan_test {
 
 using ::testing::HasSubstr;
 
@@ -138,5 +137,4 @@ TEST_F(PlanOfRun, one_of_something_else_is_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan_test

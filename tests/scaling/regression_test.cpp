@@ -6,8 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::regression_test {
 
 TEST(Regression, exact_lines_are_found) {
   std::vector<Observation> observations;
@@ -61,5 +60,4 @@ TEST(Regression, intervals_hold_what_they_promise) {
   EXPECT_NEAR(static_cast<double>(within) / trials, 0.95, 0.02);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::regression_test

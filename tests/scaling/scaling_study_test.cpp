@@ -13,8 +13,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::scaling_study_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -134,5 +133,4 @@ TEST_F(ScalingStudyTest, a_full_disk_costs_no_figures) {
   EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples "));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::scaling_study_test

@@ -4,8 +4,7 @@
 
 #include "made_up_study.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::step_model_test {
 
 // A step of the machine whose sums are all exposed.
 double truth(const MadeUpMachine& machine, int ranks, std::int64_t batch) {
@@ -94,5 +93,4 @@ TEST(Buckets, grow_where_latency_is_what_counts) {
   EXPECT_LT(advise_bucket(*fit_steps(made_up_study(narrow), 4), {{4, 1}, 32}).gain, 0.01);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_model_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::step_parts_test {
 
 double seconds_of(const StepParts& parts, StepPart part) { return parts.seconds[static_cast<std::size_t>(part)]; }
 
@@ -49,5 +48,4 @@ TEST(StepParts, a_rank_waits_no_longer_for_others_than_it_waits) {
   EXPECT_DOUBLE_EQ(seconds_of(parts, StepPart::exposed), 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_parts_test

@@ -18,8 +18,7 @@
 #include "scaling/study_table.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::study_damage_test {
 
 // One of its numbers is another value: JSON still, which damaged bytes seldom are.
 std::string with_another_value(const std::string& text, std::uint64_t round) {
@@ -78,5 +77,4 @@ TEST(DamagedStudy, is_refused_or_told_in_figures) {
   EXPECT_LT(refused, rounds);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::study_damage_test

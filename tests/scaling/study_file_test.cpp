@@ -13,8 +13,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::study_file_test {
 
 using testing::HasSubstr;
 
@@ -123,5 +122,4 @@ TEST(StudyFile, the_table_has_a_line_for_each_repeat) {
   EXPECT_THAT(table, HasSubstr("\n1,1,32,1,4,fp32,1,0.0341,938.416422,0.0001,0.0128,0.0192,0,0,0.002,0\n"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::study_file_test

@@ -11,8 +11,7 @@
 #include "scaling/study_table.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::study_page_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -123,5 +122,4 @@ TEST(StudyTable, one_rank_count_alone_tells_nothing) {
   expect_message(study_sentences(made_up_study({.ranks = {1}})), {"rank"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::study_page_test

@@ -6,8 +6,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::study_points_test {
 
 TEST(StudyPoints, rank_counts_double_up_to_all) {
   EXPECT_EQ(default_rank_counts(1), std::vector{1});
@@ -40,5 +39,4 @@ TEST(StudyPoints, what_cannot_be_is_refused) {
   });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::study_points_test

@@ -20,8 +20,7 @@
 #include "support/stranger.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::journal_lock_test {
 
 using namespace std::chrono_literals;
 
@@ -145,5 +144,4 @@ TEST_F(JournalLockTest, excludes_processes_that_are_killed_at_any_moment) {
   EXPECT_EQ(text, expected);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::journal_lock_test

@@ -6,8 +6,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::journal_test {
 
 class JournalTest : public testing::Test {
  protected:
@@ -88,5 +87,4 @@ TEST_F(JournalTest, follows_no_link) {
   EXPECT_THROW(const Journal journal(file()), std::exception);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::journal_test

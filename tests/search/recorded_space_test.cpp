@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::recorded_space_test {
 
 nlohmann::json space() {
   return {{"program", "train_cifar"},
@@ -45,5 +44,4 @@ TEST(RecordedSpaceTest, the_searcher_keeps_the_number_of_trials_that_it_created_
   EXPECT_EQ(with_recorded_concurrency(now, nlohmann::json()).max_concurrent_trials, 16);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::recorded_space_test

@@ -11,8 +11,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::remove_checkpoints_test {
 
 namespace fs = std::filesystem;
 
@@ -111,5 +110,4 @@ TEST_F(RemoveCheckpointsTest, links_to_folders_are_not_followed) {
   EXPECT_EQ(steps().size(), 3U);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::remove_checkpoints_test

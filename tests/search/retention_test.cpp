@@ -4,8 +4,7 @@
 
 #include <set>
 
-namespace lockstep {
-namespace {
+namespace lockstep::retention_test {
 
 using Steps = std::set<std::int64_t>;
 
@@ -44,5 +43,4 @@ TEST(RetentionTest, larger_metrics_may_be_better_and_more_steps_win_among_equals
   EXPECT_EQ(kept({1, 0, 0}, true), (std::vector<TrialCheckpoint>{{2, 30, 0.25}}));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::retention_test

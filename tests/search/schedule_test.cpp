@@ -4,8 +4,7 @@
 
 #include <numeric>
 
-namespace lockstep {
-namespace {
+namespace lockstep::schedule_test {
 
 using Lengths = std::vector<std::int64_t>;
 
@@ -83,5 +82,4 @@ TEST(ScheduleTest, a_divisor_of_the_trials_reaches_each_rung) {
   EXPECT_EQ(expected_trials({{25, 100}, 7}, 4), (Lengths{7, 1}));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::schedule_test

@@ -4,8 +4,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::search_array_test {
 
 using testing::ElementsAre;
 
@@ -27,5 +26,4 @@ TEST(SearchArrayTest, refuses_what_is_no_option_of_sbatch) {
   expect_error(Failure::usage, {"other.sh"}, [] { array_command({}, "scripts", {"other.sh"}, {}); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::search_array_test

@@ -8,8 +8,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::search_folder_test {
 
 class SearchFolderTest : public testing::Test {
  protected:
@@ -77,5 +76,4 @@ TEST_F(SearchFolderTest, a_link_is_no_folder_of_a_trial) {
   expect_error(Failure::usage, {"trial-6"}, [&] { folder_.require_own_folder(6); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::search_folder_test

@@ -8,8 +8,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::search_overview_test {
 
 using testing::HasSubstr;
 
@@ -72,5 +71,4 @@ TEST_F(SearchOverviewTest, the_best_trials_can_be_compared) {
   expect_error(Failure::usage, {folder.string()}, [&] { best_trial_folders(folder, 5); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::search_overview_test

@@ -5,8 +5,7 @@
 #include "base/clock.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::search_run_test {
 
 TEST(BestTrialTest, the_metric_decides_then_the_steps_then_the_number) {
   Space space;
@@ -55,5 +54,4 @@ TEST(RunToEndTest, kills_a_program_that_prints_without_end_or_does_not_end) {
   EXPECT_LT(watch.seconds(), 30);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::search_run_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::searcher_test {
 
 using Orders = std::vector<Order>;
 
@@ -105,5 +104,4 @@ TEST(SearcherTest, synchronous_halving_waits_and_ignores_the_order_of_arrival) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::searcher_test

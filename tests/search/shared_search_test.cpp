@@ -10,8 +10,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::shared_search_test {
 
 class SharedSearchTest : public testing::Test {
  protected:
@@ -72,5 +71,4 @@ TEST_F(SharedSearchTest, refuses_groups_that_are_no_names) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::shared_search_test

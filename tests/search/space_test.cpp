@@ -12,8 +12,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::space_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -326,5 +325,4 @@ TEST_F(SpaceTest, refuses_yaml_bombs) {
   expect_refused({"line 2", "YAML"}, "program: train_cifar\n  arguments: [\n");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::space_test

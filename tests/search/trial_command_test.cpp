@@ -6,8 +6,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trial_command_test {
 
 using testing::ElementsAre;
 using Lines = std::vector<std::string>;
@@ -155,5 +154,4 @@ TEST_F(TrialCommandTest, refuses_a_metric_that_the_data_do_not_give) {
                [&] { const TrialCommands commands(space_, prints(R"("global-batch": 40)")); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trial_command_test

@@ -4,8 +4,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trial_launch_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -145,5 +144,4 @@ TEST(TrialLaunchTest, srun_needs_a_job) {
                [] { trial_places(space_of(1, 1), TrialLauncher::srun, {}, srun_with(""), no_gpus); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trial_launch_test

@@ -12,8 +12,7 @@
 #include "support/stranger.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trial_lease_test {
 
 using namespace std::chrono_literals;
 
@@ -110,5 +109,4 @@ TEST_F(TrialLeaseTest, damaged_files_are_leases_of_nobody) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trial_lease_test

@@ -9,8 +9,7 @@
 #include "base/system_failure.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trial_result_test {
 
 using Kind = TrialEnd::Kind;
 
@@ -114,5 +113,4 @@ TEST_F(TrialResultTest, the_exit_report_is_better_than_the_code_of_a_launcher) {
   EXPECT_EQ(end(1).reason, "the loss is nan\\x1b");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trial_result_test

@@ -5,8 +5,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::node_list_test {
 
 using Names = std::vector<std::string>;
 
@@ -44,5 +43,4 @@ TEST(NodeListTest, a_list_that_no_cluster_has_is_refused_before_it_takes_memory)
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::node_list_test

@@ -13,8 +13,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "step/model.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::all_reduce_test {
 
 // Writes down what it is asked.
 class RecordingReducer final : public AllReducer {
@@ -206,5 +205,4 @@ TEST_F(AllReduceDeathTest, a_gradient_reported_out_of_order_is_a_bug_of_ours) {
   EXPECT_DEATH(exchange.ready(model_.store.parameters().front()), "next_");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::all_reduce_test

@@ -8,8 +8,7 @@
 
 #include "device/cpu/cpu_device.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::bucket_size_test {
 
 constexpr std::int64_t mebibyte = 1 << 20;
 
@@ -58,5 +57,4 @@ TEST(BucketSize, a_tiny_net_is_no_trouble) {
   EXPECT_GE(choose_bucket_bytes(speed), mebibyte);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bucket_size_test

@@ -10,8 +10,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_memory_test {
 
 class CheckpointMemoryTest : public testing::Test {
  protected:
@@ -56,5 +55,4 @@ TEST_F(CheckpointMemoryTest, rank_0_needs_room_for_one_tensor) {
   EXPECT_EQ(std::ssize(written.optimizer.begin()->second), std::ssize(step_.model().store.parameters()));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_memory_test

@@ -12,8 +12,7 @@
 #include "support/device/repeating_device.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::kernel_plan_test {
 
 constexpr std::int64_t micro_batch_size = 4;
 
@@ -76,5 +75,4 @@ TEST_F(KernelPlanTest, without_a_folder_every_run_measures) {
   EXPECT_EQ(run("lenet", "").use.measured, on_rank_0(5));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernel_plan_test

@@ -12,8 +12,7 @@
 #include "support/device/hosted_cuda_device.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::loss_scaling_test {
 
 constexpr std::int64_t micro_batch_size = 4;
 constexpr int micro_batches = 2;
@@ -121,5 +120,4 @@ TEST_F(LossScalingTest, an_overflow_that_no_scale_can_mend_is_told_on_every_rank
   EXPECT_EQ(hash(), before);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::loss_scaling_test

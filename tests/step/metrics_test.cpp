@@ -6,8 +6,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::metrics_test {
 
 TEST(MetricsTest, sums_weigh_each_sample_alike) {
   Metrics metrics{2.0, 1, 4};
@@ -29,5 +28,4 @@ TEST(MetricsTest, a_loss_that_is_no_number_ends_the_training) {
   expect_message(diverged_loss_message(std::numeric_limits<double>::infinity(), 7, 0.1), {"--lr"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::metrics_test

@@ -21,8 +21,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::norm_group_test {
 
 using Bytes = std::string;
 
@@ -247,5 +246,4 @@ TEST(NormGroupTest, norms_of_a_gpu_have_no_group) {
   expect_error(Failure::usage, {"--sync-batch-norm"}, [&] { make_norm_group(session, recipe, share, model.store); });
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::norm_group_test

@@ -12,8 +12,7 @@
 #include "step/whole_step.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::ranks_against_ranks_test {
 
 struct Case {
   std::string model;
@@ -217,5 +216,4 @@ TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_
   for (const std::string& other : world.all_gather(message)) EXPECT_EQ(other, message);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ranks_against_ranks_test

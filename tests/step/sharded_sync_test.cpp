@@ -16,8 +16,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::sharded_sync_test {
 
 constexpr SampleShape shape{16, 16, 3};
 constexpr int micro_batches = 2;  // of each rank
@@ -206,5 +205,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"bf16", {}, ema, "shared", Sums::rounded, DType::bf16}),
     [](const auto& test) { return std::string(test.param.name); });
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sharded_sync_test

@@ -14,8 +14,7 @@
 #include "step/micro_batch_loader.hpp"
 #include "step/whole_step.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::virtual_ranks_test {
 
 constexpr int virtual_ranks = 5;  // so that most numbers of ranks carry unequal shares
 constexpr SampleShape shape{16, 16, 3};
@@ -105,5 +104,4 @@ TEST(ReproducibleSumsTest, what_no_whole_number_holds_ends_the_training_on_every
   for (const std::string& other : world.all_gather(message)) EXPECT_EQ(other, message);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::virtual_ranks_test

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "comm/mpi_session.hpp"
+#include "support/chosen_source.hpp"
 #include "support/verdict.hpp"
 
 namespace {
@@ -33,6 +34,7 @@ class RankListener final : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   const lockstep::MpiSession mpi(argc, argv);
   testing::InitGoogleTest(&argc, argv);
+  lockstep::test::choose_source(argc, argv);
   // An exception must end the job at once: caught, it would leave the other ranks in a collective.
   GTEST_FLAG_SET(catch_exceptions, false);
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

@@ -8,8 +8,7 @@
 
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::verdict_test {
 
 ProgramResult run_sample(const std::string& filter) {
   return run_program(under_mpirun(2, {built_program("verdict_sample").string(), "--gtest_filter=" + filter}));
@@ -39,5 +38,4 @@ TEST(ExitReport, a_fatal_failure_on_one_rank_leaves_nobody_in_a_collective) {
   EXPECT_THAT(result.errors, testing::HasSubstr("[rank 1] "));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict_test

@@ -16,8 +16,7 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::emergency_stop_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -109,5 +108,4 @@ TEST_F(EmergencyStopTest, others_may_wait_for_the_end_of_the_step) {
   EXPECT_FALSE(checkpoints_.newest_step());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::emergency_stop_test

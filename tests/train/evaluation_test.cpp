@@ -11,8 +11,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::evaluation_test {
 
 constexpr std::int64_t samples = 1037;  // no multiple of a batch, of the ranks or of the shards
 
@@ -153,5 +152,4 @@ TEST(EvaluationBatchTest, is_small_where_images_are_large_or_few) {
   EXPECT_EQ(evaluation_batch(1, {64, 64}), 1);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::evaluation_test

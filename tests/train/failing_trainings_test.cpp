@@ -55,8 +55,7 @@ void* operator new(std::size_t bytes) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace lockstep {
-namespace {
+namespace lockstep::failing_trainings_test {
 
 namespace fs = std::filesystem;
 
@@ -273,5 +272,4 @@ TEST_F(FailingTrainingsTest, of_two_with_a_sharded_optimizer) {
   fail_in_every_way({{2, 2}, 1});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::failing_trainings_test

@@ -14,8 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/pretrained/assign_pretrained.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::initial_weights_test {
 
 class InitialWeightsTest : public testing::Test {
  protected:
@@ -156,5 +155,4 @@ TEST_F(InitialWeightsTest, weights_for_images_of_another_size_are_told_as_such) 
   EXPECT_EQ(answer(*large, *large), "no error");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::initial_weights_test

@@ -12,8 +12,7 @@
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::inspection_test {
 
 namespace fs = std::filesystem;
 
@@ -216,5 +215,4 @@ TEST(InspectionTest, of_many_classes_an_evaluation_lists_the_worst) {
   EXPECT_EQ(text.find("\n    9  class 9 "), std::string::npos) << text;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::inspection_test

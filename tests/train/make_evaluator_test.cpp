@@ -14,8 +14,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::make_evaluator_test {
 
 constexpr std::int64_t samples = 321;  // of which each forward pass takes 21
 
@@ -101,5 +100,4 @@ TEST_F(MakeEvaluatorTest, one_sample_that_does_not_fit_is_an_error) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::make_evaluator_test

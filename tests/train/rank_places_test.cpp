@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::rank_places_test {
 
 TEST(RankPlacesTest, one_node_needs_no_numbers) {
   EXPECT_EQ(describe_rank_places(std::vector<std::string>{"n1"}), "1 on n1");
@@ -30,5 +29,4 @@ TEST(RankPlacesTest, of_many_nodes_eight_are_named_and_the_others_counted) {
   EXPECT_EQ(describe_rank_places(hosts), "20 on " + eight + " and 2 nodes more (4)");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rank_places_test

@@ -8,8 +8,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::run_model_test {
 
 class RunModelTest : public testing::Test {
  protected:
@@ -71,5 +70,4 @@ TEST_F(RunModelTest, a_folder_without_a_model_is_refused) {
   expect_error(Failure::usage, {quoted()}, [&] { model_of_run(run_); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_model_test

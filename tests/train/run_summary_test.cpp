@@ -13,8 +13,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/inspection.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::run_summary_test {
 
 class RunSummaryTest : public testing::Test {
  protected:
@@ -212,5 +211,4 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
   expect_error(Failure::bad_data, {file_.string()}, [this] { describe_file(folder_); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_summary_test

@@ -21,8 +21,7 @@
 #include "support/samples/small_data_set.hpp"
 #include "train/inspection.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::special_files_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -129,5 +128,4 @@ TEST_P(SpecialFilesTest, a_kernel_plan_is_named_and_not_used) {
 INSTANTIATE_TEST_SUITE_P(EveryKind, SpecialFilesTest, testing::ValuesIn(all_special_files),
                          [](const auto& instance) { return std::string(special_file_name(instance.param)); });
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::special_files_test

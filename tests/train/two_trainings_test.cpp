@@ -14,8 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/train.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::two_trainings_test {
 
 namespace fs = std::filesystem;
 
@@ -176,5 +175,4 @@ TEST_F(TwoTrainingsTest, a_signal_stops_the_training_of_the_ranks_it_is_sent_to_
   EXPECT_EQ(json_in(failure)["sentence"], outcome.sentence);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::two_trainings_test

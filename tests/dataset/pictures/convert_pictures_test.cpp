@@ -19,12 +19,11 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::convert_pictures_test {
 
 namespace fs = std::filesystem;
+using test::GoldenPictures;
 using ::testing::ContainsRegex;
-using testing::GoldenPictures;
 using ::testing::HasSubstr;
 
 class ConvertPicturesTest : public ::testing::Test {
@@ -131,10 +130,10 @@ TEST_F(ConvertPicturesTest, pictures_in_imagenets_archives_are_stored_as_they_ar
     for (const char* const name : {"class", "train", "val"}) fs::create_directories(work / name);
     fs::create_directories(set);
     write_file_atomically(work / "class" / "a.JPEG", GoldenPictures().file("jpeg"));
-    testing::make_tar(work / "train" / "n01440764.tar", work / "class");
+    test::make_tar(work / "train" / "n01440764.tar", work / "class");
     write_file_atomically(work / "val" / "ILSVRC2012_val_00000001.JPEG", GoldenPictures().file("jpeg_444"));
-    testing::make_tar(set / "ILSVRC2012_img_train.tar", work / "train");
-    testing::make_tar(set / "ILSVRC2012_img_val.tar", work / "val");
+    test::make_tar(set / "ILSVRC2012_img_train.tar", work / "train");
+    test::make_tar(set / "ILSVRC2012_img_val.tar", work / "val");
     write_file_atomically(set / "map_clsloc.txt", "n01440764 7 tench\n");
     write_file_atomically(set / "ILSVRC2012_validation_ground_truth.txt", "7\n");
   });
@@ -356,5 +355,4 @@ TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {
   expect_error(Failure::bad_data, {"test/cat/a.jpg"}, [&] { run(); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::convert_pictures_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::folder_names_test {
 
 TEST(FolderNamesTest, say_which_split_a_folder_is) {
   for (const char* const name :
@@ -41,5 +40,4 @@ TEST(FolderNames, texts_without_an_ending_are_no_pictures) {
   EXPECT_TRUE(may_be_picture("license.jpg"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::folder_names_test

@@ -10,8 +10,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::imagenet_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
@@ -40,12 +39,12 @@ class ImagenetTest : public ::testing::Test {
       write(work / name / (std::string(name) + "_1.JPEG"), std::string("picture of ") + name);
       write(work / name / (std::string(name) + "_2.JPEG"), "another");
       fs::create_directories(work / "train");
-      testing::make_tar(work / "train" / (std::string(name) + ".tar"), work / name);
+      test::make_tar(work / "train" / (std::string(name) + ".tar"), work / name);
     }
     for (int i = 1; i <= 3; ++i) write(work / "val" / fmt::format("ILSVRC2012_val_{:08}.JPEG", i), "test");
     fs::create_directories(root());
-    testing::make_tar(root() / imagenet_train_archive, work / "train");
-    testing::make_tar(root() / imagenet_validation_archive, work / "val");
+    test::make_tar(root() / imagenet_train_archive, work / "train");
+    test::make_tar(root() / imagenet_validation_archive, work / "val");
   }
   PictureList list() const { return list_pictures(root(), {}, 1); }
 
@@ -138,5 +137,4 @@ TEST_F(ImagenetTest, lines_of_the_kit_that_are_wrong_are_named) {
                [&] { read_validation_classes(root(), {}); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::imagenet_test

@@ -12,7 +12,7 @@
 #include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 class ListedFolder : public ::testing::Test {
  protected:
@@ -65,4 +65,4 @@ class ListedFolder : public ::testing::Test {
   PictureStorage storage_;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

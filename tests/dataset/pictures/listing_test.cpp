@@ -8,8 +8,7 @@
 #include "dataset/pictures/listing/summary.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::listing_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -19,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class ListingTest : public testing::ListedFolder {};
+class ListingTest : public test::ListedFolder {};
 
 // Became classes "Training" and "Test", with 25 training pictures.
 TEST_F(ListingTest, split_folders_are_read_in_any_case) {
@@ -310,5 +309,4 @@ TEST_F(ListingTest, links_out_of_the_folder_are_counted_with_the_option_that_tak
                                 "--follow-links", "'cat/broken.jpg'"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::listing_test

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // As MATLAB has it: a list of structures, of which two fields count.
 inline void write_meta_mat(const std::filesystem::path& file,
@@ -36,4 +36,4 @@ inline void write_meta_mat(const std::filesystem::path& file,
   ASSERT_EQ(Mat_VarWrite(mat.get(), list.get(), compression), 0);
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -17,7 +17,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr const char* fox = "n02119789";
@@ -145,7 +145,7 @@ TEST_F(DamagedMetaMatTest, no_damage_reaches_the_program) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test
 
 int main(int argc, char** argv) {
   if (argc == 3 && argv[1] == std::string_view(lockstep::meta_mat_command)) return lockstep::print_meta_mat(argv[2]);

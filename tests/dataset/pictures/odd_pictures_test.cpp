@@ -12,8 +12,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::odd_pictures_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -55,7 +54,7 @@ std::string gray_png(int label, int picture, char depth) {
       if (depth == 16) rows += {static_cast<char>(of_12_bits >> 8), static_cast<char>(of_12_bits)};
     }
   }
-  return testing::make_png({side, side, depth, 0}, rows);
+  return test::make_png({side, side, depth, 0}, rows);
 }
 
 // The table without the names of the files.
@@ -129,7 +128,7 @@ TEST_F(OddPicturesTest, a_damaged_meta_mat_is_named) {
   write(pictures() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
   write(pictures() / "ILSVRC2012_validation_ground_truth.txt", "1\n");
   const fs::path meta = pictures() / "meta.mat";
-  testing::write_meta_mat(meta, {{1, "n01440764"}, {2, "n02119789"}});
+  test::write_meta_mat(meta, {{1, "n01440764"}, {2, "n02119789"}});
   const std::string bytes = read_file(meta, 1 << 20);
   write(meta, bytes.substr(0, 200));
   for (const int ranks : {1, 2}) {
@@ -154,5 +153,4 @@ TEST_F(OddPicturesTest, formats_that_are_not_read_are_named_with_what_to_do) {
   EXPECT_THAT(refused.errors, HasSubstr("mogrify -format png *.webp"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::odd_pictures_test

@@ -12,15 +12,14 @@
 #include "dataset/pictures/listing/summary.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::picture_list_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class PictureListTest : public testing::ListedFolder {};
+class PictureListTest : public test::ListedFolder {};
 
 TEST_F(PictureListTest, class_folders_with_a_test_split) {
   write("train/dog/a.jpg", "four");
@@ -269,5 +268,4 @@ TEST_F(PictureListTest, a_path_that_the_lists_folder_lacks_starts_at_the_working
   EXPECT_THAT(found.test, ElementsAre(file(outside, 1, 1)));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::picture_list_test

@@ -7,8 +7,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::sample_bits_test {
 
 class SampleBitsTest : public ::testing::Test {
  protected:
@@ -66,5 +65,4 @@ TEST_F(SampleBitsTest, files_of_8_bits_and_black_ones_raise_no_question) {
   EXPECT_EQ(bits().unstated, 16);
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::sample_bits_test

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 // All that is in `folder`, in the order of names, in a format that tar knows: gnu, ustar, pax.
 inline void make_tar(const std::filesystem::path& archive, const std::filesystem::path& folder,
@@ -18,4 +18,4 @@ inline void make_tar(const std::filesystem::path& archive, const std::filesystem
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

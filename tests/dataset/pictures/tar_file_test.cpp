@@ -10,8 +10,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::tar_file_test {
 
 namespace fs = std::filesystem;
 
@@ -57,7 +56,7 @@ class TarFileTest : public ::testing::Test {
 TEST_F(TarFileTest, files_of_every_format_are_found) {
   write_content();
   for (const char* const format : {"gnu", "ustar", "pax"}) {
-    testing::make_tar(archive(), root(), format);
+    test::make_tar(archive(), root(), format);
     EXPECT_EQ(contents(), expected_) << format;
   }
 }
@@ -66,7 +65,7 @@ TEST_F(TarFileTest, names_too_long_for_a_header_are_whole) {
   const std::string name = std::string(200, 'x') + "/" + std::string(200, 'y') + "ä\n.jpg";
   write(name, "text");
   for (const char* const format : {"gnu", "pax"}) {
-    testing::make_tar(archive(), root(), format);
+    test::make_tar(archive(), root(), format);
     EXPECT_EQ(contents(), (std::map<std::string, std::string>{{name, "text"}})) << format;
   }
 }
@@ -74,9 +73,9 @@ TEST_F(TarFileTest, names_too_long_for_a_header_are_whole) {
 TEST_F(TarFileTest, an_archive_within_an_archive_is_read_where_it_lies) {
   write_content();
   fs::create_directory(folder_.path() / "outer");
-  testing::make_tar(folder_.path() / "outer" / "inner.tar", root());
+  test::make_tar(folder_.path() / "outer" / "inner.tar", root());
   write_file_atomically(folder_.path() / "outer" / "z", "behind");
-  testing::make_tar(archive(), folder_.path() / "outer");
+  test::make_tar(archive(), folder_.path() / "outer");
   const TarFile tar(archive());
   const std::vector<TarEntry> entries = tar.entries(tar.whole());
   ASSERT_EQ(entries.size(), 2U);
@@ -85,11 +84,11 @@ TEST_F(TarFileTest, an_archive_within_an_archive_is_read_where_it_lies) {
 
 TEST_F(TarFileTest, one_that_was_cut_is_named_with_the_byte) {
   write_content();
-  testing::make_tar(archive(), root());
+  test::make_tar(archive(), root());
   fs::resize_file(archive(), 514);
   expect_error(Failure::bad_data, {archive().string()}, [&] { contents(); });
   // Between two files.
-  testing::make_tar(archive(), root());
+  test::make_tar(archive(), root());
   fs::resize_file(archive(), 1024);
   expect_error(Failure::bad_data, {archive().string(), "byte 1024"}, [&] { contents(); });
 }
@@ -104,7 +103,7 @@ TEST_F(TarFileTest, no_damage_makes_reading_leave_the_archive) {
   std::uint64_t refused = 0;
   const std::uint64_t rounds = mutation_rounds(2000);
   for (const char* const format : {"gnu", "ustar", "pax"}) {
-    testing::make_tar(archive(), root(), format);
+    test::make_tar(archive(), root(), format);
     const std::string whole = read_file(archive(), 1 << 20);
     for (std::uint64_t round = 0; round < rounds / 3; ++round) {
       const std::string damaged = mutated(whole, round);
@@ -124,5 +123,4 @@ TEST_F(TarFileTest, no_damage_makes_reading_leave_the_archive) {
   EXPECT_GT(refused, rounds / 10);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::tar_file_test

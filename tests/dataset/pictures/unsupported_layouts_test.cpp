@@ -11,15 +11,14 @@
 #include "dataset/pictures/tar_archive.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::unsupported_layouts_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class UnsupportedLayoutsTest : public testing::ListedFolder {
+class UnsupportedLayoutsTest : public test::ListedFolder {
  protected:
   // The message's command, which begins with `first_word`.
   void run_command(const std::string& message, const std::string& first_word) const {
@@ -63,7 +62,7 @@ TEST_F(UnsupportedLayoutsTest, webdataset_is_named_with_a_command_that_works) {
     std::ofstream(work / (std::string(key) + ".jpg")) << ("x");
     std::ofstream(work / (std::string(key) + ".cls")) << (key[2] == '0' ? "0" : "1");
   }
-  for (const char* const name : {"train-0.tar", "train-1.tar"}) testing::make_tar(root() / name, work);
+  for (const char* const name : {"train-0.tar", "train-1.tar"}) test::make_tar(root() / name, work);
   const std::string words = usage_text();
   expect_message(words, {"--source", "2 archives", "NAME.jpg", "NAME.cls", "train.list", "'" + root().string() + "'"});
   run_command(words, "mkdir");
@@ -77,5 +76,4 @@ TEST_F(UnsupportedLayoutsTest, other_forms_are_named) {
   expect_message(usage_text(), {"--source", "Parquet", "'train-00000-of-00001.parquet'"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::unsupported_layouts_test

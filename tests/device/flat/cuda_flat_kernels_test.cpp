@@ -11,8 +11,7 @@
 #include "device/cuda/passes/kernel_flat_passes.hpp"
 #include "support/device/cpu_fixture.hpp"
 
-namespace lockstep::cuda {
-namespace {
+namespace lockstep::cuda::cuda_flat_kernels_test {
 
 constexpr std::int64_t count = 16 * 5 + 3;  // the end is no whole thread's share
 
@@ -121,5 +120,4 @@ TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_wa
 INSTANTIATE_TEST_SUITE_P(, CudaFlatKernelsTest, testing::Values(DType::f16, DType::bf16),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
-}  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::cuda::cuda_flat_kernels_test

@@ -9,8 +9,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "support/device/flat_fixture.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::fixed_point_test {
 
 constexpr int terms = 12;
 constexpr FixedPoint form = fixed_point_for(terms);
@@ -116,5 +115,4 @@ TEST_P(FixedPointTest, every_device_and_number_of_threads_gives_the_same_bits) {
 
 INSTANTIATE_TEST_SUITE_P(, FixedPointTest, testing::ValuesIn(host_devices()), flat_test_name);
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fixed_point_test

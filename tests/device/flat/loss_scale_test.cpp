@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::loss_scale_test {
 
 void note_clean_steps(LossScale& scale, int steps) {
   for (int step = 0; step < steps; ++step) note_clean_step(scale);
@@ -58,5 +57,4 @@ TEST(LossScaleTest, cannot_shrink_below_one) {
   EXPECT_FALSE(can_shrink(scale));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::loss_scale_test

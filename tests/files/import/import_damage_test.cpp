@@ -9,14 +9,13 @@
 #include "files/import/safetensors.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::import_damage_test {
 
 class ImportDamageTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(ImportDamageTest, is_refused_or_leaves_tensors_that_the_file_can_hold) {
   const std::string name = GetParam();
-  const std::string whole = read_file(std::filesystem::path(LOCKSTEP_FOREIGN_DIR) / name, 1 << 20);
+  const std::string whole = read_file(std::filesystem::path(LOCKSTEP_GOLDEN_DIR "/foreign") / name, 1 << 20);
   const bool is_hdf5 = name.ends_with(".h5");
   std::uint64_t refused = 0;
   const std::uint64_t rounds = mutation_rounds(1000);
@@ -48,5 +47,4 @@ INSTANTIATE_TEST_SUITE_P(, ImportDamageTest,
                            return test;
                          });
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::import_damage_test

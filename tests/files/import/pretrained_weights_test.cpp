@@ -17,12 +17,13 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::pretrained_weights_test {
 
 using Entries = std::vector<ParameterStore::Entry>;
 
-std::filesystem::path golden(const std::string& name) { return std::filesystem::path(LOCKSTEP_FOREIGN_DIR) / name; }
+std::filesystem::path golden(const std::string& name) {
+  return std::filesystem::path(LOCKSTEP_GOLDEN_DIR "/foreign") / name;
+}
 
 // small_state() of make_foreign.py, without the count of batches. Every type holds these values exactly.
 Entries small_state() {
@@ -196,7 +197,7 @@ TEST_F(PretrainedWeightsTest, a_pickle_is_not_opened) {
 
 // The lines of code on the page that follow these words.
 std::string lines_after(const std::string& words) {
-  const std::string page = read_file(LOCKSTEP_FIELDS_PAGE, 1 << 20);
+  const std::string page = read_file(LOCKSTEP_DOCUMENTS "/files.md", 1 << 20);
   std::istringstream rest(page.substr(page.find(words)));
   std::string lines;
   for (std::string line; std::getline(rest, line);) {
@@ -249,5 +250,4 @@ TEST_F(PretrainedWeightsTest, a_safetensors_file_of_ours_gives_back_what_was_wri
   expect_equal(read(safetensors_image(small_state(), {{"model", "lenet"}, {"format", "pt"}})).entries, small_state());
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::pretrained_weights_test

@@ -14,8 +14,7 @@
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trace_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -87,5 +86,4 @@ TEST_F(TraceTest, memory_is_bounded) {
   EXPECT_EQ(spans_kept(100'000), 1U << 10);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trace_test

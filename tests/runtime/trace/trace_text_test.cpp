@@ -7,8 +7,7 @@
 
 #include "runtime/watch/rank_status.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trace_text_test {
 
 using Json = nlohmann::json;
 
@@ -125,5 +124,4 @@ TEST(TraceTextTest, what_ranks_send_is_what_they_have) {
   EXPECT_EQ(trace_text(std::vector<RankSpans>{unpacked(packed({}))}).back(), '\n');
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trace_text_test

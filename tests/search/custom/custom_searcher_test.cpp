@@ -9,8 +9,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::custom_searcher_test {
 
 using nlohmann::json;
 using testing::ElementsAre;
@@ -115,5 +114,4 @@ TEST_F(CustomSearcherTest, a_failed_trial_cannot_continue) {
   expect_error(Failure::usage, {"failed", "trial 1"}, [&] { answered(one); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::custom_searcher_test

@@ -5,8 +5,7 @@
 #include "base/text/json_text.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::proposal_test {
 
 using nlohmann::json;
 using Words = std::vector<OptionWord>;
@@ -66,5 +65,4 @@ TEST(ProposalTest, what_the_space_does_not_have_is_refused) {
   expect_error(Failure::usage, {"'settings'"}, [] { proposed_words(example(), json::array()); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::proposal_test

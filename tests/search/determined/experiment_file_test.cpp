@@ -14,8 +14,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::experiment_file_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -402,5 +401,4 @@ TEST(ExperimentFileTest, no_damage_ends_in_anything_but_a_refusal) {
   EXPECT_GT(refused, rounds / 4);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::experiment_file_test

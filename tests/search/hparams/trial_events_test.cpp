@@ -7,8 +7,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::trial_events_test {
 
 class TrialEventsTest : public testing::Test {
  protected:
@@ -55,5 +54,4 @@ TEST_F(TrialEventsTest, events_of_another_search_stay) {
                [&] { TrialEvents(other, output_, folder_.path()); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trial_events_test

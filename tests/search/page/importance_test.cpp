@@ -7,8 +7,7 @@
 
 #include "base/random.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::importance_test {
 
 double random_number(std::uint64_t series, std::uint64_t place) { return uniform(philox(7, series, place)[0]); }
 
@@ -85,5 +84,4 @@ TEST(ImportanceTest, an_effect_is_found_in_noise) {
   EXPECT_LT(found->correlation, -0.5);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::importance_test

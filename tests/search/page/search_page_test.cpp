@@ -10,8 +10,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::search_page_test {
 
 using nlohmann::json;
 using testing::ElementsAre;
@@ -169,5 +168,4 @@ TEST_F(SearchPageTest, refuses_folders_without_a_search_and_damaged_journals) {
   expect_error(Failure::usage, {"search.jsonl", "<x>"}, [&] { read_search(folder_.path()); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::search_page_test

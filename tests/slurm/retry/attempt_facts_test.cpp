@@ -7,8 +7,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::attempt_facts_test {
 
 AttemptFacts with_code(int launcher_code) {
   AttemptFacts facts;
@@ -295,5 +294,4 @@ TEST(AttemptFactsTest, a_verdict_may_blame_several_nodes_and_none_that_is_no_nam
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::attempt_facts_test

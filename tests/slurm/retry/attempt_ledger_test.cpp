@@ -7,8 +7,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::attempt_ledger_test {
 
 class AttemptLedgerTest : public testing::Test {
  protected:
@@ -222,5 +221,4 @@ TEST_F(AttemptLedgerTest, attempts_without_a_record_count) {
   EXPECT_EQ(end_with(1).decision.action, RetryAction::stop);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::attempt_ledger_test

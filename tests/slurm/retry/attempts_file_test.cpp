@@ -7,8 +7,7 @@
 #include "base/io/file.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::attempts_file_test {
 
 Attempt example() {
   Attempt attempt;
@@ -100,5 +99,4 @@ TEST_F(AttemptsFileTest, values_that_a_field_may_not_have_make_it_no_line_of_our
   EXPECT_FALSE(with("\"job\":17", "\"job\":\"17\""));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::attempts_file_test

@@ -4,8 +4,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::decision_test {
 
 using Names = std::vector<std::string>;
 
@@ -183,5 +182,4 @@ TEST(DecisionTest, an_attempt_begins_unless_somebody_or_a_limit_has_ended_the_jo
   expect_message(refused(1, before).reason, {"previous attempt", "enough"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::decision_test

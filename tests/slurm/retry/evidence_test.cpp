@@ -6,8 +6,7 @@
 
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::evidence_test {
 
 class EvidenceTest : public testing::Test {
  protected:
@@ -50,5 +49,4 @@ TEST_F(EvidenceTest, of_a_log_this_attempts_end_is_read) {
   EXPECT_TRUE(tail.ends_with("aend"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::evidence_test

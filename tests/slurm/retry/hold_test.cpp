@@ -5,8 +5,7 @@
 #include "base/error.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::hold_test {
 
 TEST(HoldTest, a_time_has_a_unit_or_a_form_of_slurm) {
   EXPECT_EQ(parse_hold("90s"), 90);
@@ -45,5 +44,4 @@ TEST(HoldTest, only_a_failure_of_the_program_is_worth_a_look) {
   EXPECT_FALSE(is_worth_a_look({Cause::rule, RetryKind::transient, 1, {}, ""}));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::hold_test

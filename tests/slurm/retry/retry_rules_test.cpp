@@ -6,8 +6,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::retry_rules_test {
 
 constexpr const char* example =
     "# ours\n\n"
@@ -83,5 +82,4 @@ TEST(RetryRulesTest, what_would_take_too_long_to_look_for_is_refused) {
   expect_message(message(rules + "transient log a\n"), {"line 129 of 'my rules'", "64"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::retry_rules_test

@@ -6,8 +6,7 @@
 
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::text_cause_test {
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -131,5 +130,4 @@ TEST(TextCauseTest, any_text_is_read) {
   for (std::uint64_t round = 0; round < mutation_rounds(100); ++round) cause_of(mutated(text, round));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::text_cause_test

@@ -7,8 +7,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::child_process_test {
 
 struct Ended {
   int code = -1;
@@ -71,5 +70,4 @@ TEST(ChildProcessTest, what_outlives_it_keeps_its_output_open) {
   EXPECT_EQ(end_of(std::move(child)).code, 3);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::child_process_test

@@ -13,8 +13,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::cluster_test {
 
 using Json = nlohmann::json;
 
@@ -106,5 +105,4 @@ TEST(ClusterTest, no_damage_does_more_than_be_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cluster_test

@@ -4,8 +4,7 @@
 
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::completion_test {
 
 Role role(const std::string& name, std::int64_t instances, std::int64_t min_failed, std::int64_t min_succeeded) {
   Role made{.name = name, .instances = instances, .command = {"program"}};
@@ -133,5 +132,4 @@ TEST(CompletionTest, the_sentence_says_who_decided) {
   expect_message(sentence({role("a", 2, never, never)}, {{0, 0, 1}, {0, 1, 0}}), {});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::completion_test

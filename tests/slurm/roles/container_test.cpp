@@ -9,8 +9,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::container_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -130,5 +129,4 @@ TEST(MountableTest, separators_of_mount_options_are_refused) {
     EXPECT_FALSE(is_mountable(path)) << path;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::container_test

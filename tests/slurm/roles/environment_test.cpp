@@ -6,8 +6,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::environment_test {
 
 TEST(EnvironmentTest, an_instance_is_told_who_it_is_and_where_the_others_are) {
   Cluster cluster = small_cluster();
@@ -138,5 +137,4 @@ TEST(EnvironmentTest, one_name_of_a_network_interface_serves_all_libraries) {
   expect_error(Failure::usage, {"ib7;x"}, [] { interface_environment("ib7;x", {"lo", "eth0"}, "n1"); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::environment_test

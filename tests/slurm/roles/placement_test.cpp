@@ -5,8 +5,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::placement_test {
 
 using Words = std::vector<std::string>;
 
@@ -147,5 +146,4 @@ TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
                                                                                          "start"}));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::placement_test

@@ -15,8 +15,7 @@
 #include "support/mutation.hpp"
 #include "support/network/door.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::rendezvous_test {
 
 // Attends until `is_enough`, for ten seconds at most.
 template <typename IsEnough>
@@ -310,5 +309,4 @@ TEST(RendezvousTest, no_line_does_more_than_be_passed_over) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rendezvous_test

@@ -9,8 +9,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::role_file_test {
 
 std::vector<Role> parsed(const std::string& roles) {
   return parse_roles(R"({"format": 1, "roles": )" + roles + "}", "roles.json");
@@ -149,5 +148,4 @@ TEST(RoleFileTest, no_damage_does_more_than_be_refused) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::role_file_test

@@ -6,8 +6,7 @@
 
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::step_end_test {
 
 constexpr const char* silent =
     "rank 1 on n2 was killed or ended without a word. The other ranks cannot continue without it.";
@@ -111,5 +110,4 @@ TEST(StepEndTest, a_rank_that_was_killed_alone_on_its_node_was_killed) {
   EXPECT_EQ(step_end(world, one_a_node, 0, {}, killed).signal, 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_end_test

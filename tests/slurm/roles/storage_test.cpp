@@ -6,8 +6,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::storage_test {
 
 namespace fs = std::filesystem;
 
@@ -69,5 +68,4 @@ TEST(StorageTest, a_folder_that_a_node_lacks_is_named) {
   require_storages(mounted, SeenFrom::node, "n7");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::storage_test

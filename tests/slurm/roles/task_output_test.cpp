@@ -4,8 +4,7 @@
 
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::task_output_test {
 
 using Lines = std::vector<std::string>;
 
@@ -35,5 +34,4 @@ TEST(TaskOutputTest, any_line_is_taken) {
   for (std::uint64_t round = 0; round < mutation_rounds(300); ++round) output.take(mutated(" 2: some text: 3", round));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::task_output_test

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::training_folders_test {
 
 TrainingFolders folders_of(const std::vector<std::vector<std::string>>& commands) {
   std::vector<Role> roles;
@@ -88,5 +87,4 @@ TEST(TrainingFoldersTest, folders_that_the_text_hides_are_unknown) {
       << "another role changes its folder";
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::training_folders_test

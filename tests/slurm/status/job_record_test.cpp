@@ -8,8 +8,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_record_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -226,5 +225,4 @@ TEST_F(JobRecordTest, damaged_files_are_told_of_as_far_as_they_go) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_record_test

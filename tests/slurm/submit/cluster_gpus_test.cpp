@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::cluster_gpus_test {
 
 TEST(ClusterGpusTest, resources_named_gpu_are_gpus) {
   for (const char* const resources : {"gpu:4", "gpu", "gpu:a100:4(S:0-1)", "nic:2,gpu:2", "nic:2(S:0,1),gpu:1(S:0)"}) {
@@ -14,5 +13,4 @@ TEST(ClusterGpusTest, resources_named_gpu_are_gpus) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cluster_gpus_test

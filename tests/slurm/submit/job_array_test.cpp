@@ -8,8 +8,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_array_test {
 
 using testing::IsEmpty;
 
@@ -84,5 +83,4 @@ TEST(JobArrayTest, instances_reach_each_other_if_the_file_asks_for_it) {
   expect_error(Failure::usage, {"line 4", "'jobssh'"}, [] { job_of(with_ssh("{jobssh: 1}")); });
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_array_test

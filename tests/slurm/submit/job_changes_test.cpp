@@ -9,8 +9,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_changes_test {
 
 constexpr const char* job = R"(name: a
 parameters: {epochs: 2, layers: [16, 32], a.b: 1, a: {b: 2}}
@@ -106,5 +105,4 @@ TEST(JobChangesTest, what_is_no_change_is_refused) {
   expect_message(refusal("parameters.epochs=\xff"), {"UTF-8"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_changes_test

@@ -16,8 +16,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_commands_test {
 
 // A job of one command, and parameters (lines of YAML, indented by two spaces).
 JobFile job_with(const std::string& command, const std::string& parameters) {
@@ -284,5 +283,4 @@ TEST(JobCommandsTest, a_plain_value_leads_to_no_other_one_that_would_run) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_commands_test

@@ -10,8 +10,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_file_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -273,5 +272,4 @@ TEST(JobFileTest, a_damaged_file_is_a_job_or_a_refusal) {
   EXPECT_GT(taken, 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_file_test

@@ -7,8 +7,7 @@
 #include "slurm/submit/job_file.hpp"
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_plugins_test {
 
 // `plugin`: fields of the plugin cmd, and its callbacks.
 ProgramResult run_role(const std::string& plugin, const std::string& commands) {
@@ -80,5 +79,4 @@ TEST(JobPluginsTest, a_secret_that_only_a_plugin_names_is_in_its_environment) {
   ::unsetenv("LOCKSTEP_SECRET_token");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_plugins_test

@@ -5,8 +5,7 @@
 
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_script_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -140,5 +139,4 @@ TEST(JobScriptTest, checkpoints_are_found_in_the_commands_of_a_training) {
               HasSubstr("\nbegin_attempt run_roles --output 'runs/20' --checkpoints 'runs/20/checkpoints'\n"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_script_test

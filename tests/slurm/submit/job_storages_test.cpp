@@ -8,8 +8,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_storages_test {
 
 namespace fs = std::filesystem;
 
@@ -87,5 +86,4 @@ TEST(JobStoragesTest, each_mistake_is_named) {
   refused(plugin + ", parameters: {names: [a]}}]", {"'names'", "storageConfigNames"});
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_storages_test

@@ -7,8 +7,7 @@
 #include "slurm/submit/job_file.hpp"
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::role_stop_test {
 
 // The role's own commands, between those of a plugin and of a deployment.
 ProgramResult run_role(const std::string& commands) {
@@ -107,5 +106,4 @@ TEST(RoleStopTest, a_trap_of_the_user_cleans_up) {
   EXPECT_EQ(ended.output, "first\nremoved\nall\n");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::role_stop_test

@@ -10,8 +10,7 @@
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::sbatch_arguments_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -141,5 +140,4 @@ TEST_F(SubmitJobTest, a_dry_run_reports_what_is_wrong_with_the_sites_profile) {
   EXPECT_EQ(submit({"--dry-run", "--site", profile}).exit_code, 0);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sbatch_arguments_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::shell_reader_test {
 
 using Place = ShellReader::Place;
 
@@ -192,5 +191,4 @@ TEST(ShellReaderTest, what_may_evaluate_variables_is_remembered) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::shell_reader_test

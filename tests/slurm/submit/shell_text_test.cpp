@@ -8,8 +8,7 @@
 #include "base/text/printable.hpp"
 #include "support/program.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::shell_text_test {
 
 TEST(ShellTextTest, a_word_is_read_back_as_it_was) {
   for (const std::string text : {"plain", "two words", "it's", "''", "\"", "$(touch x)", "`x`", "a;b", "new\nline",
@@ -40,5 +39,4 @@ TEST(ShellTextTest, a_variable_is_named_whole) {
     EXPECT_FALSE(names_variable(script, "AB")) << script;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::shell_text_test

@@ -9,8 +9,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::yaml_test {
 
 std::string refusal_of(const std::string& text) {
   return message_of(Failure::usage, [&] { parse_yaml(text, "job.yaml"); });
@@ -92,5 +91,4 @@ TEST(YamlTest, pieces_in_any_order_are_a_tree_or_a_refusal) {
   EXPECT_GT(trees, rounds / 100);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::yaml_test

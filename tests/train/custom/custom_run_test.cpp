@@ -17,8 +17,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::custom_run_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -234,5 +233,4 @@ TEST_F(CustomRunTest, a_stop_without_a_checkpoint_is_a_failure) {
   release();
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::custom_run_test

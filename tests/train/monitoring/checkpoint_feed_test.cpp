@@ -12,8 +12,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/monitoring/evaluation_list.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::checkpoint_feed_test {
 
 namespace fs = std::filesystem;
 using Kind = CheckpointFeed::Look::Kind;
@@ -105,5 +104,4 @@ TEST_F(CheckpointFeedTest, a_file_that_is_no_list_is_refused_and_stays) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_feed_test

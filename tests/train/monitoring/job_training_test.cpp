@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::job_training_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -175,5 +174,4 @@ TEST(JobTrainingTest, a_line_says_what_changes) {
   EXPECT_EQ(job_line(without, {}), "job 17: RUNNING, attempt 0");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::job_training_test

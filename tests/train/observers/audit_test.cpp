@@ -11,8 +11,7 @@
 #include "step/model.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::audit_test {
 
 std::string message(const std::vector<std::string>& hashes) {
   std::vector<WeightsOnRank> ranks;
@@ -90,5 +89,4 @@ TEST_F(AuditOfRanksTest, running_statistics_count_too) {
   EXPECT_TRUE(names(message, 0)) << message;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::audit_test

@@ -8,8 +8,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/observers/reported_training.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::early_stopping_test {
 
 struct Row {
   const char* rule;
@@ -161,5 +160,4 @@ TEST_F(EarlyStoppingTest, with_another_rule_a_resume_judges_anew_or_by_the_same_
   EXPECT_EQ(saved(other).early_stop->metric, "test-loss");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::early_stopping_test

@@ -14,8 +14,7 @@
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::metrics_log_test {
 
 using testing::HasSubstr;
 
@@ -103,5 +102,4 @@ TEST_F(MetricsLogTest, neither_a_pipe_nor_a_link_is_written_to) {
   EXPECT_EQ(read_file(target, 100), "mine");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::metrics_log_test

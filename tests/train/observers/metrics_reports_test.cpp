@@ -14,8 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/observers/reported_training.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::metrics_reports_test {
 
 Evaluation six_of_eight() {
   Evaluation evaluation;
@@ -306,5 +305,4 @@ TEST_F(MetricsReportsTest, a_validation_is_told_beside_the_test_and_decides_what
   EXPECT_EQ(metrics()[1]["kind"], "validation");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::metrics_reports_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
-namespace {
+namespace lockstep::step_line_test {
 
 constexpr StepFigures small{2, 10, 780, 3900, 0.91138, 0.673, 775.4, 404, 0.174};
 constexpr StepFigures large{89, 90, 445356, 450360, 2.12345, 0.5432, 12345.6, 45296, 1e-05};
@@ -22,5 +21,4 @@ TEST(StepLineTest, a_live_line_fits_the_window_and_keeps_rate_and_time_left) {
   EXPECT_LE(live_line(large, 79).size(), 79U);
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_line_test

@@ -12,8 +12,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/observers/reported_training.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::straggler_test {
 
 TEST(Straggler, the_last_to_arrive_is_named_with_what_it_costs) {
   const std::vector<StepTimes> ranks = {{"n1", 1, 79, 20}, {"n1", 1, 81, 18}, {"n2", 15, 85, 0}, {"n2", 1, 80, 19}};
@@ -103,5 +102,4 @@ TEST(StragglerWatch, the_slowest_rank_is_an_object_of_its_own) {
   for (const char* field : {"rank", "host", "cost", "middle_arrival_ms", "seconds"}) EXPECT_TRUE(said.contains(field));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::straggler_test

@@ -12,8 +12,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/observers/reported_training.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::training_summary_test {
 
 Evaluation right(std::int64_t of_eight) {
   Evaluation evaluation;
@@ -159,5 +158,4 @@ TEST_F(TrainingSummaryTest, a_finished_training_that_goes_on_keeps_its_history) 
   EXPECT_TRUE(std::filesystem::exists(folder_ / "set-aside-1" / "summary.json"));
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::training_summary_test

@@ -17,8 +17,7 @@
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::resume_rules_test {
 
 Recipe recipe() {
   Recipe recipe;
@@ -244,5 +243,4 @@ TEST(ResumeRulesTest, with_exact_sums_the_number_of_ranks_is_of_no_account) {
   EXPECT_EQ(origin_difference(earlier, more, Sums::reproducible), "");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::resume_rules_test

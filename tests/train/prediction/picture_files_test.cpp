@@ -8,8 +8,7 @@
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::picture_files_test {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
@@ -63,5 +62,4 @@ TEST_F(PictureFilesTest, a_list_that_is_not_there_is_a_wrong_name) {
   EXPECT_NE(message.find("No such file or directory"), std::string::npos) << message;
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::picture_files_test

@@ -9,8 +9,7 @@
 #include "support/messages.hpp"
 #include "train/evaluation/model_fit.hpp"
 
-namespace lockstep::testing {
-namespace {
+namespace lockstep::test::picture_preparation_test {
 
 ModelFile model_of(const SampleShape& shape) {
   ModelFile model;
@@ -109,5 +108,4 @@ TEST(PicturePreparationTest, a_size_that_cannot_be_is_refused) {
   expect_error(Failure::usage, {}, [] { PicturePreparation(model_of({32, 32, 2}), 32); });
 }
 
-}  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test::picture_preparation_test

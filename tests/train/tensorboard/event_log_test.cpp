@@ -15,8 +15,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/observers/reported_training.hpp"
 
-namespace lockstep {
-namespace {
+namespace lockstep::event_log_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -171,5 +170,4 @@ TEST_F(EventLogTest, it_shows_what_a_training_reports) {
   EXPECT_THAT(events[2], HasSubstr("learning_rate\x15" + std::string("\xcd\xcc\xcc\x3d", 4)));  // 0.1
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::event_log_test

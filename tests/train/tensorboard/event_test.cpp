@@ -7,8 +7,7 @@
 #include <bit>
 #include <vector>
 
-namespace lockstep {
-namespace {
+namespace lockstep::event_test {
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -40,5 +39,4 @@ TEST(EventTest, events_have_the_bytes_of_their_protocol) {
             "09000000000000f83f10ac022a220a200a06726563697065420c080712004206202020206c724a080a060a0474657874");
 }
 
-}  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::event_test
