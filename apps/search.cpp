@@ -3,6 +3,7 @@
 //   search space.yaml --dry-run
 //   search space.yaml --output runs/search
 //   search --report runs/search
+//   mpirun -n 8 search space.yaml --output runs/search
 //   search experiment.yaml --program train_cifar --arguments "--data data/cifar10"
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@
 #include "launch/run_outside_ranks.hpp"
 #include "search/hparams/trial_events.hpp"
 #include "search/page/search_page.hpp"
+#include "search/rank_places.hpp"
 #include "search/remove_checkpoints.hpp"
 #include "search/results_table.hpp"
 #include "search/search_array.hpp"
@@ -96,7 +98,8 @@ struct SearchOptions {
         ->excludes(space_file);
     app.footer(
         "Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search\n"
-        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search\n"
+        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search\n  mpirun "
+        "-n 8 search space.yaml\n"
         "  search experiment.yaml --program train_cifar --arguments \"--data data\"");
   }
 };
@@ -201,7 +204,7 @@ int submit_array(const std::vector<std::string>& command) {
   return run_sbatch(command, "", nullptr, signals);
 }
 
-int run_search(const SearchOptions& options) {
+int run_search(const SearchOptions& options, const RankPlaces* ranks) {
   if (!options.report.empty()) {
     write_search_page(options.report);
     log::plain((options.report / "search.html").string());
@@ -211,8 +214,8 @@ int run_search(const SearchOptions& options) {
   require(options.is_array || options.sbatch_options.empty(), Failure::usage,
           "'{}' has no effect without --array, which passes it to sbatch. Add --array, or leave it out.",
           options.sbatch_options.front());
-  require(this_job().launcher == Launcher::none, Failure::usage,
-          "search runs once and starts the ranks of its trials itself, but {} has started it. Call it without {}.",
+  require(this_job().launcher == Launcher::none || this_job().launcher == Launcher::mpirun, Failure::usage,
+          "search starts the ranks of its trials itself, but {} has started it. Call it without {}, or with mpirun.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));
   forget_requests_of_the_job();
   const SearchFile file = read_search_file(options.space, options.command);
@@ -235,7 +238,7 @@ int run_search(const SearchOptions& options) {
   }
   const TrialPlaces places = trial_places(
       space, options.launcher, this_job(), run_to_end, [] { return visible_gpus().size(); },
-      options.oversubscribes ? Oversubscribe::yes : Oversubscribe::no);
+      options.oversubscribes ? Oversubscribe::yes : Oversubscribe::no, ranks);
   if (options.dry_run || options.describes) return show_plan(options, commands, file);
   SignalQueue signals;  // before the lock's thread starts
   std::optional<FolderLock> lock;
@@ -264,7 +267,16 @@ int run_search(const SearchOptions& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return run_outside_ranks<SearchOptions>(
-      argc, argv, [](const SearchOptions& options) { return with_exit_report([&] { return run_search(options); }); });
+int main(int argc, char** argv) try {
+  std::optional<RankPlaces> ranks;
+  if (this_job().launcher == Launcher::mpirun) {
+    ranks = take_rank_places(argc, argv);
+    if (!ranks) return 0;
+  }
+  return run_outside_ranks<SearchOptions>(argc, argv, [&](const SearchOptions& options) {
+    return with_exit_report([&] { return run_search(options, ranks ? &*ranks : nullptr); });
+  });
+} catch (const Error& error) {  // of MPI's start
+  log::error(error.what());
+  return error.exit_code();
 }

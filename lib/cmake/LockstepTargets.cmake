@@ -118,14 +118,14 @@ function(lockstep_program name)
   install(FILES ${pages}/completions/${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
 endfunction()
 
-# A source of GoogleTest and its CTest entries.
+# Tests in GoogleTest, of the source <name>.cpp, and their CTest entries.
 #
-#   lockstep_test(shard_test SOURCES shard_test.cpp LINK lockstep::dataset [RANKS 1 2 4] [LABELS unit] [TIMEOUT 120]
-#     [NEEDS train_cifar] [OWN_PROGRAM])
+#   lockstep_test(shard_test LINK lockstep::dataset [RANKS 1 2 4] [LABELS unit] [TIMEOUT 120] [NEEDS train_cifar])
+#   lockstep_test(allocation_test OWN_PROGRAM SOURCES allocation_counter.cpp allocation_test.cpp LINK lockstep::models)
 #
-# The sources of a folder below tests/ are one program, for example `bin/dataset_tests shard_test`: they are compiled
-# eight at a time, which takes a third of the time. So each has a namespace of its own, which has its name. OWN_PROGRAM:
-# `bin/shard_test`, because it has a main function, replaces functions of libraries, or other programs start it.
+# The sources of a folder below tests/ are one program, for example `bin/dataset_tests shard_test`. They are compiled
+# eight at a time, which takes about half of the time, so each has a namespace of its name. OWN_PROGRAM:
+# `bin/allocation_test`, because it has a main function, replaces functions of libraries, or other programs start it.
 #
 # Without RANKS: one process, label unit. With RANKS: one entry for each number of ranks under mpirun, label mpi, and
 # the program's main comes from tests/support/mpi_main.cpp (bin/dataset_mpi_tests). NEEDS: programs that it starts. Exit
@@ -144,6 +144,11 @@ function(lockstep_test name)
     set(program ${folder}_mpi_tests)
   endif()
   set(source ${name})
+  if(NOT arg_SOURCES)
+    set(arg_SOURCES ${name}.cpp)
+  elseif(NOT arg_OWN_PROGRAM)
+    message(FATAL_ERROR "${name}: only a program of its own has SOURCES.")
+  endif()
   if(arg_OWN_PROGRAM)
     set(program ${name})
     set(source "")

@@ -186,7 +186,8 @@ void SearchRun::start(const Order& order, Descriptor log) {
   const std::vector<OptionWord>& settings = trials().at(order.trial).settings;
   const TrialLength length = commands_.length(settings, order.length);
   require_no_later_checkpoint(order, length.steps);
-  std::vector<std::string> words = places_.launch;
+  const std::size_t place = free_place();
+  std::vector<std::string> words = places_.launches.empty() ? places_.launch : places_.launches[place];
   std::ranges::copy(commands_.words(settings, length, folder_.trial(order.trial), places_.threads),
                     std::back_inserter(words));
   if (parts_.events != nullptr && !space_.has_custom_loop()) {
@@ -197,7 +198,6 @@ void SearchRun::start(const Order& order, Descriptor log) {
   fs::remove(report, ignored);
   append_whole(log, shell_command(words) + "\n");
   ::fcntl(log, F_SETFD, 0);  // this child keeps the lock
-  const std::size_t place = free_place();
   std::map<std::string, std::string> variables = {{exit_report_variable, report.string()}};
   if (!places_.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = places_.gpus[place];
   ChildProcess process(words, variables);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -20,6 +21,8 @@
 
 namespace lockstep {
 namespace {
+
+using namespace std::string_literals;
 
 bool has_pmix(const RunProgram& run) {
   const ProgramOutput output = run({"srun", "--mpi=list"});
@@ -129,6 +132,10 @@ std::vector<std::string> gpu_names(const std::string& visible, std::size_t count
   return names;
 }
 
+std::vector<std::string> mpirun_words(std::int64_t ranks) {
+  return {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks)};
+}
+
 TrialPlaces places_by_mpirun(const Space& space, const std::vector<std::string>& gpus, Oversubscribe oversubscribe) {
   TrialPlaces places;
   const std::int64_t cores = cpu::observe_cores(1).allowed_cores;
@@ -139,19 +146,57 @@ TrialPlaces places_by_mpirun(const Space& space, const std::vector<std::string>&
     places.gpus = divided_gpus(gpus, places.at_once, space.ranks_per_trial);
   }
   places.threads = static_cast<int>(std::max<std::int64_t>(cores / (places.at_once * space.ranks_per_trial), 1));
-  if (space.ranks_per_trial > 1) {
-    places.launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(space.ranks_per_trial)};
+  if (space.ranks_per_trial > 1) places.launch = mpirun_words(space.ranks_per_trial);
+  return places;
+}
+
+// One trial on each node in turn, so that few trials leave no node idle. All nodes count as having the GPUs of this
+// one.
+TrialPlaces places_by_ranks(const Space& space, const RankPlaces& ranks, const std::vector<std::string>& gpus) {
+  const std::int64_t of_trial = space.ranks_per_trial;
+  const auto largest = std::ranges::max_element(ranks.nodes, {}, &RankPlaces::Node::ranks);
+  require_room(largest->ranks, "rank", "or let mpirun start more on each node", space);
+  const auto room = [&](const RankPlaces::Node& node) {
+    const std::int64_t trials = node.ranks / of_trial;
+    return gpus.empty() ? trials : std::min(trials, trials_on(std::ssize(gpus), of_trial));
+  };
+  TrialPlaces places;
+  places.at_once = 0;
+  for (const RankPlaces::Node& node : ranks.nodes) places.at_once += room(node);
+  places.at_once = limited(places.at_once, space);
+  if (of_trial > 1) places.launch = mpirun_words(of_trial);
+  const auto sets = gpus.empty() ? std::vector<std::string>() : divided_gpus(gpus, room(*largest), of_trial);
+  for (std::int64_t index = 0; std::ssize(places.launches) < places.at_once; ++index) {
+    for (const RankPlaces::Node& node : ranks.nodes) {
+      if (index >= room(node) || std::ssize(places.launches) == places.at_once) continue;
+      places.launches.push_back(places.launch);
+      if (!node.name.empty()) {
+        std::vector<std::string>& words = places.launches.back() = mpirun_words(of_trial);
+        std::ranges::copy(
+            std::array{"--host"s, fmt::format("{}:{}", node.name, of_trial), "-x"s, std::string(exit_report_variable)},
+            std::back_inserter(words));
+        if (!gpus.empty()) words.insert(words.end(), {"-x", "CUDA_VISIBLE_DEVICES"});
+      }
+      if (!gpus.empty()) places.gpus.push_back(sets[static_cast<std::size_t>(index)]);
+    }
   }
+  const std::int64_t cores = cpu::observe_cores(1).allowed_cores;
+  places.threads = static_cast<int>(std::max<std::int64_t>(cores / ranks.nodes.front().ranks, 1));
   return places;
 }
 
 }  // namespace
 
 TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEnvironment& job, const RunProgram& run,
-                         const std::function<std::size_t()>& count_gpus, Oversubscribe oversubscribe) {
+                         const std::function<std::size_t()>& count_gpus, Oversubscribe oversubscribe,
+                         const RankPlaces* ranks) {
   require(
       launcher != TrialLauncher::srun || job.slurm, Failure::usage,
       "--launcher srun needs a Slurm job. Call search in a batch script or after salloc, or use --launcher mpirun.");
+  const auto gpus = [&] {
+    return computes_on_cpu(space) ? std::vector<std::string>() : gpu_names(job.visible_gpus, count_gpus());
+  };
+  if (ranks != nullptr) return places_by_ranks(space, *ranks, gpus());
   if (job.slurm && launcher != TrialLauncher::mpirun) {
     const bool with_pmix = has_pmix(run);
     if (with_pmix || launcher == TrialLauncher::srun || space.ranks_per_trial == 1) {
@@ -162,9 +207,7 @@ TrialPlaces trial_places(const Space& space, TrialLauncher launcher, const JobEn
           "search starts trials with mpirun on this node only, but this job has {} nodes. Use srun with PMIx, or one "
           "node.",
           job.slurm ? job.slurm->nodes.value_or(1) : 1);
-  return places_by_mpirun(
-      space, computes_on_cpu(space) ? std::vector<std::string>() : gpu_names(job.visible_gpus, count_gpus()),
-      oversubscribe);
+  return places_by_mpirun(space, gpus(), oversubscribe);
 }
 
 }  // namespace lockstep

@@ -139,6 +139,47 @@ TEST(TrialLaunchTest, more_gpus_than_cores_leave_some_unused_and_fewer_limit_the
             all.at_once);
 }
 
+TrialPlaces places_of(const RankPlaces& ranks, const Space& space, std::size_t gpus = 0) {
+  return trial_places(
+      space, TrialLauncher::automatic, {}, srun_with(""), [=] { return gpus; }, Oversubscribe::no, &ranks);
+}
+
+TEST(TrialLaunchTest, mpirun_gives_trials_the_places_of_its_ranks) {
+  const TrialPlaces alone = places_of({{{"", 8}}}, space_of(1, 100));
+  EXPECT_EQ(alone.at_once, 8);
+  EXPECT_GE(alone.threads, 1);
+  EXPECT_THAT(alone.launches, testing::Each(testing::IsEmpty()));
+  const TrialPlaces pairs = places_of({{{"", 7}}}, space_of(2, 100));
+  EXPECT_EQ(pairs.at_once, 3);
+  EXPECT_THAT(pairs.launches, testing::Each(ElementsAre("mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2")));
+  EXPECT_EQ(places_of({{{"", 8}}}, space_of(1, 3)).at_once, 3);
+}
+
+TEST(TrialLaunchTest, mpirun_gives_trials_all_nodes_in_turn) {
+  const TrialPlaces places = places_of({{{"", 2}, {"n2", 5}, {"n3", 1}}}, space_of(2, 100));
+  ASSERT_EQ(places.at_once, 3);
+  ASSERT_EQ(places.launches.size(), 3);
+  EXPECT_THAT(places.launches[0], Not(Contains("--host")));
+  EXPECT_THAT(places.launches[1], testing::IsSupersetOf({"--host", "n2:2", "-x", "LOCKSTEP_VERDICT"}));
+  EXPECT_EQ(places.launches[1], places.launches[2]);
+  const TrialPlaces few = places_of({{{"", 4}, {"n2", 4}}}, space_of(1, 2));
+  EXPECT_THAT(few.launches[0], testing::IsEmpty());
+  EXPECT_THAT(few.launches[1], Contains("n2:1"));
+}
+
+TEST(TrialLaunchTest, under_mpirun_each_node_has_gpus_of_its_own) {
+  const TrialPlaces places = places_of({{{"", 4}, {"n2", 4}}}, space_of(1, 100), 2);
+  EXPECT_EQ(places.at_once, 4);
+  EXPECT_THAT(places.gpus, ElementsAre("0", "0", "1", "1"));
+  EXPECT_THAT(places.launches[1], Contains("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST(TrialLaunchTest, under_mpirun_a_trial_has_one_node) {
+  expect_error(Failure::usage, {"line 4", "5 ranks", "4 ranks"}, [] {
+    places_of({{{"", 4}, {"n2", 4}}}, space_of(5, 1));
+  });
+}
+
 TEST(TrialLaunchTest, srun_needs_a_job) {
   expect_error(Failure::usage, {"--launcher srun"},
                [] { trial_places(space_of(1, 1), TrialLauncher::srun, {}, srun_with(""), no_gpus); });
