@@ -50,7 +50,7 @@ def named_in_cmake(path, root):
             stem = name.removesuffix(".cpp")
             if re.search(rf"(?<![\w/]){re.escape(name)}(?![\w.])", text):
                 return True
-            if re.search(rf"_(bench|program)\({re.escape(stem)}\b|foreach\(program[^)]*\b{re.escape(stem)}\b", text):
+            if re.search(rf"_(bench|program|test)\({re.escape(stem)}\b|foreach\(program[^)]*\b{re.escape(stem)}\b", text):
                 return True
         if folder == root:
             return False
