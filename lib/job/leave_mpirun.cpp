@@ -44,7 +44,8 @@ bool is_of_mpirun(std::string_view variable) {
 void leave_mpirun() {
   this_job();  // reads the environment at its first call
   std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {  // careful-environment: only names, which are removed
+  // careful-environment: only names, which are removed
+  for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
     if (is_of_mpirun(name)) names.emplace_back(name);

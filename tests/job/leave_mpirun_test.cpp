@@ -24,8 +24,8 @@ TEST(LeaveMpirunTest, leaves_settings_of_users) {
   ::setenv("PMIX_NAMESPACE", "1", 1);
   ::setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
   leave_mpirun();
-  EXPECT_EQ(std::getenv("PMIX_NAMESPACE"), nullptr);               // careful-environment: what it leaves
-  EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_if_include"), "lo");  // careful-environment: what it leaves
+  EXPECT_EQ(std::getenv("PMIX_NAMESPACE"), nullptr);
+  EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_if_include"), "lo");
 }
 
 }  // namespace lockstep::leave_mpirun_test
