@@ -14,7 +14,7 @@ sys.path[:0] = [str(SUPPORT), str(SUPPORT / "network")]
 import two_nodes  # noqa: E402
 from training import make_data  # noqa: E402
 
-SPACE = """program: train_cifar
+SPACE = """program: ./trial
 arguments: --data data --model lenet --global-batch 30 --device cpu --threads 1 --virtual-ranks 2
 ranks_per_trial: {ranks}
 searcher: {{name: random, metric: test-loss, max_length: {{epochs: {epochs}}}, max_trials: 4}}
@@ -28,6 +28,9 @@ class Searches:
         self.one_node = ["mpirun", "--oversubscribe", "-n"]
         os.environ.update(two_nodes.settings(folder))
         os.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
+        trial = folder / "trial"
+        trial.write_text('#!/bin/sh\ngrep Cpus_allowed_list /proc/self/status >>cores\nexec train_cifar "$@"\n')
+        trial.chmod(0o755)
         make_data(programs, "train_cifar", 300, folder / "data")
 
     def words(self, output, ranks=1, epochs=1):
@@ -54,6 +57,15 @@ def main(programs):
         searches = Searches(pathlib.Path(programs).resolve(), pathlib.Path(name))
         searches.run([], *searches.words("alone"))
         expected = searches.metrics("alone")
+
+        # mpirun binds each rank to a core, and the search may use those of all.
+        bound = len(os.sched_getaffinity(0)) >= 2
+        (searches.folder / "cores").unlink()
+        searches.run(["mpirun", "--bind-to", "core" if bound else "none", "-n", "2" if bound else "1"],
+                     *searches.words("bound"))
+        cores = set((searches.folder / "cores").read_text().splitlines())
+        assert len(cores) == 1 and (not bound or "-" in min(cores) or "," in min(cores)), cores
+        assert searches.metrics("bound") == expected, (searches.metrics("bound"), expected)
 
         said = searches.run([*searches.one_node, "3"], *searches.words("three"))
         assert said.count("best: trial") == 1 and "up to 3 trials at the same time" in said, said
