@@ -98,8 +98,8 @@ struct SearchOptions {
         ->excludes(space_file);
     app.footer(
         "Examples:\n  search space.yaml --dry-run\n  search space.yaml --output runs/search\n"
-        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search\n  mpirun "
-        "-n 8 search space.yaml\n"
+        "  search --array space.yaml --output runs/search -- --time=2:00:00\n  search --report runs/search\n"
+        "  mpirun -n 8 search space.yaml\n"
         "  search experiment.yaml --program train_cifar --arguments \"--data data\"");
   }
 };
@@ -214,7 +214,7 @@ int run_search(const SearchOptions& options, const RankPlaces* ranks) {
   require(options.is_array || options.sbatch_options.empty(), Failure::usage,
           "'{}' has no effect without --array, which passes it to sbatch. Add --array, or leave it out.",
           options.sbatch_options.front());
-  require(this_job().launcher == Launcher::none || this_job().launcher == Launcher::mpirun, Failure::usage,
+  require(this_job().launcher == Launcher::none || ranks != nullptr, Failure::usage,
           "search starts the ranks of its trials itself, but {} has started it. Call it without {}, or with mpirun.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));
   forget_requests_of_the_job();

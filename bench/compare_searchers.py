@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares searchers: ASHA with random search, at the same number of epochs, on CIFAR-10.
+"""Compares searchers: ASHA with random search, at about the same number of epochs, on CIFAR-10.
 
     python3 bench/compare_searchers.py --build build/release --cifar FOLDER --output FOLDER
 
 FOLDER of --cifar has CIFAR-10 in its binary version. Both searchers train ResNet-20 on every fourth picture for at most
 eight epochs per trial, over learning rate, weight decay, label smoothing and batch size. With each seed, ASHA has 16
-trials, and random search as many as train the same epochs. Prints a Markdown table. The same command continues after an
+trials, and random search as many as train about the same epochs. Prints a Markdown table. The same command continues after an
 interruption.
 """
 

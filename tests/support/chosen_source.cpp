@@ -1,10 +1,12 @@
 #include "support/chosen_source.hpp"
 
 #include <fmt/core.h>
+#include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 
 namespace lockstep::test {
 namespace {

@@ -1,10 +1,6 @@
 // Runs the tests of one source only, if the command line names it: `bin/dataset_tests shard_test`.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 namespace lockstep::test {
 
 // `arguments` are those that GoogleTest left. Negative patterns of --gtest_filter are still in effect. Ends the program
