@@ -31,6 +31,10 @@ std::string option_of(const OptionWord& word) {
   return word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
 }
 
+bool is_constant(const Hyperparameter& parameter) {
+  return parameter.kind == Hyperparameter::Kind::listed && parameter.words.size() == 1;
+}
+
 OptionWord draw(const Hyperparameter& parameter, std::int64_t place, std::uint64_t seed, std::int64_t trial) {
   const double share = uniform_number(place, seed, trial);
   const double range = parameter.most - parameter.least;

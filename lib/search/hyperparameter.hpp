@@ -29,6 +29,8 @@ struct Hyperparameter {
   std::int64_t count = 0;      // points of a grid; 0: none stated
 };
 
+bool is_constant(const Hyperparameter& parameter);
+
 // The value of trial `trial` (from 1). A pure function of its arguments; `place` is the index of the hyperparameter.
 OptionWord draw(const Hyperparameter& parameter, std::int64_t place, std::uint64_t seed, std::int64_t trial);
 

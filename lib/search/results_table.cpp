@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
+#include "base/text/printable.hpp"
 #include "search/search_text.hpp"
-#include "search/setting_text.hpp"
 
 namespace lockstep {
 
@@ -19,30 +20,31 @@ std::string state_of(const Space& space, const TrialRecord& trial, bool is_final
   return is_final ? "judged" : "waiting";
 }
 
-// Numbers with four digits.
-std::vector<OptionWord> shortened(const Space& space, std::vector<OptionWord> settings) {
-  for (const Hyperparameter& parameter : space.hyperparameters) {
-    const std::string flag = "--" + parameter.option + "=";
-    const auto word = std::ranges::find_if(settings, [&](const OptionWord& one) { return one.starts_with(flag); });
-    if (word != settings.end()) *word = flag + short_setting_text(settings, parameter);
-  }
-  return settings;
-}
-
 }  // namespace
 
 std::string results_table(const Space& space, const std::map<std::int64_t, TrialRecord>& trials, std::size_t most) {
-  std::string text = fmt::format("trial  bracket  rung  {:>19}  {:<11}  settings", metric_name(space.metric), "state");
+  TextColumn number{"trial", {}};
+  TextColumn bracket{"bracket", {}};
+  TextColumn rung{"rung", {}};
+  TextColumn metric{printable(metric_name(space.metric)), {}};
+  TextColumn state{"state", {}, true};
+  std::vector<std::vector<OptionWord>> settings;
   const std::vector<std::int64_t> ranked = ranked_trials(space, trials);
   const bool is_final = space.searcher.promotion == Promotion::stop_once || are_over(trials);
-  for (const std::int64_t number : std::span(ranked).first(std::min(ranked.size(), most))) {
-    const TrialRecord& trial = trials.at(number);
-    text +=
-        "\n" + cut_line(fmt::format("{:>5}  {:>7}  {:>4}  {:>19}  {:<11}  {}", number, trial.bracket + 1,
-                                    trial.metric ? std::to_string(trial.rung + 1) : "-",
-                                    trial.metric ? metric_text(space, *trial.metric) : "-",
-                                    state_of(space, trial, is_final), settings_text(shortened(space, trial.settings))));
+  for (const std::int64_t one : std::span(ranked).first(std::min(ranked.size(), most))) {
+    const TrialRecord& trial = trials.at(one);
+    number.cells.push_back(std::to_string(one));
+    bracket.cells.push_back(std::to_string(trial.bracket + 1));
+    rung.cells.push_back(trial.metric ? std::to_string(trial.rung + 1) : "-");
+    metric.cells.push_back(trial.metric ? metric_text(space, *trial.metric) : "-");
+    state.cells.push_back(state_of(space, trial, is_final));
+    settings.push_back(trial.settings);
   }
+  std::vector<TextColumn> columns{number};
+  if (brackets_of(space.searcher).size() > 1) columns.push_back(bracket);
+  columns.insert(columns.end(), {rung, metric, state});
+  std::ranges::move(setting_columns(space, settings), std::back_inserter(columns));
+  std::string text = table_text(columns);
   if (ranked.size() > most) text += fmt::format("\n  and {} more", ranked.size() - most);
   return text;
 }

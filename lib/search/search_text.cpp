@@ -5,17 +5,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "search/setting_text.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t columns = 80;
-constexpr std::int64_t most_listed = 50;  // trials
+constexpr std::size_t line_width = 80;
+constexpr std::size_t widest_setting = 24;  // such as that of a path
+constexpr std::int64_t most_listed = 50;    // trials
+
+std::string cut(std::string text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  std::size_t end = bytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+  return text.substr(0, end) + "...";
+}
+
+// What the trials of a search have in common; empty if nothing.
+std::string constants_text(const Space& space) {
+  std::vector<OptionWord> words;
+  for (const Hyperparameter& parameter : space.hyperparameters) {
+    if (is_constant(parameter) && !parameter.words.front().empty()) words.push_back(parameter.words.front());
+  }
+  if (words.empty()) return "";
+  return "\n" + cut_line("all trials: " + printable(fmt::format("{}", fmt::join(words, " "))));
+}
+
+// The settings of the first trials.
+std::string trials_text(const Space& space) {
+  if (varied_parameters(space).empty()) return "";
+  TextColumn numbers{"trial", {}};
+  std::vector<std::vector<OptionWord>> settings;
+  for (std::int64_t trial = 1; trial <= std::min(space.searcher.max_trials, most_listed); ++trial) {
+    numbers.cells.push_back(std::to_string(trial));
+    settings.push_back(trial_settings(space, trial));
+  }
+  std::vector<TextColumn> columns = setting_columns(space, settings);
+  columns.insert(columns.begin(), numbers);
+  std::string text = "\n" + table_text(columns);
+  if (space.searcher.max_trials > most_listed) {
+    text += fmt::format("\n  and {} more", space.searcher.max_trials - most_listed);
+  }
+  return text;
+}
 
 // 25, 0.5, 3.33
 std::string epochs_text(double epochs) { return number_text(std::round(epochs * 100) / 100); }
@@ -54,15 +92,23 @@ std::string rung_rule(const SearcherOptions& options) {
 
 }  // namespace
 
-std::string cut_line(std::string line) {
-  if (line.size() <= columns) return line;
-  std::size_t end = columns - 3;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;  // not within a character
-  return line.substr(0, end) + "...";
+std::string cut_line(std::string line) { return cut(std::move(line), line_width); }
+
+std::vector<TextColumn> setting_columns(const Space& space, const std::vector<std::vector<OptionWord>>& trials) {
+  std::vector<TextColumn> columns;
+  for (const Hyperparameter* const parameter : varied_parameters(space)) {
+    TextColumn& column = columns.emplace_back(TextColumn{printable(parameter->option), {}});
+    for (const std::vector<OptionWord>& settings : trials) {
+      column.cells.push_back(cut(printable(short_setting_text(settings, *parameter)), widest_setting));
+    }
+  }
+  return columns;
 }
 
-std::string settings_text(const std::vector<OptionWord>& settings) {
-  return settings.empty() ? "-" : printable(fmt::format("{}", fmt::join(settings, " ")));
+std::string table_text(const std::vector<TextColumn>& columns) {
+  std::vector<std::string> lines = text_table(columns, line_width);
+  for (std::string& line : lines) line = cut_line(line);
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 std::string shell_command(const std::vector<std::string>& words) {
@@ -111,12 +157,7 @@ std::string plan_text(const Space& space, double units_per_epoch) {
     return text + "\n" +
            cut_line(fmt::format("settings: by '{}'", printable(fmt::format("{}", fmt::join(space.command, " ")))));
   }
-  text += "\ntrial  settings";
-  for (std::int64_t trial = 1; trial <= std::min(options.max_trials, most_listed); ++trial) {
-    text += "\n" + cut_line(fmt::format("{:>5}  {}", trial, settings_text(trial_settings(space, trial))));
-  }
-  if (options.max_trials > most_listed) text += fmt::format("\n  and {} more", options.max_trials - most_listed);
-  return text;
+  return text + constants_text(space) + trials_text(space);
 }
 
 std::string description_text(const Space& space) {

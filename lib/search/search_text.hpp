@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/text_table.hpp"
 #include "search/searcher.hpp"
 #include "search/space.hpp"
 #include "search/trial_record.hpp"
@@ -13,8 +14,10 @@ namespace lockstep {
 // The line, cut to 80 bytes if it is longer, but not within a character.
 std::string cut_line(std::string line);
 
-// "--lr=0.1 --nesterov", printable.
-std::string settings_text(const std::vector<OptionWord>& settings);
+// A column for each hyperparameter that varies, and a cell for each trial, of whose settings it has the words.
+std::vector<TextColumn> setting_columns(const Space& space, const std::vector<std::vector<OptionWord>>& trials);
+// The table, in lines of at most 80 bytes; what is longer is cut.
+std::string table_text(const std::vector<TextColumn>& columns);
 
 // Words as one line for a shell, quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/number.hpp"
 #include "base/text/printable.hpp"
 #include "run/metrics.hpp"
 #include "search/space_reader.hpp"
@@ -251,6 +252,17 @@ class SpaceFile {
       if (const YamlValue* const mode = find_value(map, "mode")) options.mode = chosen(*mode, "mode", bracket_modes);
       if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;
     });
+    warn_of_single_rung(map.line);
+  }
+
+  // That a search does not judge early is seen only at its end.
+  void warn_of_single_rung(int line) {
+    const SearcherOptions& options = space_.searcher;
+    if (!has_rungs(options.kind) || brackets_of(options).front().lengths.size() > 1) return;
+    space_.warnings.push_back(
+        fmt::format("{}no trial ends early, because there is only one rung. More rungs need a 'max_length' and a "
+                    "'max_trials' of at least 'divisor' ({}), and a 'max_rungs' of at least 2.",
+                    yaml_place(space_.file, line), number_text(options.divisor)));
   }
 
   static bool has_max_trials(SearcherKind kind) {
@@ -373,6 +385,14 @@ Space space_of(const nlohmann::json& content, const std::string& file) {
   Space space = read_space(yaml_of(content), reader);
   reader.throw_refusals();
   return space;
+}
+
+std::vector<const Hyperparameter*> varied_parameters(const Space& space) {
+  std::vector<const Hyperparameter*> varied;
+  for (const Hyperparameter& parameter : space.hyperparameters) {
+    if (!is_constant(parameter)) varied.push_back(&parameter);
+  }
+  return varied;
 }
 
 std::vector<OptionWord> trial_settings(const Space& space, std::int64_t trial) {

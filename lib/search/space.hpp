@@ -70,6 +70,9 @@ Space read_space(const YamlValue& root, SpaceReader& reader);
 // Error(usage) that names `file`.
 Space space_of(const nlohmann::json& content, const std::string& file);
 
+// The hyperparameters that are not constant, in file order.
+std::vector<const Hyperparameter*> varied_parameters(const Space& space);
+
 // The words of a trial's hyperparameters, in file order. Trials are numbered from 1.
 std::vector<OptionWord> trial_settings(const Space& space, std::int64_t trial);
 

@@ -46,6 +46,13 @@ std::string found_program(const std::string& name) {
   return is_absent(beside) ? name : beside.string();
 }
 
+// If it cannot be started.
+std::string advice_on(const std::string& program) {
+  const bool is_here = program.find('/') == std::string::npos && !is_absent(program);
+  return is_here ? fmt::format("The file of this name here is './{}'", printable(program))
+                 : "Name a program of Lockstep or a path";
+}
+
 // The last line of a refusal, without the prefix of the log.
 std::string sentence_in(const std::vector<std::string>& lines) {
   if (lines.empty()) return "it printed nothing";
@@ -162,7 +169,7 @@ nlohmann::json TrialCommands::check_options() {
     }
     const std::string sentence = sentence_in(output.lines);
     if (output.code == not_started || output.code == not_executable) {
-      reader.refuse(space_.lines.program, sentence + ". Name a program of Lockstep or a path");
+      reader.refuse(space_.lines.program, sentence + ". " + advice_on(space_.program));
     }
     int line = question == 0 ? space_.lines.arguments : space_.lines.program;
     for (const Hyperparameter& parameter : space_.hyperparameters) {

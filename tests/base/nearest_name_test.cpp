@@ -26,6 +26,9 @@ TEST(NearestNameTest, another_word_is_no_misspelling) {
     EXPECT_EQ(nearest_name(word, names), "") << word;
   }
   EXPECT_EQ(nearest_name("epoch", {}), "");
+  const std::vector<std::string> rate = {"learning-rate"};
+  EXPECT_EQ(nearest_name("learning-rates", rate), "learning-rate");
+  EXPECT_EQ(nearest_name("learning-rate-decay", rate), "");
 }
 
 TEST(NearestNameTest, of_equally_near_ones_the_first) {

@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -207,7 +208,7 @@ class Searches:
         code, words = self.run("asha")
         self.expect("a missing trial is trained again", code == 0 and "trained again" in words, words)
         self.expect("a missing trial: best.h5", hash_of(folder / "best.h5") == best == hash_of(model), words)
-        self.expect("results are shown", "  state        settings\n" in words and "  in full      --lr=" in words, words)
+        self.expect("results are shown", re.search(r"  state +lr  momentum\n", words) and "  in full  " in words, words)
         journal = folder / "search.jsonl"
         whole = journal.read_text()
         journal.write_text(whole.splitlines(keepends=True)[0])
@@ -359,6 +360,7 @@ class Searches:
             ("a value out of range", GRID, dict(grid, hyperparameters="{momentum: {type: double, minval: 0.1, maxval: 7, "
                                                 "count: 2}}"), ("line 4", "--momentum", "7")),
             ("no such program", GRID, dict(grid, program="train_nothing"), ("line 1", "train_nothing")),
+            ("a program in the folder", GRID, dict(grid, program="bad.yaml"), ("line 1", "'./bad.yaml'")),
             ("no such data", GRID, dict(grid, arguments="--data nowhere"), ("nowhere",)),
             ("no such data to validate with", GRID.replace("test-accuracy", "validation-loss"),
              dict(grid, arguments="--data nowhere"), ("nowhere", "manifest.json")),
@@ -413,7 +415,7 @@ class Searches:
         self.expect("dry run: code", code == 0, words)
         self.expect("dry run: columns", max(map(len, words.splitlines())) <= 80, words)
         for text in ("     1     1            25       3\n", "     1     3           100       1\n", "cost: about ",
-                     "    5  --lr=0.", "3 trials: judged after 25, 50, 100 epochs."):
+                     "\n    5  0.", "3 trials: judged after 25, 50, 100 epochs."):
             self.expect(f"dry run: '{text}'", text in words, words)
         self.expect("dry run: nothing started", not (self.folder / "dry").exists())
 

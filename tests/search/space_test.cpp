@@ -1,5 +1,6 @@
 #include "search/space.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -16,6 +17,7 @@ namespace lockstep::space_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr std::string_view head =
     "program: train_cifar\n"
@@ -117,6 +119,17 @@ TEST_F(SpaceTest, the_metric_says_what_is_better_unless_the_file_does) {
   EXPECT_FALSE(space.smaller_is_better);
   ASSERT_EQ(space.warnings.size(), 1U);
   EXPECT_THAT(space.warnings[0], HasSubstr("line 3"));
+}
+
+TEST_F(SpaceTest, a_search_with_one_rung_is_told_to_judge_nothing_early) {
+  const auto warnings = [&](std::string_view more) {
+    return read_parameters("  lr: 0.1\n", fmt::format("searcher: {{name: asha, metric: test-loss, {}}}\n", more))
+        .warnings;
+  };
+  EXPECT_THAT(warnings("max_length: {epochs: 4}, max_trials: 4"), IsEmpty());
+  EXPECT_THAT(warnings("max_length: {epochs: 4}, max_trials: 3"), ElementsAre(HasSubstr("line 3")));
+  EXPECT_THAT(warnings("max_length: {epochs: 3}, max_trials: 4"), ElementsAre(HasSubstr("'divisor' (4)")));
+  EXPECT_THAT(warnings("max_length: {epochs: 4}, max_trials: 4, max_rungs: 1"), ElementsAre(HasSubstr("one rung")));
 }
 
 TEST_F(SpaceTest, a_program_of_ones_own_has_metrics_of_its_own) {

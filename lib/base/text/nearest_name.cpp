@@ -38,6 +38,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> nam
   if (word.empty() || word.size() > longest_word) return nearest;
   std::size_t limit = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& name : names) {
+    if (!name.empty() && word.starts_with(name + "-")) continue;  // another option, of the same family
     const std::size_t edits = edits_between(word, name);
     if (edits >= std::min(limit, std::max(word.size(), name.size()))) continue;
     limit = edits;

@@ -18,10 +18,6 @@ namespace {
 using nlohmann::json;
 using Kind = Hyperparameter::Kind;
 
-bool is_constant(const Hyperparameter& parameter) {
-  return parameter.kind == Kind::listed && parameter.words.size() == 1;
-}
-
 // A word of a list: its value, true for a flag, or false for an option that is left out.
 json choice_of(const Hyperparameter& parameter, const OptionWord& word) {
   const std::size_t place = word.find('=');

@@ -125,14 +125,6 @@ SearchRecord read_search(const std::filesystem::path& folder) {
   return search;
 }
 
-std::vector<const Hyperparameter*> varied_parameters(const Space& space) {
-  std::vector<const Hyperparameter*> varied;
-  for (const Hyperparameter& parameter : space.hyperparameters) {
-    if (parameter.kind != Hyperparameter::Kind::listed || parameter.words.size() > 1) varied.push_back(&parameter);
-  }
-  return varied;
-}
-
 std::map<std::int64_t, TrialRecord> records_of(const SearchRecord& search) {
   std::map<std::int64_t, TrialRecord> records;
   for (const auto& [number, trial] : search.trials) records.emplace(number, trial.last);

@@ -41,9 +41,6 @@ struct SearchRecord {
 // file and the line if its journal is damaged.
 SearchRecord read_search(const std::filesystem::path& folder);
 
-// The hyperparameters that can differ between trials.
-std::vector<const Hyperparameter*> varied_parameters(const Space& space);
-
 // What a running search knows of the trials.
 std::map<std::int64_t, TrialRecord> records_of(const SearchRecord& search);
 
