@@ -143,7 +143,9 @@ void conclude(SearchRun& search, TrialCommands& commands, const Space& space, st
   log::forwarded(results_table(space, trials, shown_results));
   const std::optional<std::int64_t> number = best_trial(space, trials);
   require(!trials.empty(), Failure::usage, "the searcher's program has proposed no trial.");
-  require(number.has_value(), common_failure(trials), "no trial has a result. Trial 1: {}",
+  require(number.has_value(), common_failure(trials),
+          "no trial has a result, and failed trials are not repeated. Remove the cause, and choose another --output. "
+          "Trial 1: {}",
           trials.begin()->second.reason);
   if (!space.has_custom_loop()) require_not_stopped(keep_best(search, *number));  // it writes no model file
   std::unique_ptr<JournalLock> lock = shared ? shared->lock_journal() : nullptr;  // others remove them, too
@@ -156,7 +158,8 @@ void conclude(SearchRun& search, TrialCommands& commands, const Space& space, st
   TrialLength length = commands.length(best.settings, space.searcher.max_length);
   length.steps = best.steps;
   std::ranges::copy(commands.words(best.settings, length, "OUTPUT", 0), std::back_inserter(launch));
-  log::info("{} trials, {:.1f} {} in total.", trials.size(), trained_epochs(commands, space, trials), cost_unit(space));
+  log::info("{}, {:.1f} {} in total.", counted(trials.size(), "trial"), trained_epochs(commands, space, trials),
+            cost_unit(space));
   log::info("best: trial {}, {} {} after {} steps. {}: '{}'", *number, metric_name(space.metric),
             metric_text(space, *best.metric), best.steps, space.has_custom_loop() ? "Its output" : "Model",
             (space.has_custom_loop() ? search.folder().trial(*number) : search.folder().best_model()).string());
@@ -255,7 +258,7 @@ int run_search(const SearchOptions& options, const RankPlaces* ranks) {
                    {shared ? &*shared : nullptr, events ? &*events : nullptr});
   if (search.is_continued() && search.is_open()) log::forwarded(results_table(space, search.trials(), shown_results));
   if (search.is_open()) {
-    log::info("trains up to {} at the same time, in '{}'. Their output: trial-1.log. Results follow.",
+    log::info("trains up to {} at the same time, in '{}'. Their output: trial-N.log. Results follow.",
               counted(places.at_once, "trial"), folder.string());
   }
   const bool has_ended = search.run();

@@ -12,6 +12,7 @@
 #include "base/text/json_text.hpp"
 #include "base/text/nearest_name.hpp"
 #include "job/job_environment.hpp"
+#include "network/onnx/onnx_network.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/recipes.hpp"
 #include "runtime/plan_file.hpp"
@@ -69,6 +70,16 @@ void refuse_unread(const CLI::App& app, const Settings& settings) {
 ValidSettings checked(const Settings& settings) {
   try {
     return ValidSettings(settings);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
+}
+
+// Refuses an ONNX file that no training could read.
+void require_network(const std::string& model) {
+  if (!is_onnx_path(model)) return;
+  try {
+    read_onnx_network(model, {});
   } catch (const Error& error) {
     throw CLI::ValidationError(error.what());
   }
@@ -154,7 +165,10 @@ void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSett
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);
     valid = checked(settings);
-    print.throw_if_called_for([&] { return json_lines(json_of(settings, Field::Part::recipe)); });
+    print.throw_if_called_for([&] {
+      require_network(settings.recipe.model);
+      return json_lines(json_of(settings, Field::Part::recipe));
+    });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
 
@@ -54,6 +55,13 @@ std::optional<double> number_in(const nlohmann::json& object, std::string_view f
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const auto number = found->get<double>();
   return number >= 0 && number <= most ? std::optional(number) : std::nullopt;
+}
+
+std::optional<double> finite_number_in(const nlohmann::json& object, std::string_view field) {
+  const auto found = object.find(field);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  const auto number = found->get<double>();
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 std::string text_in(const nlohmann::json& object, std::string_view field) {

@@ -43,6 +43,8 @@ std::optional<std::int64_t> written_at(const std::filesystem::path& path);
 std::optional<std::int64_t> count_in(const nlohmann::json& object, std::string_view field);
 // A number from 0 to 1e15: trainings measure nothing that is negative.
 std::optional<double> number_in(const nlohmann::json& object, std::string_view field);
+// A finite number, such as a metric of a program's own.
+std::optional<double> finite_number_in(const nlohmann::json& object, std::string_view field);
 // Empty if absent. May be unprintable (base/text/printable).
 std::string text_in(const nlohmann::json& object, std::string_view field);
 // The strings of a list; elements of other types are left out.

@@ -16,8 +16,8 @@ namespace {
 std::string state_of(const Space& space, const TrialRecord& trial, bool is_final) {
   if (trial.code != 0) return fmt::format("failed ({})", trial.code);
   if (trial.ahead) return fmt::format("to rung {}", *trial.ahead + 1);
-  if (trial.length == space.searcher.max_length) return "in full";
-  return is_final ? "judged" : "waiting";
+  if (trial.length == space.searcher.max_length) return "complete";
+  return is_final ? "ended early" : "waiting";
 }
 
 }  // namespace
@@ -26,6 +26,7 @@ std::string results_table(const Space& space, const std::map<std::int64_t, Trial
   TextColumn number{"trial", {}};
   TextColumn bracket{"bracket", {}};
   TextColumn rung{"rung", {}};
+  TextColumn length{choice_name(length_units, space.unit), {}};
   TextColumn metric{printable(metric_name(space.metric)), {}};
   TextColumn state{"state", {}, true};
   std::vector<std::vector<OptionWord>> settings;
@@ -36,13 +37,14 @@ std::string results_table(const Space& space, const std::map<std::int64_t, Trial
     number.cells.push_back(std::to_string(one));
     bracket.cells.push_back(std::to_string(trial.bracket + 1));
     rung.cells.push_back(trial.metric ? std::to_string(trial.rung + 1) : "-");
+    length.cells.push_back(trial.metric ? std::to_string(trial.length) : "-");
     metric.cells.push_back(trial.metric ? metric_text(space, *trial.metric) : "-");
     state.cells.push_back(state_of(space, trial, is_final));
     settings.push_back(trial.settings);
   }
   std::vector<TextColumn> columns{number};
   if (brackets_of(space.searcher).size() > 1) columns.push_back(bracket);
-  columns.insert(columns.end(), {rung, metric, state});
+  columns.insert(columns.end(), {rung, length, metric, state});
   std::ranges::move(setting_columns(space, settings), std::back_inserter(columns));
   std::string text = table_text(columns);
   if (ranked.size() > most) text += fmt::format("\n  and {} more", ranked.size() - most);

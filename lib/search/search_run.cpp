@@ -313,7 +313,9 @@ void SearchRun::show_progress() {
   if (const std::optional<std::int64_t> trial = best_trial(space_, trials())) {
     best = fmt::format("  best {} (trial {})", metric_text(space_, *trials().at(*trial).metric), *trial);
   }
-  log::progress(fmt::format("search  {} of {} trials begun{}  {}  running:{}", trials().size(),
+  const auto judged =
+      std::ranges::count_if(trials(), [](const auto& trial) { return trial.second.metric || trial.second.code != 0; });
+  log::progress(fmt::format("search  {} of {} trials have results{}  {}  running:{}", judged,
                             space_.searcher.max_trials, best, format_duration(watch_.seconds()), numbers));
 }
 

@@ -121,7 +121,7 @@ void SearchState::replay_line(const nlohmann::json& line) {
   const std::int64_t rung = count_in(line, "rung").value_or(0);
   const auto order = std::ranges::find_if(
       open_, [&](const Order& one) { return one.trial == trial && static_cast<std::int64_t>(one.rung) + 1 == rung; });
-  const std::optional<double> metric = number_in(line, "metric");
+  const std::optional<double> metric = finite_number_in(line, "metric");
   const int code = static_cast<int>(std::min<std::int64_t>(count_in(line, "code").value_or(0), 255));
   const bool is_answer = custom_ && line.contains("ask");
   bool is_known = is_answer || order != open_.end();

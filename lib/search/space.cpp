@@ -58,6 +58,7 @@ class SpaceFile {
     space_.seed = static_cast<std::uint64_t>(seed);
     read_field(root_, file, "hyperparameters", [&](const YamlValue& map) { read_hyperparameters(map); });
     read_field(root_, file, "searcher", [&](const YamlValue& map) { read_searcher(map); });
+    warn_of_scaled_rates();
   }
 
  private:
@@ -253,6 +254,25 @@ class SpaceFile {
       if (reader_.truth(map, "stop_once").value_or(false)) options.promotion = Promotion::stop_once;
     });
     warn_of_single_rung(map.line);
+  }
+
+  // The best rate of a trial is otherwise copied to a program that does not scale it.
+  void warn_of_scaled_rates() {
+    const auto varies = [&](std::string_view option) {
+      return std::ranges::any_of(space_.hyperparameters,
+                                 [&](const Hyperparameter& one) { return one.option == option && !is_constant(one); });
+    };
+    const auto is_lr_batch = [](std::string_view option) { return option == "lr-batch"; };
+    const bool has_rate = varies("lr") || varies("learning-rate");
+    const bool has_batch = varies("global-batch") || varies("batch-per-rank") || varies("accumulate");
+    if (space_.has_custom_loop() || !has_rate || !has_batch ||
+        std::ranges::any_of(space_.hyperparameters, is_lr_batch, &Hyperparameter::option) ||
+        std::ranges::any_of(space_.arguments, is_lr_batch, option_of)) {
+      return;
+    }
+    space_.warnings.push_back(
+        "the learning rates of the trials are those of a batch of --lr-batch, and scale with the batch of each trial. "
+        "With --lr-batch 0 in 'arguments' they do not scale.");
   }
 
   // That a search does not judge early is seen only at its end.

@@ -47,10 +47,13 @@ std::string found_program(const std::string& name) {
 }
 
 // If it cannot be started.
-std::string advice_on(const std::string& program) {
-  const bool is_here = program.find('/') == std::string::npos && !is_absent(program);
-  return is_here ? fmt::format("The file of this name here is './{}'", printable(program))
-                 : "Name a program of Lockstep or a path";
+std::string advice_on(const std::string& program, int code) {
+  if (code == not_executable) return "Make it executable: chmod +x";
+  if (program.find('/') == std::string::npos && !is_absent(program)) {
+    return fmt::format("The file of this name here is './{}'", printable(program));
+  }
+  return program.find(' ') == std::string::npos ? "Name a program of Lockstep or a path"
+                                                : "Name one executable file. Its options belong in 'arguments'";
 }
 
 // The last line of a refusal, without the prefix of the log.
@@ -169,7 +172,11 @@ nlohmann::json TrialCommands::check_options() {
     }
     const std::string sentence = sentence_in(output.lines);
     if (output.code == not_started || output.code == not_executable) {
-      reader.refuse(space_.lines.program, sentence + ". " + advice_on(space_.program));
+      reader.refuse(space_.lines.program, sentence + ". " + advice_on(space_.program, output.code));
+    }
+    if (output.code == static_cast<int>(Failure::other)) {
+      reader.refuse(space_.lines.program,
+                    fmt::format("{} --print-recipe has failed: {}", printable(space_.program), sentence));
     }
     int line = question == 0 ? space_.lines.arguments : space_.lines.program;
     for (const Hyperparameter& parameter : space_.hyperparameters) {

@@ -46,7 +46,7 @@ void require_room(std::int64_t available, const char* what, const char* advice, 
   const std::int64_t ranks = space.ranks_per_trial;
   if (ranks <= available) return;
   SpaceReader(space.file)
-      .refuse(space.lines.ranks, fmt::format("a trial has {}, but there are only {}. Lower 'ranks_per_trial', {}",
+      .refuse(space.lines.ranks, fmt::format("a trial has {}. Available: {}. Lower 'ranks_per_trial', {}",
                                              counted(ranks, "rank"), counted(available, what), advice));
 }
 

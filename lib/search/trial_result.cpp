@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
+#include <ranges>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -79,6 +81,16 @@ TrialEnd result_in(const Space& space, const std::filesystem::path& folder, std:
   return end;
 }
 
+// Of a program without an exit report: ". Its output ends: ValueError: x". Empty if it printed no letter.
+std::string last_words(std::span<const std::string> lines) {
+  constexpr std::size_t most_bytes = 200;
+  for (const std::string& line : lines | std::views::reverse) {
+    const bool has_letter = std::ranges::any_of(line, [](unsigned char byte) { return std::isalpha(byte) != 0; });
+    if (has_letter) return ". Its output ends: " + printable(line.substr(0, most_bytes));
+  }
+  return "";
+}
+
 }  // namespace
 
 Failure failure_of_code(int code) {
@@ -133,6 +145,7 @@ TrialEnd trial_end(const Space& space, const std::filesystem::path& folder, std:
                  ? TrialEnd::Kind::prevented
                  : kind_of(finding.cause);
   end.reason = printable(facts.exit_report && told.empty() ? facts.exit_report->sentence : finding.sentence);
+  if (!facts.exit_report && finding.cause == Cause::failed) end.reason += last_words(last_lines);
   return end;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "files/model_file.hpp"
 #include "run/checkpoint_files.hpp"
@@ -129,14 +131,50 @@ std::string describe_checkpoints(const std::filesystem::path& folder, const Trai
   return text;
 }
 
+// The metrics of a program with a training loop of its own: "x 800, y 0.5 after step 100".
+std::string own_metrics_in(const std::filesystem::path& folder) {
+  std::string text;
+  read_metrics(folder, [&](const NumberedLine& line) {
+    if (!line.content || line.content->kind != MetricsLine::Kind::validation) return;
+    std::string values;
+    const nlohmann::json fields = try_parse_json(line.text);
+    for (const auto& [name, value] : fields.items()) {
+      const bool is_place = name == "epoch" || name == "step" || name == "seconds";
+      if (is_place || !value.is_number()) continue;
+      values += fmt::format("{}{} {:.6g}", values.empty() ? "" : ", ", printable(name), value.get<double>());
+    }
+    text = fmt::format("{} after step {}", shown(values), line.content->step);
+  });
+  return text.empty() ? "not measured" : text;
+}
+
+std::string describe_own_loop(const std::filesystem::path& folder, const TrainingStatus& status) {
+  const Summary& summary = status.summary;
+  return fmt::format(
+      "run of '{}', with a training loop of its own\n  state      {}\n  step       {}\n  validation {}\n  started    "
+      "{}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  command    {}",
+      shown(summary.model), describe_state(summary, status.holder), steps_of(status), own_metrics_in(folder),
+      shown_time(summary.started), shown_time(summary.ended), attempts_of(summary.interruptions), ranks_of(summary),
+      shown(command_text(summary.command_line)));
+}
+
+// Of a program that only writes metrics.jsonl (apps/search.md).
+bool has_only_metrics(const std::filesystem::path& folder) {
+  return !is_absent(folder / run_files::metrics) && is_absent(folder / run_files::summary) &&
+         is_absent(folder / run_files::lock);
+}
+
 }  // namespace
 
 bool holds_run(const std::filesystem::path& folder) {
   return !is_absent(folder / run_files::summary) || !is_absent(folder / run_files::lock) ||
-         !is_absent(folder / run_files::checkpoints);
+         !is_absent(folder / run_files::checkpoints) || !is_absent(folder / run_files::metrics);
 }
 
 std::string describe_run(const std::filesystem::path& folder) {
+  if (has_only_metrics(folder)) {
+    return "run of a program that writes no summary.json\n  validation " + own_metrics_in(folder);
+  }
   const TrainingStatus status = training_status(folder);
   const std::string checkpoints = describe_checkpoints(folder, status);
   if (is_absent(folder / run_files::summary)) {
@@ -151,6 +189,7 @@ std::string describe_run(const std::filesystem::path& folder) {
           "'{}' does not contain the state of a training. An earlier version wrote it, or it is damaged. See "
           "metrics.jsonl in the same folder.",
           (folder / run_files::summary).string());
+  if (summary.fields.contains("validation_metrics")) return describe_own_loop(folder, status);
   const std::string command = command_text(summary.command_line);
   const bool is_validated = status.validation_accuracy || status.ema_validation_accuracy;
   return fmt::format(

@@ -6,12 +6,13 @@
 
 namespace lockstep {
 
-// Whether a training has written into the folder. Before its first step it creates a lock or a checkpoint folder, then
-// summary.json.
+// Whether a training has written into the folder: a lock or a checkpoint folder before its first step, then
+// summary.json and metrics.jsonl.
 bool holds_run(const std::filesystem::path& folder);
 
 // Describes the training in `folder`: its summary.json, whether a process still holds the folder, and its checkpoints,
-// of which no weights are read. Throws Error(bad_data) if its summary.json has no state.
+// of which no weights are read. Of a program with a training loop of its own, the newest metrics instead of accuracies.
+// Throws Error(bad_data) if its summary.json has no state.
 std::string describe_run(const std::filesystem::path& folder);
 
 }  // namespace lockstep

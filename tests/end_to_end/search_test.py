@@ -189,7 +189,7 @@ class Searches:
         self.expect("the latest and the best checkpoint remain", max(kept) <= 2 and min(kept) >= 1, kept)
         shown = subprocess.run([self.programs / "inspect", folder], capture_output=True, text=True, check=False)
         self.expect("inspect", shown.returncode == 0 and "asha, 5 trials" in shown.stdout and "best.h5" in shown.stdout
-                    and "in full" in shown.stdout, shown.stdout + shown.stderr)
+                    and "complete" in shown.stdout, shown.stdout + shown.stderr)
         page = self.folder / "asha.html"
         shown = subprocess.run([self.programs / "report", folder, "--output", page], capture_output=True, text=True,
                                check=False)
@@ -208,7 +208,7 @@ class Searches:
         code, words = self.run("asha")
         self.expect("a missing trial is trained again", code == 0 and "trained again" in words, words)
         self.expect("a missing trial: best.h5", hash_of(folder / "best.h5") == best == hash_of(model), words)
-        self.expect("results are shown", re.search(r"  state +lr  momentum\n", words) and "  in full  " in words, words)
+        self.expect("results are shown", re.search(r"  state +lr  momentum\n", words) and "  complete " in words, words)
         journal = folder / "search.jsonl"
         whole = journal.read_text()
         journal.write_text(whole.splitlines(keepends=True)[0])
@@ -366,6 +366,7 @@ class Searches:
              dict(grid, arguments="--data nowhere"), ("nowhere", "manifest.json")),
             ("values in place of exponents", GRID, dict(grid, hyperparameters="{lr: {type: log, minval: 0.001, "
                                                         "maxval: 0.1, count: 3}}"), ("line 4", "minval: -3")),
+            ("no such network", GRID, dict(grid, arguments="--data data --model net.onnx"), ("line 2", "net.onnx")),
             ("no data", GRID, dict(grid, arguments="--model lenet"), ("line 2", "--data")),
             ("no validation split", GRID.replace("test-accuracy", "validation-loss"), grid, ("line 3", "validation")),
             ("more ranks than cores", GRID + "ranks_per_trial: 60000\n", grid, ("line 6", "60000")),

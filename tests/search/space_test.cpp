@@ -132,6 +132,18 @@ TEST_F(SpaceTest, a_search_with_one_rung_is_told_to_judge_nothing_early) {
   EXPECT_THAT(warnings("max_length: {epochs: 4}, max_trials: 4, max_rungs: 1"), ElementsAre(HasSubstr("one rung")));
 }
 
+TEST_F(SpaceTest, rates_that_scale_with_a_searched_batch_are_told) {
+  constexpr std::string_view rate = "  lr: {type: log, minval: -3, maxval: -1, base: 10}\n";
+  const auto warnings = [&](std::string_view more) {
+    return read_parameters(fmt::format("{}{}", rate, more)).warnings;
+  };
+  constexpr std::string_view batch = "  global_batch: {type: categorical, vals: [32, 64]}\n";
+  EXPECT_THAT(warnings(batch), ElementsAre(HasSubstr("--lr-batch 0")));
+  EXPECT_THAT(warnings("  global_batch: 64\n"), IsEmpty());
+  EXPECT_THAT(warnings(fmt::format("{}  lr-batch: 0\n", batch)), IsEmpty());
+  EXPECT_THAT(read_parameters(batch).warnings, IsEmpty());
+}
+
 TEST_F(SpaceTest, a_program_of_ones_own_has_metrics_of_its_own) {
   const Space space = read(
       "program: ./count_up\n"

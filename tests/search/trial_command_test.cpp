@@ -105,6 +105,11 @@ TEST_F(TrialCommandTest, refuses_what_the_program_refuses) {
   expect_error(Failure::usage, {"line 1", "./mine", "No such file"}, [&] {
     const TrialCommands commands(space_, refuses(127, "cannot start './mine': No such file or directory."));
   });
+  expect_error(Failure::usage, {"line 1", "chmod +x"}, [&] {
+    const TrialCommands commands(space_, refuses(126, "cannot start './mine': Permission denied."));
+  });
+  expect_error(Failure::usage, {"line 1", "--print-recipe", "TypeError: x"},
+               [&] { const TrialCommands commands(space_, refuses(1, "TypeError: x")); });
   expect_error(Failure::other, {"./mine", "signal 9"}, [&] { const TrialCommands commands(space_, refuses(137, "")); });
   TrialCommands commands(space_, prints("\"lr\": 1"));
   expect_error(Failure::usage, {"./mine", "--print-recipe"}, [&] { commands.length({}, 1); });

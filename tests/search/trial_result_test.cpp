@@ -1,5 +1,6 @@
 #include "search/trial_result.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -12,6 +13,8 @@
 namespace lockstep::trial_result_test {
 
 using Kind = TrialEnd::Kind;
+using testing::HasSubstr;
+using testing::Not;
 
 class TrialResultTest : public testing::Test {
  protected:
@@ -104,6 +107,9 @@ TEST_F(TrialResultTest, without_an_exit_report_the_last_lines_tell) {
   EXPECT_EQ(end(1, 10, {"slurmstepd: error: Detected 1 oom_kill event in StepId=7.1."}).kind, Kind::no_memory);
   EXPECT_EQ(end(1, 10, {"srun: error: Node failure on n3"}).kind, Kind::bad_place);
   EXPECT_EQ(end(1, 10, {"srun: error: n3: task 0: Exited with exit code 1"}).kind, Kind::failed);
+  EXPECT_THAT(end(1, 10, {"Traceback:", "RuntimeError: boom\u001b", "----"}).reason,
+              HasSubstr("RuntimeError: boom\\x1b"));
+  EXPECT_THAT(end(9, 10, {"RuntimeError: boom"}).reason, Not(HasSubstr("boom")));  // the signal is the reason
 }
 
 TEST_F(TrialResultTest, the_exit_report_is_better_than_the_code_of_a_launcher) {

@@ -54,6 +54,18 @@ OptionWord proposed_word(const Hyperparameter& parameter, const json& value) {
              : fmt::format("--{}={}", parameter.option, number_text(std::clamp(number, low, high)));
 }
 
+// As in a search's file, names may have '_' in place of '-'.
+json with_dashes_in_names(const json& given) {
+  json settings = json::object();
+  for (const auto& [name, value] : given.items()) {
+    std::string option = name;
+    std::ranges::replace(option, '_', '-');
+    require(!settings.contains(option), Failure::usage, "'settings' has '{}' twice", printable(option));
+    settings[option] = value;
+  }
+  return settings;
+}
+
 }  // namespace
 
 json hyperparameters_json(const Space& space) {
@@ -72,8 +84,9 @@ json hyperparameters_json(const Space& space) {
   return all;
 }
 
-std::vector<OptionWord> proposed_words(const Space& space, const json& settings) {
-  require(settings.is_object(), Failure::usage, "'settings' is not an object");
+std::vector<OptionWord> proposed_words(const Space& space, const json& given) {
+  require(given.is_object(), Failure::usage, "'settings' is not an object");
+  const json settings = with_dashes_in_names(given);
   std::vector<OptionWord> words;
   for (const Hyperparameter& parameter : space.hyperparameters) {
     const auto value = settings.find(parameter.option);

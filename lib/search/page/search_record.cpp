@@ -54,7 +54,7 @@ class JournalReader {
     }
     trial.last.ahead.reset();
     const auto rung = static_cast<std::size_t>(std::max<std::int64_t>(count_in(line, "rung").value_or(1), 1) - 1);
-    if (const std::optional<double> metric = number_in(line, "metric")) {
+    if (const std::optional<double> metric = finite_number_in(line, "metric")) {
       trial.last.rung = rung;
       trial.last.length = *trial.open_length;
       trial.last.steps = count_in(line, "steps").value_or(0);

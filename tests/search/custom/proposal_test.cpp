@@ -40,7 +40,8 @@ TEST(ProposalTest, settings_become_words_in_file_order) {
                                                           "--weight-decay=1e-4", "--nesterov", "--global-batch=30"}));
   json other = settings();
   other["warmup"] = 2.0;
-  other["weight-decay"] = 0.5;
+  other.erase("weight-decay");
+  other["weight_decay"] = 0.5;
   other["nesterov"] = false;
   other["lr"] = 0.10000000000000002;  // a rounded power
   EXPECT_EQ(proposed_words(example(), other),
@@ -61,6 +62,7 @@ TEST(ProposalTest, what_the_space_does_not_have_is_refused) {
   expect_refused({"'nesterov'", "\"on\""}, "nesterov", "on");
   expect_refused({"'global-batch'", "64"}, "global-batch", 64);
   expect_refused({"'$(reboot)'"}, "$(reboot)", 1);
+  expect_refused({"'weight-decay'"}, "weight_decay", 0.001);  // and with a dash
   expect_error(Failure::usage, {"'lr'"}, [] { proposed_words(example(), json::object()); });
   expect_error(Failure::usage, {"'settings'"}, [] { proposed_words(example(), json::array()); });
 }
