@@ -26,3 +26,10 @@ endforeach()
 install(FILES ${files} ${PROJECT_BINARY_DIR}/lockstepConfig.cmake ${PROJECT_BINARY_DIR}/lockstepConfigVersion.cmake
   DESTINATION ${LOCKSTEP_PACKAGE})
 install(EXPORT lockstep NAMESPACE lockstep:: FILE lockstepTargets.cmake DESTINATION ${LOCKSTEP_PACKAGE})
+
+# The pages that messages and --help name, and the example of search.md.
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*.md)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/end_to_end/installed
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/end_to_end FILES_MATCHING PATTERN "*.cpp" PATTERN "CMakeLists.txt")

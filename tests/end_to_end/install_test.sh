@@ -22,6 +22,9 @@ for program in make_shards train_cifar evaluate job_attempt; do
   [ -s "$prefix/share/man/man1/$program.1" ] || fail "$program has no manual page"
   [ -s "$prefix/share/bash-completion/completions/$program" ] || fail "$program has no completion"
 done
+for page in README.md apps/search.md tests/end_to_end/installed/count_up.cpp; do
+  [ -s "$prefix/share/doc/lockstep/$page" ] || fail "a user of the prefix has no $page"
+done
 MANPATH=$prefix/share/man man -P cat train_cifar 2>/dev/null | grep -q -- '--model NAME' || ! command -v man >/dev/null ||
   fail "man does not show the page of train_cifar"
 
