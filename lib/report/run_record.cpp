@@ -31,6 +31,22 @@ void require_summary(const fs::path& folder, const Summary& summary) {
       file.string());
 }
 
+// Its numbers, without those that every line has.
+void add_own_metrics(RunRecord& record, const NumberedLine& numbered) {
+  constexpr std::size_t most_metrics = 16;
+  const MetricsLine& line = *numbered.content;
+  if (line.kind != MetricsLine::Kind::training && line.kind != MetricsLine::Kind::validation) return;
+  const nlohmann::json fields = try_parse_json(numbered.text);
+  for (const auto& [name, value] : fields.items()) {
+    if (!value.is_number() || !is_metric_name(name) || is_common_field(name)) continue;
+    if (record.own_metrics.size() == most_metrics && !record.own_metrics.contains(name)) continue;
+    OwnMetric& metric = record.own_metrics[name];
+    const bool is_of_training = line.kind == MetricsLine::Kind::training;
+    (is_of_training ? metric.training : metric.validation)
+        .push_back({static_cast<double>(line.step), value.get<double>()});
+  }
+}
+
 void read_metrics_into(RunRecord& record, const fs::path& folder) {
   const fs::path file = folder / run_files::metrics;
   require(!is_absent(file), Failure::usage,
@@ -42,6 +58,7 @@ void read_metrics_into(RunRecord& record, const fs::path& folder) {
             "line {} of '{}' is damaged: it is not a JSON object with 'kind', 'epoch' and 'step'. Remove the line, or "
             "leave this folder out.",
             numbered.number, file.string());
+    if (record.summary.fields.contains("validation_metrics")) return add_own_metrics(record, numbered);
     if (line->kind == MetricsLine::Kind::training) record.training.push_back(*line);
     if (line->kind == MetricsLine::Kind::test) record.tests.push_back(*line);
     if (line->kind == MetricsLine::Kind::validation) record.validations.push_back(*line);

@@ -3,16 +3,23 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "report/page/plot.hpp"
 #include "run/metrics.hpp"
 #include "run/summary.hpp"
 
 namespace lockstep {
+
+// A metric of a program with a training loop of its own (launch/custom_loop.hpp), over steps.
+struct OwnMetric {
+  std::vector<PlotPoint> training, validation;
+};
 
 struct RunRecord {
   std::string name;  // the folder as the user gave it
@@ -20,6 +27,7 @@ struct RunRecord {
   std::string state;           // human-readable
   double steps_per_epoch = 1;  // of a full epoch
   std::vector<MetricsLine> training, tests, validations;
+  std::map<std::string, OwnMetric> own_metrics;  // by name, at most 16; of a training loop of its own
 
   // A field of the summary as text, whatever its JSON type; "" if it is absent or null.
   std::string text(std::string_view field) const;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "report/training_page.hpp"
@@ -94,6 +95,33 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
   return plots;
 }
 
+// A plot for each metric. Of several points that would be too dense, the last one stays.
+std::vector<Plot> plots_of_own_metrics(std::span<const RunRecord> runs) {
+  constexpr std::size_t most_points = 250;
+  std::map<std::string, Plot> plots;
+  const auto add = [&](const std::string& metric, const std::vector<PlotPoint>& points, const std::string& name,
+                       int color, PlotSeries::Shape shape) {
+    if (points.empty()) return;
+    const auto plot =
+        plots.try_emplace(metric, Plot{metric, {"steps", "", 0.0, {}}, {metric, "", {}, {}}, {}, {}}).first;
+    PlotSeries series{name, color, shape, {}, {}};
+    const std::size_t each = (points.size() + most_points - 1) / most_points;
+    for (std::size_t i = each - 1; i < points.size(); i += each) series.points.push_back(points[i]);
+    if ((points.size() % each) != 0) series.points.push_back(points.back());
+    plot->second.series.push_back(std::move(series));
+  };
+  for (int i = 0; i < std::ssize(runs); ++i) {
+    const RunRecord& run = runs[static_cast<std::size_t>(i)];
+    for (const auto& [name, metric] : run.own_metrics) {
+      add(name, metric.training, runs.size() == 1 ? "training" : run.name + ", training", 2 * i, line);
+      add(name, metric.validation, runs.size() == 1 ? "validation" : run.name, 2 * i + 1, dotted_line);
+    }
+  }
+  std::vector<Plot> list;
+  for (auto& [name, plot] : plots) list.push_back(std::move(plot));
+  return list;
+}
+
 // Consecutive steps, and the mean of a field over them.
 struct Stretch {
   double epochs;  // completed at their end
@@ -153,6 +181,9 @@ PlotSeries curve_of(std::span<const MetricsLine> lines, std::optional<double> Me
 }
 
 std::vector<Plot> plots_of(std::span<const RunRecord> runs) {
+  if (std::ranges::any_of(runs, [](const RunRecord& run) { return !run.own_metrics.empty(); })) {
+    return plots_of_own_metrics(runs);
+  }
   return runs.size() == 1 ? plots_of_one(runs[0]) : plots_of_several(runs);
 }
 

@@ -42,13 +42,14 @@ std::string results_html(std::span<const RunRecord> runs) {
     const char* name;
     std::string (*message)(const RunRecord&);
   };
-  static constexpr std::array<Result, 16> results{{
+  static constexpr std::array<Result, 17> results{{
       {"state", [](const RunRecord& run) { return run.state; }},
       {"test accuracy (top-1)", [](const RunRecord& run) { return percent(run.number("test_accuracy")); }},
       {"test accuracy (top-5)", describe_top5},
       {"test loss", [](const RunRecord& run) { return decimals(run.number("test_loss"), 4); }},
       {"test accuracy of the EMA", [](const RunRecord& run) { return percent(run.number("ema_test_accuracy")); }},
       {"validation accuracy", [](const RunRecord& run) { return percent(run.number("validation_accuracy")); }},
+      {"validation metrics", [](const RunRecord& run) { return run.text("validation_metrics"); }},
       {"best accuracy", describe_best},
       {"step", [](const RunRecord& run) { return of_whole(run, "step", "steps"); }},
       {"epochs", [](const RunRecord& run) { return run.text("epochs"); }},
@@ -84,7 +85,13 @@ std::map<std::string, std::string> values_of(const RunRecord& run) {
            {{"recipe", "--"}, {"run", "--"}, {"versions", "version of "}}}) {
     const Json fields = run.summary.fields.value(group, Json());
     if (!fields.is_object()) continue;
-    for (const auto& [name, value] : fields.items()) values[prefix + name] = value_text(value);
+    for (const auto& [name, value] : fields.items()) {
+      if (name != "options" || !value.is_object()) {
+        values[prefix + name] = value_text(value);
+        continue;
+      }
+      for (const auto& [option, text] : value.items()) values[prefix + option] = value_text(text);  // of an own loop
+    }
   }
   for (const char* field : {"data", "data_hash", "ranks", "global_batch", "parts_per_rank", "virtual_ranks", "device",
                             "reducer", "hosts", "commit", "build"}) {
@@ -190,7 +197,8 @@ std::vector<Difference> differences_of(std::span<const RunRecord> runs) {
 
 std::string title_of(std::span<const RunRecord> runs) {
   if (runs.size() > 1) return fmt::format("{} trainings", runs.size());
-  return fmt::format("Training of {} on {}", runs[0].text("model"), runs[0].text("data"));
+  const std::string data = runs[0].text("data");  // empty with a training loop of its own
+  return fmt::format("Training of {}{}", runs[0].text("model"), data.empty() ? "" : " on " + data);
 }
 
 std::string training_html(std::span<const RunRecord> runs, std::string_view more) {

@@ -55,6 +55,10 @@ bool is_metric_name(std::string_view name) {
   return !name.empty() && name.size() <= longest && name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
+bool is_common_field(std::string_view name) {
+  return name == "epoch" || name == "step" || name == "steps" || name == "seconds";
+}
+
 std::optional<double> reported_metric(std::string_view line, std::string_view name) {
   if (line.size() > line_limit) return std::nullopt;
   const nlohmann::json object = try_parse_json(line, nesting_limit);

@@ -30,6 +30,8 @@ std::optional<MetricsLine> parse_metrics_line(std::string_view line);
 
 // Whether a custom training loop may report a metric by this name: letters, digits, '_', '-' and '.', at most 64.
 bool is_metric_name(std::string_view name);
+// Whether every line may have this number, whatever its kind: "epoch", "step", "steps", "seconds".
+bool is_common_field(std::string_view name);
 // The value of such a metric in a line; NaN if it was not finite (null). Nothing if the line lacks it, or is damaged.
 std::optional<double> reported_metric(std::string_view line, std::string_view name);
 

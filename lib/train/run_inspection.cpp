@@ -139,8 +139,7 @@ std::string own_metrics_in(const std::filesystem::path& folder) {
     std::string values;
     const nlohmann::json fields = try_parse_json(line.text);
     for (const auto& [name, value] : fields.items()) {
-      const bool is_place = name == "epoch" || name == "step" || name == "seconds";
-      if (is_place || !value.is_number()) continue;
+      if (is_common_field(name) || !value.is_number()) continue;
       values += fmt::format("{}{} {:.6g}", values.empty() ? "" : ", ", printable(name), value.get<double>());
     }
     text = fmt::format("{} after step {}", shown(values), line.content->step);

@@ -64,6 +64,43 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_counted_in_epochs) {
   EXPECT_EQ(run.text("not there"), "");
 }
 
+// Its metrics may be negative, and of any name.
+TEST_F(RunRecordTest, metrics_of_a_training_loop_of_its_own_are_kept_by_name) {
+  write("summary.json", R"({"state":"done","steps":4,"epochs":1,"model":"count_up","validation_metrics":{"x":-8.5},
+    "recipe":{"options":{"rate":0.5}}})");
+  write("metrics.jsonl", R"({"kind":"training","epoch":1,"step":2,"steps":4,"x":-1.5,"loss":3,"name":"text"}
+{"kind":"validation","epoch":1,"step":2,"x":-4,"seconds":7}
+{"kind":"validation","epoch":1,"step":4,"x":-8.5,"y":null}
+)");
+  const RunRecord run = read_run(folder_.path());
+  ASSERT_EQ(run.own_metrics.size(), 2U);
+  EXPECT_EQ(run.own_metrics.at("loss").training.size(), 1U);
+  EXPECT_EQ(run.own_metrics.at("x").training.at(0).y, -1.5);
+  ASSERT_EQ(run.own_metrics.at("x").validation.size(), 2U);
+  EXPECT_EQ(run.own_metrics.at("x").validation[1].x, 4);
+  EXPECT_EQ(run.own_metrics.at("x").validation[1].y, -8.5);
+  const std::vector<Plot> plots = plots_of(std::span(&run, 1));
+  ASSERT_EQ(plots.size(), 2U);
+  EXPECT_EQ(plots[1].title, "x");
+  EXPECT_EQ(plots[1].series.size(), 2U);
+  const std::string page = training_html(std::span(&run, 1), "");
+  EXPECT_NE(page.find("Training of count_up<"), std::string::npos) << page;
+  EXPECT_NE(page.find("x: -8.5"), std::string::npos);
+}
+
+TEST_F(RunRecordTest, dense_curves_of_own_metrics_keep_their_last_point) {
+  write("summary.json", R"({"state":"done","steps":1003,"epochs":1,"validation_metrics":{}})");
+  std::string lines;
+  for (int step = 1; step <= 1003; ++step) {
+    lines += fmt::format("{{\"kind\":\"validation\",\"epoch\":1,\"step\":{},\"x\":{}}}\n", step, step);
+  }
+  write("metrics.jsonl", lines);
+  const RunRecord run = read_run(folder_.path());
+  const std::vector<Plot> plots = plots_of(std::span(&run, 1));
+  EXPECT_LE(plots.at(0).series.at(0).points.size(), 250U);
+  EXPECT_EQ(plots[0].series[0].points.back().x, 1003);
+}
+
 // 150 of 468 steps were drawn as a whole epoch.
 TEST_F(RunRecordTest, an_epoch_has_its_steps_where_a_number_of_steps_ends_the_training) {
   write("summary.json", R"({"state":"done","steps":10,"epochs":1,"steps_per_epoch":40})");
