@@ -18,7 +18,7 @@
 #include "files/checkpoint/custom_checkpoint.hpp"
 #include "run/checkpoint_files.hpp"
 #include "run/run_file.hpp"
-#include "search/trial_result.hpp"
+#include "search/trial/trial_result.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <map>
 
-#include "search/search_folder.hpp"
-#include "search/space.hpp"
-#include "search/trial_record.hpp"
+#include "search/journal/search_folder.hpp"
+#include "search/space/space.hpp"
+#include "search/trial/trial_record.hpp"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "search/space.hpp"
-#include "search/trial_record.hpp"
+#include "search/space/space.hpp"
+#include "search/trial/trial_record.hpp"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 #include "search/search_file.hpp"
 
 #include "base/io/file.hpp"
-#include "search/space_reader.hpp"
+#include "search/space/space_reader.hpp"
 
 namespace lockstep {
 namespace {

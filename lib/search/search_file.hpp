@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "search/determined/experiment_file.hpp"
-#include "search/space.hpp"
+#include "search/space/space.hpp"
 
 namespace lockstep {
 

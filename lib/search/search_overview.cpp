@@ -9,9 +9,9 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "run/lock_holder.hpp"
+#include "search/journal/search_folder.hpp"
 #include "search/page/search_record.hpp"
 #include "search/results_table.hpp"
-#include "search/search_folder.hpp"
 #include "search/search_text.hpp"
 
 namespace lockstep {

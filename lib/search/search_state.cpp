@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "run/run_file.hpp"
-#include "search/recorded_space.hpp"
+#include "search/space/recorded_space.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "search/custom/custom_searcher.hpp"
 #include "search/hparams/trial_events.hpp"
-#include "search/journal.hpp"
-#include "search/search_folder.hpp"
+#include "search/journal/journal.hpp"
+#include "search/journal/search_folder.hpp"
+#include "search/journal/shared_search.hpp"
 #include "search/searcher.hpp"
-#include "search/shared_search.hpp"
-#include "search/space.hpp"
-#include "search/trial_record.hpp"
-#include "search/trial_result.hpp"
+#include "search/space/space.hpp"
+#include "search/trial/trial_record.hpp"
+#include "search/trial/trial_result.hpp"
 
 namespace lockstep {
 

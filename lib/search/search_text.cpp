@@ -10,7 +10,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
-#include "search/setting_text.hpp"
+#include "search/space/setting_text.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {

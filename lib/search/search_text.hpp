@@ -6,8 +6,8 @@
 
 #include "base/text/text_table.hpp"
 #include "search/searcher.hpp"
-#include "search/space.hpp"
-#include "search/trial_record.hpp"
+#include "search/space/space.hpp"
+#include "search/trial/trial_record.hpp"
 
 namespace lockstep {
 

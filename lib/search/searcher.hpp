@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "search/schedule.hpp"
+#include "search/space/schedule.hpp"
 
 namespace lockstep {
 

@@ -15,7 +15,7 @@
 
 #include "search/custom/searcher_program.hpp"
 #include "search/searcher.hpp"
-#include "search/space.hpp"
+#include "search/space/space.hpp"
 
 namespace lockstep {
 

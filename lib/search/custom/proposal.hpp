@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "search/space.hpp"
+#include "search/space/space.hpp"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "search/hyperparameter.hpp"
+#include "search/space/hyperparameter.hpp"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "search/determined/experiment_file.hpp"
-#include "search/space_reader.hpp"
-#include "search/yaml_values.hpp"
+#include "search/space/space_reader.hpp"
+#include "search/space/yaml_values.hpp"
 #include "slurm/submit/yaml.hpp"
 
 namespace lockstep {

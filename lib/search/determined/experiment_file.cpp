@@ -11,7 +11,7 @@
 #include "search/determined/experiment_fields.hpp"
 #include "search/determined/experiment_hyperparameters.hpp"
 #include "search/search_text.hpp"
-#include "search/space.hpp"
+#include "search/space/space.hpp"
 
 namespace lockstep {
 namespace {

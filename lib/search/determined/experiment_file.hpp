@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "search/space_reader.hpp"
+#include "search/space/space_reader.hpp"
 #include "slurm/submit/yaml.hpp"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/text/number.hpp"
-#include "search/setting_text.hpp"
+#include "search/space/setting_text.hpp"
 #include "train/tensorboard/protobuf.hpp"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "search/space.hpp"
+#include "search/space/space.hpp"
 
 namespace lockstep {
 

@@ -23,7 +23,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{1} << 26;
+constexpr std::size_t most_event_bytes = std::size_t{1} << 26;
 constexpr std::uint32_t wall_time = 1;  // field of an event
 constexpr std::size_t time_bytes = 9;   // with its key
 constexpr std::size_t head_bytes = 12;  // length of a record and its CRC
@@ -67,7 +67,7 @@ void complete(const std::filesystem::path& file, const std::vector<std::string>&
   std::filesystem::create_directories(file.parent_path(), made);
   if (made) throw refused(made.value());
   const bool is_new = is_absent(file);
-  const std::string text = is_new ? "" : read_run_file(file, most_bytes).value_or("?");
+  const std::string text = is_new ? "" : read_run_file(file, most_event_bytes).value_or("?");
   const Written written = written_in(text, records);
   if (written.records == records.size()) return;
   require(is_start_of(std::string_view(text).substr(written.bytes), records[written.records]), Failure::usage,

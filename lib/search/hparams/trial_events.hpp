@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "search/hparams/hparams_event.hpp"
-#include "search/space.hpp"
+#include "search/space/space.hpp"
 
 namespace lockstep {
 

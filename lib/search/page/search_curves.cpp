@@ -6,7 +6,7 @@
 #include "run/metrics.hpp"
 #include "run/summary.hpp"
 #include "search/page/search_plots.hpp"
-#include "search/trial_result.hpp"
+#include "search/trial/trial_result.hpp"
 
 namespace lockstep {
 namespace {

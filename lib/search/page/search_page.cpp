@@ -12,9 +12,9 @@
 #include "report/page/html.hpp"
 #include "run/run_file.hpp"
 #include "run/summary.hpp"
+#include "search/journal/search_folder.hpp"
 #include "search/page/importance.hpp"
 #include "search/page/search_plots.hpp"
-#include "search/search_folder.hpp"
 #include "search/search_text.hpp"
 
 namespace lockstep {

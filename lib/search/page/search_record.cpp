@@ -9,8 +9,8 @@
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "run/run_file.hpp"
-#include "search/journal.hpp"
-#include "search/search_folder.hpp"
+#include "search/journal/journal.hpp"
+#include "search/journal/search_folder.hpp"
 
 namespace lockstep {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "search/setting_text.hpp"
-#include "search/space.hpp"
-#include "search/trial_record.hpp"
+#include "search/space/setting_text.hpp"
+#include "search/space/space.hpp"
+#include "search/trial/trial_record.hpp"
 
 namespace lockstep {
 

@@ -8,8 +8,8 @@
 
 #include "base/io/file.hpp"
 #include "search/determined/experiment_fields.hpp"
-#include "search/recorded_space.hpp"
-#include "search/space.hpp"
+#include "search/space/recorded_space.hpp"
+#include "search/space/space.hpp"
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
