@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/io/partial_file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "files/folder/folder_lock.hpp"
@@ -78,7 +80,10 @@ struct SearchOptions {
                  "Let a trial that mpirun starts have more ranks than this node has cores");
     app.add_option("--join", group,
                    "Share the search with other processes that join GROUP, such as tasks of a job array")
-        ->type_name("GROUP");
+        ->type_name("GROUP")
+        ->check([](const std::string& name) -> std::string {
+          return name.empty() ? "'' is not the name of a group (is a variable unset?)" : "";
+        });
     app.add_flag("--array", is_array, "Submit the search as a job array of Slurm, whose tasks share it")
         ->excludes(app.get_option("--join"));
     app.add_option("OPTIONS", sbatch_options, "With --array, after --: options of sbatch, one word each");
@@ -208,6 +213,7 @@ int submit_array(const std::vector<std::string>& command) {
 }
 
 int run_search(const SearchOptions& options, const RankPlaces* ranks) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with an error instead
   if (!options.report.empty()) {
     write_search_page(options.report);
     log::plain((options.report / "search.html").string());
@@ -249,6 +255,7 @@ int run_search(const SearchOptions& options, const RankPlaces* ranks) {
   if (options.group.empty()) {
     lock.emplace(folder, "--output");
     require_no_other_group(folder, "");
+    remove_partial_files(folder);  // of a call that was killed
   } else {
     shared.emplace(folder, options.group);
   }

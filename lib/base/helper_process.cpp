@@ -78,8 +78,8 @@ void limit(int resource, rlim_t most) {
 
 HelperResult run_helper(const std::vector<std::string>& arguments, const HelperLimits& limits) {
   std::array<int, 2> ends{};
-  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot create a pipe: {}. Try again.",
-          system_error_message(errno));
+  const bool is_made = ::pipe2(ends.data(), O_CLOEXEC) == 0;
+  require(is_made, Failure::other, "cannot create a pipe: {}. Try again.", system_error_message(errno));
   const Descriptor output(ends[0]);
   Descriptor written(ends[1]);
   std::string name = "helper";

@@ -222,15 +222,30 @@ void SearchRun::wait() {
 
 void SearchRun::take_signals() {
   for (std::optional<Signal> signal = signals_.next(); signal; signal = signals_.next()) {
-    if (signal->number != SIGCHLD)
-      ask_to_stop(fmt::format("received a request to stop ({})", ::strsignal(signal->number)));
+    if (signal->number == SIGCHLD) continue;
+    const std::string request = fmt::format("received a request to stop ({})", ::strsignal(signal->number));
+    std::exchange(was_asked_to_stop_, true) ? stop_at_once(request) : ask_to_stop(request);
   }
+  kill_trials_that_stay();
 }
 
 void SearchRun::ask_to_stop(const std::string& why) {
   log::info("{}. The trials under way stop with a checkpoint.", why);
   is_stopping_ = true;
   for (const auto& [number, trial] : running_) trial.process.signal(SIGUSR1);
+}
+
+void SearchRun::stop_at_once(const std::string& why) {
+  log::info("{} once more. The trials under way stop at once.", why);
+  if (!since_second_request_) since_second_request_.emplace();
+  for (const auto& [number, trial] : running_) trial.process.signal(SIGUSR1);
+}
+
+// A program of the user's may ignore signals.
+void SearchRun::kill_trials_that_stay() const {
+  constexpr double seconds_to_end = 5;
+  if (!since_second_request_ || since_second_request_->seconds() < seconds_to_end) return;
+  for (const auto& [number, trial] : running_) trial.process.kill_group();
 }
 
 void SearchRun::take_output(Running& trial, std::int64_t number) {

@@ -86,6 +86,8 @@ class SearchRun {
   void restart(const Order& order, const TrialEnd& end);
   void give_up(const Order& order, const TrialEnd& end);
   void ask_to_stop(const std::string& why);
+  void stop_at_once(const std::string& why);
+  void kill_trials_that_stay() const;
   void show_progress();
   // search_run_shared.cpp:
   std::optional<Order> take_shared_order();
@@ -104,7 +106,9 @@ class SearchRun {
   std::int64_t repeated_ = 0;     // by repeat(); 0: none
   std::set<std::int64_t> alone_;  // trials that run only while no other does
   bool is_stopping_ = false;
-  std::optional<Error> obstacle_;  // because of which the search stops
+  bool was_asked_to_stop_ = false;                 // by a signal
+  std::optional<Stopwatch> since_second_request_;  // by another one
+  std::optional<Error> obstacle_;                  // because of which the search stops
   bool has_header_ = false;
   Stopwatch watch_;
   std::optional<Stopwatch> looked_;  // since this process looked for decisions and free trials of others

@@ -106,8 +106,8 @@ void SearchState::replay(const SearchFolder& folder) {
 }
 
 void SearchState::require_folders(const SearchFolder& folder) const {
+  for (const auto& [number, trial] : trials_) folder.require_own_folder(number);
   for (const Order& order : open_) {
-    folder.require_own_folder(order.trial);
     if (order.rung == 0 || !is_absent(folder.trial(order.trial))) continue;
     log::warning("'{}' is missing: trial {} is trained from the start again. Its results stay.",
                  folder.trial(order.trial).string(), order.trial);

@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::search_state_test {
@@ -56,6 +57,9 @@ TEST(SearchStateTest, a_journal_gives_back_every_metric) {
       EXPECT_EQ(continued.trials().at(order.trial).metric, metric);
     }
     EXPECT_GT(results, 8U);
+    std::filesystem::rename(folder.trial(3), temporary.path() / "elsewhere");
+    std::filesystem::create_symlink(temporary.path() / "elsewhere", folder.trial(3));
+    expect_error(Failure::usage, {"trial-3", "symbolic link"}, [&] { SearchState(space, folder, {}); });
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/append.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
@@ -125,8 +126,7 @@ std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
   auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (*handle < 0 && errno == EEXIST) return nullptr;
   const std::string text = lock_holder_text(own_) + heartbeat_text(0);
-  const bool whole =
-      *handle >= 0 && ::pwrite(*handle, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  const bool whole = *handle >= 0 && append_whole(*handle, text);
   if (!whole || ::fsync(*handle) != 0) {
     const int error_number = errno;
     if (*handle >= 0) ::unlink(name.c_str());

@@ -168,6 +168,9 @@ void ProcessSignals::ignore_requests() {
   for (const int signal : requests) handle(signal, SIG_IGN);
 }
 
-std::string signal_name(int number) { return fmt::format("SIG{}", ::sigabbrev_np(number)); }
+std::string signal_name(int number) {
+  const char* const name = ::sigabbrev_np(number);
+  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+}
 
 }  // namespace lockstep

@@ -73,6 +73,6 @@ class ProcessSignals {
   bool ignores_terminate_ = false;
 };
 
-std::string signal_name(int number);  // "SIGUSR1"
+std::string signal_name(int number);  // "SIGUSR1"; "signal 40" of one without a name
 
 }  // namespace lockstep

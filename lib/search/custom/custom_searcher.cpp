@@ -101,6 +101,7 @@ std::vector<Order> CustomSearcher::follow(const json& line) {
 
 std::int64_t CustomSearcher::length_in(const json& answer, std::int64_t above) const {
   const std::int64_t most = space_.searcher.max_length;
+  require(above < most, Failure::usage, "the trial has its full length, {}, so only \"stop\" can follow", most);
   const std::optional<std::int64_t> length = count_in(answer, "length");
   require(length && *length > above && *length <= most, Failure::usage,
           "'length' is not a whole number above {} and up to {}", above, most);

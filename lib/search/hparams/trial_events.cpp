@@ -67,7 +67,11 @@ void complete(const std::filesystem::path& file, const std::vector<std::string>&
   std::filesystem::create_directories(file.parent_path(), made);
   if (made) throw refused(made.value());
   const bool is_new = is_absent(file);
-  const std::string text = is_new ? "" : read_run_file(file, most_event_bytes).value_or("?");
+  const std::optional<std::string> read = is_new ? "" : read_run_file(file, most_event_bytes);
+  require(read.has_value(), Failure::usage,
+          "'{}' is not a regular file, cannot be read, or is too large (--tensorboard). Choose another folder.",
+          printable(file.string()));
+  const std::string& text = *read;
   const Written written = written_in(text, records);
   if (written.records == records.size()) return;
   require(is_start_of(std::string_view(text).substr(written.bytes), records[written.records]), Failure::usage,

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/io/append.hpp"
+#include "base/io/file.hpp"
 #include "base/io/partial_file.hpp"
 #include "base/system_failure.hpp"
 #include "run/run_file.hpp"
@@ -85,7 +86,12 @@ void JournalLock::wait_or_break() {
   ::unlink(moved.c_str());
 }
 
-bool JournalLock::is_ours() const { return read_run_file(file_, longest_lock) == text_; }
+// A waiter that took this lock for an earlier one puts it back at once.
+bool JournalLock::is_ours() const {
+  constexpr milliseconds until_back{200};
+  for (const Stopwatch watch; is_absent(file_) && !is_past(watch, until_back);) std::this_thread::sleep_for(pause());
+  return read_run_file(file_, longest_lock) == text_;
+}
 
 void JournalLock::require_held() const {
   require(!is_past(held_since_, patience_ / 2) && is_ours(), Failure::out_of_step,

@@ -9,7 +9,8 @@
 //   anything else                   once the file has not changed for `patience`, by the waiter's own clock
 //
 // A waiter breaks it by renaming it to a name of its own. If it finds that it has moved a newer lock, it puts that one
-// back with link(). The holder, in turn, writes only in the first half of `patience` (require_held()).
+// back with link(), for which the holder waits. The holder, in turn, writes only in the first half of `patience`
+// (require_held()).
 //
 // Limits: creation, rename and link must be atomic for all nodes, as on NFS from version 3, Lustre, GPFS, BeeGFS and
 // CephFS. A process that pauses for half of `patience` between require_held() and its write may still write, and while

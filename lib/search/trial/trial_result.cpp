@@ -17,6 +17,7 @@
 #include "run/exit_report.hpp"
 #include "run/metrics.hpp"
 #include "run/summary.hpp"
+#include "runtime/stop/process_signals.hpp"
 #include "slurm/retry/attempt_facts.hpp"
 #include "slurm/retry/text_cause.hpp"
 
@@ -81,6 +82,12 @@ TrialEnd result_in(const Space& space, const std::filesystem::path& folder, std:
   return end;
 }
 
+// Exit codes of shells.
+constexpr int signal_base = 128;
+constexpr int most_signals = 64;
+// Their sentences do not say which signal it was.
+constexpr std::array ends_by_signals{Cause::killed, Cause::terminated, Cause::crashed};
+
 // Of a program without an exit report: ". Its output ends: ValueError: x". Empty if it printed no letter.
 std::string last_words(std::span<const std::string> lines) {
   constexpr std::size_t most_bytes = 200;
@@ -89,6 +96,17 @@ std::string last_words(std::span<const std::string> lines) {
     if (has_letter) return ". Its output ends: " + printable(line.substr(0, most_bytes));
   }
   return "";
+}
+
+// Python's json module writes NaN, Infinity and -Infinity, which JSON does not have. Empty if the line has none.
+std::string with_nulls(std::string_view line) {
+  std::string text(line);
+  for (const std::string_view number : {"-Infinity", "Infinity", "NaN"}) {
+    for (std::size_t at = text.find(number); at != std::string::npos; at = text.find(number)) {
+      text.replace(at, number.size(), "null");
+    }
+  }
+  return text == line ? "" : text;
 }
 
 }  // namespace
@@ -105,7 +123,10 @@ std::map<std::int64_t, std::optional<double>> metrics_by_step(const Space& space
   const std::optional<Summary> summary = read_summary(folder);
   const bool is_of_ema = summary && summary->keeps_ema;
   std::map<std::int64_t, std::optional<double>> metrics;
-  read_metrics(folder, [&](const NumberedLine& line) {
+  read_metrics(folder, [&](const NumberedLine& written) {
+    const std::string standard = written.content || !space.has_custom_loop() ? "" : with_nulls(written.text);
+    const NumberedLine line =
+        standard.empty() ? written : NumberedLine{written.number, standard, parse_metrics_line(standard)};
     if (!line.content || line.content->kind != kind_of(space.metric)) return;
     const std::optional<double> metric = metric_in(space.metric, line, is_of_ema);
     if (!metric && space.has_custom_loop()) return;  // another metric's line
@@ -145,6 +166,11 @@ TrialEnd trial_end(const Space& space, const std::filesystem::path& folder, std:
                  ? TrialEnd::Kind::prevented
                  : kind_of(finding.cause);
   end.reason = printable(facts.exit_report && told.empty() ? facts.exit_report->sentence : finding.sentence);
+  const int signal = launcher_code - signal_base;
+  const bool is_by_signal = std::ranges::find(ends_by_signals, finding.cause) != ends_by_signals.end();
+  if (!facts.exit_report && is_by_signal && signal > 0 && signal <= most_signals) {
+    end.reason = fmt::format("the program was ended by {} (signal {})", signal_name(signal), signal);
+  }
   if (!facts.exit_report && finding.cause == Cause::failed) end.reason += last_words(last_lines);
   return end;
 }

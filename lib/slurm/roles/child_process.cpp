@@ -45,6 +45,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGXFSZ, SIG_DFL);
   ::execvpe(words[0], words, environment);
   const std::string sentence = fmt::format("cannot start '{}': {}.\n", words[0], system_error_message(errno));
   [[maybe_unused]] const ssize_t said = ::write(STDERR_FILENO, sentence.data(), sentence.size());
@@ -55,7 +56,8 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
 
 ChildProcess::Pipe ChildProcess::make_pipe() {
   std::array<int, 2> ends{};
-  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot create a pipe: {}. Start fewer instances.",
+  const bool is_made = ::pipe2(ends.data(), O_CLOEXEC) == 0;
+  require(is_made, Failure::other, "cannot create a pipe: {}. Start fewer programs at once, or raise 'ulimit -n'.",
           system_error_message(errno));
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
@@ -113,7 +115,24 @@ std::vector<std::string> ChildProcess::lines() {
   return lines;
 }
 
+// Its number stays its own until waitpid().
+bool ChildProcess::has_ended() const {
+  siginfo_t end{};
+  return ::waitid(P_PID, static_cast<id_t>(process_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == process_;
+}
+
+// Workers that a program leaves behind keep its output open, and hold GPUs and files.
+void ChildProcess::end_survivors() {
+  constexpr double seconds_to_end = 2;
+  if (code_ || output_ < 0 || !has_ended()) return;
+  if (!since_end_) since_end_.emplace();
+  if (since_end_->seconds() < seconds_to_end) return;
+  ::kill(-process_, SIGKILL);
+  output_.close();
+}
+
 std::optional<int> ChildProcess::exit_code() {
+  end_survivors();
   int status = 0;
   if (!code_ && output_ < 0 && ::waitpid(process_, &status, WNOHANG) == process_) {
     code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/io/descriptor.hpp"
 
 namespace lockstep {
@@ -29,7 +30,8 @@ class ChildProcess {
   // Returns the lines printed since the last call, without newlines. Long lines are split. Does not wait.
   std::vector<std::string> lines();
   int handle() const { return output_; }  // for poll(); -1 once its output is closed
-  // The exit code, or 128 + the signal that ended it, as shells count. Nullopt while it runs or its output is open.
+  // The exit code, or 128 + the signal that ended it, as shells count. Nullopt while it runs or its output is open:
+  // processes that it leaves behind may write for 2 seconds, then those of its group are killed. Call it repeatedly.
   std::optional<int> exit_code();
 
  private:
@@ -41,9 +43,13 @@ class ChildProcess {
   ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables, Pipe output,
                int input, int errors);
 
+  bool has_ended() const;
+  void end_survivors();
+
   Descriptor output_;
   pid_t process_ = -1;
-  std::string rest_;  // a line whose newline has not arrived
+  std::string rest_;                    // a line whose newline has not arrived
+  std::optional<Stopwatch> since_end_;  // of the process; its output is still open
   std::optional<int> code_;
 };
 

@@ -108,6 +108,13 @@ TEST_F(CustomSearcherTest, a_program_that_fails_is_named) {
   expect_error(Failure::other, {"'no-such-program'", "127"}, [&] { answered(absent); });
 }
 
+TEST_F(CustomSearcherTest, a_trial_of_full_length_can_only_stop) {
+  CustomSearcher one = searcher(R"(read begin; read ask; echo '{"settings": {"lr": 0.5}}'; read ask;
+                                echo '{"length": 8}'; exec sleep 100)");
+  one.report(answered(one)[0], 0.5);
+  expect_error(Failure::usage, {"full length", "\"stop\""}, [&] { answered(one); });
+}
+
 TEST_F(CustomSearcherTest, a_failed_trial_cannot_continue) {
   CustomSearcher one = searcher(std::string(proposes) + R"(read ask; echo '{"length": 4}'; exec sleep 100)");
   one.report(answered(one)[0], std::nullopt);

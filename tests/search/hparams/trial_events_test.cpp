@@ -2,6 +2,7 @@
 #include "search/hparams/trial_events.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/io/file.hpp"
 #include "support/messages.hpp"
@@ -39,6 +40,13 @@ TEST_F(TrialEventsTest, a_continued_search_appends_what_the_file_lacks) {
     run_search();
     EXPECT_EQ(written().size(), whole.size()) << bytes;
   }
+}
+
+// Opening a pipe waits for its reader.
+TEST_F(TrialEventsTest, a_pipe_is_refused) {
+  ASSERT_EQ(::mkfifo((folder_.path() / "events.out.tfevents.search").c_str(), 0600), 0);
+  expect_error(Failure::usage, {"--tensorboard", "events.out.tfevents.search", "not a regular file"},
+               [&] { TrialEvents(space_, output_, folder_.path()); });
 }
 
 TEST_F(TrialEventsTest, events_of_another_search_stay) {

@@ -74,6 +74,27 @@ TEST_F(TrialResultTest, a_custom_loop_reports_its_metrics_by_name) {
   EXPECT_NE(end(0, 30).reason.find("no x after step 30"), std::string::npos) << end(0, 30).reason;
 }
 
+// Python's json module writes what JSON does not have.
+TEST_F(TrialResultTest, a_custom_loops_nan_is_not_finite) {
+  space_.metric = {Split::validation, TestMetric::loss, "x"};
+  write("metrics.jsonl", R"({"kind":"validation","epoch":1,"step":10,"x":NaN}
+{"kind":"validation","epoch":1,"step":20,"x":-Infinity,"y":Infinity}
+{"kind":"validation","epoch":1,"step":30,"x":3,"y":NaN}
+)");
+  EXPECT_EQ(end(0, 10).code, static_cast<int>(Failure::diverged));
+  EXPECT_EQ(end(0, 20).code, static_cast<int>(Failure::diverged));
+  EXPECT_EQ(end(0, 30).metric, 3);
+}
+
+TEST_F(TrialResultTest, a_signal_is_named) {
+  EXPECT_THAT(end(138).reason, HasSubstr("SIGUSR1 (signal 10)"));
+  EXPECT_THAT(end(137).reason, HasSubstr("SIGKILL (signal 9)"));
+  EXPECT_THAT(end(129).reason, HasSubstr("SIGHUP (signal 1)"));
+  EXPECT_THAT(end(139).reason, HasSubstr("SIGSEGV (signal 11)"));
+  EXPECT_THAT(end(128 + 40).reason, Not(HasSubstr("Slurm")));
+  EXPECT_THAT(end(135).reason, HasSubstr("/dev/shm is full"));  // a sentence that says more
+}
+
 TEST_F(TrialResultTest, the_code_decides_whose_fault_it_is) {
   for (const int code : {1, 3, 76, 139, 134}) EXPECT_EQ(end(code).kind, Kind::failed) << code;
   for (const int code : {2, 79, 136}) EXPECT_EQ(end(code).kind, Kind::ended) << code;

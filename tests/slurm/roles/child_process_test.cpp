@@ -45,6 +45,18 @@ TEST(ChildProcessTest, a_signal_counts_as_in_shells) {
   EXPECT_EQ(end_of(std::move(sleeping)).code, 137);
 }
 
+// Its end was seen only when the last of them had closed the output.
+TEST(ChildProcessTest, processes_that_it_leaves_behind_are_killed) {
+  const Ended ended = shell("sleep 600 & echo $!; (sleep 0.3; echo late) & exit 3");
+  EXPECT_EQ(ended.code, 3);
+  ASSERT_EQ(ended.lines.size(), 2U);
+  EXPECT_EQ(ended.lines[1], "late");
+  const std::string left = "/proc/" + ended.lines[0] + "/stat";
+  const Ended state =
+      shell("for i in 1 2 3 4 5; do grep -qs '(sleep) [^Z]' " + left + " || exit 0; sleep 0.2; done; exit 1");
+  EXPECT_EQ(state.code, 0);
+}
+
 TEST(ChildProcessTest, variables_arrive_as_they_are) {
   EXPECT_EQ(shell("printf %s \"$ODD\"", {{"ODD", "a'b\"$(c)\nd"}}).lines, (std::vector<std::string>{"a'b\"$(c)", "d"}));
 }
