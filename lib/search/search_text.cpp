@@ -131,6 +131,15 @@ std::string metric_text(const Space& space, double metric) {
                                                     : fmt::format("{:.4f}", metric);
 }
 
+bool are_final(const Space& space, const std::map<std::int64_t, TrialRecord>& trials) {
+  return space.searcher.promotion == Promotion::stop_once || are_over(trials);
+}
+
+const char* resting_state(const Space& space, const TrialRecord& trial, bool is_final) {
+  if (trial.metric && trial.length == space.searcher.max_length) return "complete";
+  return is_final ? "ended early" : "waiting";
+}
+
 std::string plan_text(const Space& space, double units_per_epoch) {
   const SearcherOptions& options = space.searcher;
   std::string text = cut_line(fmt::format("searcher: {}, {} of {}", choice_name(searcher_kinds, options.kind),

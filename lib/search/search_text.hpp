@@ -1,6 +1,8 @@
 // What a search prints, in 80 columns.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,12 @@ std::string shell_command(const std::vector<std::string>& words);
 std::string metric_text(const Space& space, double metric);
 // "epochs"; "batches", the steps of a custom training loop. TrialLength::steps_per_epoch is 1 then.
 const char* cost_unit(const Space& space);
+
+// Whether no later result can promote a trial that has one.
+bool are_final(const Space& space, const std::map<std::int64_t, TrialRecord>& trials);
+// Of a trial that has not failed, and is not to be trained further now: "complete", "ended early" if results are final,
+// else "waiting".
+const char* resting_state(const Space& space, const TrialRecord& trial, bool is_final);
 
 // Trials, rungs and cost, for --dry-run. `units_per_epoch`: how many of the space's length units an epoch has.
 std::string plan_text(const Space& space, double units_per_epoch);

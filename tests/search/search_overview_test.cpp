@@ -42,10 +42,10 @@ TEST_F(SearchOverviewTest, is_one_screen_with_the_best_trial_first) {
   EXPECT_THAT(text, HasSubstr("stopped; the same command continues it"));
   EXPECT_THAT(text, HasSubstr("3, and 1 restart"));
   EXPECT_THAT(text, HasSubstr("trial 2, test-loss 0.2500 after 40 steps\n"));
-  EXPECT_THAT(text, HasSubstr("\ntrial  rung  epochs  test-loss  state             lr\n"
-                              "    2     2       4     0.2500  complete     0.2\\x1b\n"
-                              "    1     1       2     0.7500  ended early      0.1\n"
-                              "    3     -       -          -  failed (79)      0.3\n"));
+  EXPECT_THAT(text, HasSubstr("\ntrial  rung  test-loss  state             lr\n"
+                              "    2     2     0.2500  complete     0.2\\x1b\n"
+                              "    1     1     0.7500  ended early      0.1\n"
+                              "    3     -          -  failed (79)      0.3\n"));
   EXPECT_LE(std::ranges::count(text, '\n'), 24);
   write_file_atomically(folder_.path() / "best.h5", "");
   EXPECT_THAT(describe_search(folder_.path()), HasSubstr("  state      done\n"));

@@ -10,7 +10,7 @@ namespace lockstep {
 struct TextColumn {
   std::string title;
   std::vector<std::string> cells;  // as many in each column
-  bool is_left = false;            // aligned
+  bool is_left = false;            // cells stand at the left
 };
 
 // The titles and a line for each row, without line ends; two blanks between columns, none at the end. If a line would

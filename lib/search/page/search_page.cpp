@@ -26,15 +26,12 @@ constexpr std::size_t most_rows = 1000;
 
 std::string unit_name(const SearchRecord& search) { return choice_name(length_units, search.space.unit); }
 
-std::string state_of(const SearchRecord& search, std::int64_t number) {
+std::string state_of(const SearchRecord& search, std::int64_t number, bool is_final) {
   const ReportedTrial& trial = search.trials.at(number);
   if (trial.last.code != 0) return fmt::format("failed ({}): {}", trial.last.code, trial.last.reason);
   if (number == search.best) return "best";
   if (trial.open_length) return fmt::format("under way to {} {}", *trial.open_length, unit_name(search));
-  const bool is_complete = !trial.results.empty() && trial.results.back().length == search.space.searcher.max_length;
-  if (is_complete) return "complete";
-  const bool is_final = search.space.searcher.promotion == Promotion::stop_once || are_over(records_of(search));
-  return is_final ? "ended early" : "waiting";
+  return resting_state(search.space, trial.last, is_final);
 }
 
 // The command of a trial as its training recorded it; empty if it is unknown.
@@ -234,6 +231,7 @@ std::string trials_html(const SearchRecord& search, std::span<const RatedParamet
                                    {"state", Align::left},
                                    {"restarts", Align::right}};
   for (const RatedParameter& rated : parameters) columns.push_back({rated.parameter->option, Align::right});
+  const bool is_final = are_final(search.space, records_of(search));
   std::vector<std::vector<std::string>> rows;
   for (const std::int64_t number : ranked_trials(search)) {
     if (rows.size() == most_rows) break;
@@ -242,7 +240,7 @@ std::string trials_html(const SearchRecord& search, std::span<const RatedParamet
     rows.push_back({std::to_string(number), std::to_string(trial.last.bracket + 1),
                     has_result ? std::to_string(trial.last.rung + 1) : "",
                     has_result ? std::to_string(trial.results.back().length) : "",
-                    has_result ? metric_text(search.space, *trial.last.metric) : "", state_of(search, number),
+                    has_result ? metric_text(search.space, *trial.last.metric) : "", state_of(search, number, is_final),
                     std::to_string(trial.last.restarts)});
     for (const RatedParameter& rated : parameters) {
       rows.back().push_back(short_setting_text(trial.last.settings, *rated.parameter));
