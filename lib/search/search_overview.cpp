@@ -53,11 +53,11 @@ std::string describe_search(const fs::path& folder) {
     restarts += trial.last.restarts;
   }
   return fmt::format(
-      "search over options of '{}'\n  searcher   {}, {} so far, each of at most {} {}\n  metric     {}, {} is better\n"
+      "search over options of '{}'\n  searcher   {}, {} so far, each of at most {}\n  metric     {}, {} is better\n"
       "  state      {}\n  results    {}, and {}\n  best       {}\n\n{}\n\n"
       "{}A page: search --report {}.",
       printable(space.program), choice_name(searcher_kinds, space.searcher.kind), counted(records.size(), "trial"),
-      space.searcher.max_length, choice_name(length_units, space.unit), metric_name(space.metric),
+      length_text(space.searcher.max_length, space.unit), metric_name(space.metric),
       space.smaller_is_better ? "smaller" : "larger", describe_state(search), results, counted(restarts, "restart"),
       describe_best(search), results_table(space, records, shown_trials),
       records.empty() || space.has_custom_loop()

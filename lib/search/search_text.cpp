@@ -174,13 +174,13 @@ std::string description_text(const Space& space) {
   const std::string unit = choice_name(length_units, space.unit);
   if (options.kind == SearcherKind::custom) {
     return fmt::format(
-        "A program chooses the settings of at most {}. After each result, it\nlets the trial continue, up to {} {}, or "
+        "A program chooses the settings of at most {}. After each result, it\nlets the trial continue, up to {}, or "
         "stops it (apps/search.md).",
-        counted(options.max_trials, "trial"), options.max_length, unit);
+        counted(options.max_trials, "trial"), length_text(options.max_length, space.unit));
   }
   if (!has_rungs(options.kind)) {
-    return fmt::format("Each of {} is trained for {} {}. No trial ends early.", counted(options.max_trials, "trial"),
-                       options.max_length, unit);
+    return fmt::format("Each of {} is trained for {}. No trial ends early.", counted(options.max_trials, "trial"),
+                       length_text(options.max_length, space.unit));
   }
   std::string text;
   for (const Bracket& bracket : brackets_of(options)) {

@@ -30,7 +30,7 @@ std::string state_of(const SearchRecord& search, std::int64_t number, bool is_fi
   const ReportedTrial& trial = search.trials.at(number);
   if (trial.last.code != 0) return fmt::format("failed ({}): {}", trial.last.code, trial.last.reason);
   if (number == search.best) return "best";
-  if (trial.open_length) return fmt::format("under way to {} {}", *trial.open_length, unit_name(search));
+  if (trial.open_length) return "under way to " + length_text(*trial.open_length, search.space.unit);
   return resting_state(search.space, trial.last, is_final);
 }
 
@@ -189,8 +189,8 @@ std::string rating_html(const SearchRecord& search, const ComparedTrials& compar
                         std::span<const RatedParameter> parameters) {
   if (parameters.empty()) return "";
   const bool has_any = std::ranges::any_of(parameters, [](const auto& rated) { return rated.importance.has_value(); });
-  const std::string basis = fmt::format("{} with a result after {} {}", counted(compared.trials.size(), "trial"),
-                                        compared.length, unit_name(search));
+  const std::string basis = fmt::format("{} with a result after {}", counted(compared.trials.size(), "trial"),
+                                        length_text(compared.length, search.space.unit));
   if (!has_any) {
     return html_section("Importance", html_paragraph(fmt::format(
                                           "There are too few trials, or no differences: {}. At least {} are needed.",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/counted.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
 #include "run/metrics.hpp"
@@ -385,6 +386,11 @@ class SpaceFile {
 };
 
 }  // namespace
+
+std::string length_text(std::int64_t length, LengthUnit unit) {
+  constexpr std::array<std::string_view, 3> one{"epoch", "batch", "record"};
+  return counted(length, one[static_cast<std::size_t>(unit)], choice_name(length_units, unit));
+}
 
 std::string metric_name(const SearchMetric& metric) {
   return metric.name.empty() ? choice_name(metrics, metric) : metric.name;

@@ -16,6 +16,8 @@ namespace lockstep {
 enum class LengthUnit : std::uint8_t { epochs, batches, records };
 inline constexpr std::array<Choice<LengthUnit>, 3> length_units{
     {{"epochs", LengthUnit::epochs}, {"batches", LengthUnit::batches}, {"records", LengthUnit::records}}};
+// "1 epoch", "24 batches"
+std::string length_text(std::int64_t length, LengthUnit unit);
 
 struct SearchMetric {
   Split split = Split::test;  // test or validation

@@ -16,6 +16,7 @@
 #include "base/text/printable.hpp"
 #include "run/exit_report.hpp"
 #include "run/metrics.hpp"
+#include "run/run_file.hpp"
 #include "run/summary.hpp"
 #include "runtime/stop/process_signals.hpp"
 #include "slurm/retry/attempt_facts.hpp"
@@ -67,12 +68,19 @@ MetricsLine::Kind kind_of(const SearchMetric& metric) {
   return metric.split == Split::test ? MetricsLine::Kind::test : MetricsLine::Kind::validation;
 }
 
+// What a program wrote last, if not yet a whole line.
+bool ends_within_line(const std::filesystem::path& folder) {
+  const std::optional<RegularFile> file = open_run_file(folder / run_files::metrics);
+  return file && file->bytes() > 0 && read_at(*file, file->bytes() - 1, 1) != "\n";
+}
+
 TrialEnd result_in(const Space& space, const std::filesystem::path& folder, std::int64_t steps) {
   const std::map<std::int64_t, std::optional<double>> metrics = metrics_by_step(space, folder);
   const auto found = metrics.find(steps);
   TrialEnd end{TrialEnd::Kind::ended, 0, static_cast<int>(Failure::other), ""};
   if (found == metrics.end()) {
     end.reason = fmt::format("'metrics.jsonl' has no {} after step {}", metric_name(space.metric), steps);
+    if (ends_within_line(folder)) end.reason += ". The last line of the file has no newline at its end";
   } else if (!found->second) {
     end.code = static_cast<int>(Failure::diverged);
     end.reason = fmt::format("its {} after step {} is not finite", metric_name(space.metric), steps);

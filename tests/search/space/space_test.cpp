@@ -159,6 +159,13 @@ TEST_F(SpaceTest, a_program_of_ones_own_has_metrics_of_its_own) {
       "searcher: {name: single, metric: a b, smaller_is_better: true, max_length: {batches: 1}}\n");
 }
 
+TEST(LengthTextTest, one_is_singular) {
+  EXPECT_EQ(length_text(1, LengthUnit::epochs), "1 epoch");
+  EXPECT_EQ(length_text(1, LengthUnit::batches), "1 batch");
+  EXPECT_EQ(length_text(24, LengthUnit::batches), "24 batches");
+  EXPECT_EQ(length_text(0, LengthUnit::records), "0 records");
+}
+
 TEST_F(SpaceTest, constants_become_words) {
   const Space space = read_parameters(
       "  lr: 0.1\n"

@@ -74,6 +74,16 @@ TEST_F(TrialResultTest, a_custom_loop_reports_its_metrics_by_name) {
   EXPECT_NE(end(0, 30).reason.find("no x after step 30"), std::string::npos) << end(0, 30).reason;
 }
 
+TEST_F(TrialResultTest, a_last_line_without_its_end_is_no_result) {
+  write("metrics.jsonl", R"({"kind":"test","epoch":1,"step":10,"accuracy":0.3})");
+  EXPECT_EQ(end(0).kind, Kind::ended);
+  EXPECT_THAT(end(0).reason, HasSubstr("no newline"));
+  EXPECT_THAT(end(0, 20).reason, HasSubstr("no newline"));
+  write("metrics.jsonl", "{\"kind\":\"test\",\"epoch\":1,\"step\":10,\"accuracy\":0.3}\n");
+  EXPECT_EQ(end(0).metric, 0.3);
+  EXPECT_THAT(end(0, 20).reason, Not(HasSubstr("newline")));
+}
+
 // Python's json module writes what JSON does not have.
 TEST_F(TrialResultTest, a_custom_loops_nan_is_not_finite) {
   space_.metric = {Split::validation, TestMetric::loss, "x"};
