@@ -13,6 +13,8 @@ LOCKSTEP_HOST_DEVICE inline float curve_value(const Curve& curve, float x) {
       return 1 / (1 + ::expf(-x));
     case Curve::Kind::tanh:
       return ::tanhf(x);
+    case Curve::Kind::linear:
+      return curve.slope * x + curve.shift;
   }
   return x;
 }
@@ -31,6 +33,8 @@ LOCKSTEP_HOST_DEVICE inline float curve_derivative(const Curve& curve, float y) 
       return y * (1 - y);
     case Curve::Kind::tanh:
       return 1 - y * y;
+    case Curve::Kind::linear:
+      return curve.slope;
   }
   return 1;
 }

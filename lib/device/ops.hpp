@@ -58,12 +58,22 @@ struct Curve {
     leaky_relu,  // x above 0, else slope * x
     clip,        // x within [low, high]
     sigmoid,
-    tanh
+    tanh,
+    linear  // slope * x + shift
   };
   Kind kind;
-  float slope = 0;  // at least 0
+  float slope = 0;  // of leaky_relu at least 0
   float low = 0;    // below `high`
   float high = 0;
+  float shift = 0;
+};
+
+// Dropout (Srivastava et al. 2014): the elements to be dropped are a pure function of this and of the sample's and
+// element's number (device/dropout.hpp).
+struct Dropout {
+  float ratio;          // probability of each element to be dropped, at least 0 and below 1
+  std::uint32_t layer;  // layers have draws of their own
+  Tensor key;           // plain fp32, of dropout_key_values()
 };
 
 class NormGroup;
@@ -222,6 +232,8 @@ class Ops {
   virtual void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) = 0;
   // dx may alias dy.
   virtual void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
+  // y = x / (1 - ratio), and 0 for dropped elements. The same call computes the gradient dx from dy. y may alias x.
+  virtual void drop(const Dropout& dropout, const Tensor& x, const Tensor& y) = 0;
   // y = a + b. y may alias both.
   virtual void add(const Tensor& a, const Tensor& b, const Tensor& y) = 0;
   virtual void copy(const Tensor& x, const Tensor& y) = 0;

@@ -116,6 +116,14 @@ class OnnxGraph::AddNode {
   }
   OnnxValue operator()(const op::Sigmoid&) const { return graph_.node("Sigmoid", x_).output(0); }
   OnnxValue operator()(const op::Tanh&) const { return graph_.node("Tanh", x_).output(0); }
+  OnnxValue operator()(const op::Scale& one) const { return with_constants("Mul", one.factors); }
+  OnnxValue operator()(const op::Shift& one) const { return with_constants("Add", one.terms); }
+  // Without training_mode, it is the identity.
+  OnnxValue operator()(const op::Dropout& one) const {
+    const std::string ratio =
+        graph_.constant(fmt::format("ratio_{}", graph_.graph_.initializer_size()), {}, {&one.ratio, 1});
+    return graph_.node("Dropout", Names{x_.front(), ratio}).output(0);
+  }
   OnnxValue operator()(const op::Add&) const { return graph_.node("Add", x_).output(0); }
   OnnxValue operator()(const op::Concat&) const {
     onnx::NodeProto& made = graph_.node("Concat", x_);
@@ -158,6 +166,10 @@ class OnnxGraph::AddNode {
     return flattened(graph_.node("GlobalAveragePool", x_).output(0));
   }
   OnnxValue operator()(const op::Flatten&) const { return flattened(x_.front()); }
+  OnnxValue operator()(const op::Unflatten&) const {
+    const std::array<std::int64_t, 4> shape = {0, x_shape_.channels, 1, 1};  // 0: the batch as it is
+    return graph_.node("Reshape", Names{x_.front(), graph_.numbers(shape)}).output(0);
+  }
   OnnxValue operator()(const op::Linear& one) const {
     Names inputs = {x_.front(), graph_.weight(node_.name + ".weight")};
     if (one.has_bias) inputs.push_back(graph_.weight(node_.name + ".bias"));
@@ -172,6 +184,13 @@ class OnnxGraph::AddNode {
     set_window(made, pool.kernel, pool.stride, pool.padding);
     if (pool.ceil) set_attribute(made, "ceil_mode", std::int64_t{1});
     return made;
+  }
+  // Dims of one constant fit rows and maps.
+  OnnxValue with_constants(const char* kind, std::span<const float> values) const {
+    const auto count = std::ssize(values);
+    const std::vector<std::int64_t> dims = count == 1 ? std::vector<std::int64_t>{} : std::vector{count, 1L, 1L};
+    const std::string name = fmt::format("constants_{}", graph_.graph_.initializer_size());
+    return graph_.node(kind, Names{x_.front(), graph_.constant(name, dims, values)}).output(0);
   }
   OnnxValue flattened(const OnnxValue& map) const {
     onnx::NodeProto& made = graph_.node("Flatten", Names{map});

@@ -25,6 +25,9 @@ Value leaky_relu(Value x, float slope) { return added(x, op::LeakyRelu{slope}); 
 Value clip(Value x, float low, float high) { return added(x, op::Clip{low, high}); }
 Value sigmoid(Value x) { return added(x, op::Sigmoid{}); }
 Value tanh(Value x) { return added(x, op::Tanh{}); }
+Value scale(Value x, const std::vector<float>& factors) { return added(x, op::Scale{factors}); }
+Value shift(Value x, const std::vector<float>& terms) { return added(x, op::Shift{terms}); }
+Value dropout(Value x, float ratio) { return added(x, op::Dropout{ratio}); }
 
 Value add(Value a, Value b) {
   assert(a.graph == b.graph);
@@ -47,6 +50,7 @@ Value subsample(Value x, std::int64_t stride, std::int64_t out_channels) {
 }
 Value global_mean_pool(Value x) { return added(x, op::GlobalMeanPool{}); }
 Value flatten(Value x) { return added(x, op::Flatten{}); }
+Value unflatten(Value x) { return added(x, op::Unflatten{}); }
 Value linear(Value x, const std::string& name, std::int64_t out, bool has_bias) {
   return added(x, op::Linear{x.shape().channels, out, has_bias}, name);
 }

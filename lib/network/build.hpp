@@ -42,6 +42,9 @@ Value leaky_relu(Value x, float slope);
 Value clip(Value x, float low, float high);
 Value sigmoid(Value x);
 Value tanh(Value x);
+Value scale(Value x, const std::vector<float>& factors);
+Value shift(Value x, const std::vector<float>& terms);
+Value dropout(Value x, float ratio);
 Value add(Value a, Value b);
 Value concat(const std::vector<Value>& x);
 Value max_pool(Value x, const Pool2d& pool);
@@ -50,6 +53,7 @@ Value blur(Value x, std::int64_t stride);
 Value subsample(Value x, std::int64_t stride, std::int64_t out_channels);
 Value global_mean_pool(Value x);
 Value flatten(Value x);
+Value unflatten(Value x);
 Value linear(Value x, const std::string& name, std::int64_t out, bool has_bias = true);
 
 }  // namespace lockstep::build

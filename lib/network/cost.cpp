@@ -30,6 +30,9 @@ struct OperationText {
   std::string operator()(const op::Clip&) const { return "clip"; }
   std::string operator()(const op::Sigmoid&) const { return "sigmoid"; }
   std::string operator()(const op::Tanh&) const { return "tanh"; }
+  std::string operator()(const op::Scale&) const { return "scale"; }
+  std::string operator()(const op::Shift&) const { return "shift"; }
+  std::string operator()(const op::Dropout& one) const { return fmt::format("dropout {:.3g}", one.ratio); }
   std::string operator()(const op::Add&) const { return "add"; }
   std::string operator()(const op::Concat&) const { return "concat"; }
   std::string operator()(const op::MaxPool& one) const { return "max " + window(one.pool.kernel, one.pool.stride); }
@@ -40,6 +43,7 @@ struct OperationText {
   std::string operator()(const op::Subsample& one) const { return "subsample " + window(1, one.stride); }
   std::string operator()(const op::GlobalMeanPool&) const { return "mean"; }
   std::string operator()(const op::Flatten&) const { return "flatten"; }
+  std::string operator()(const op::Unflatten&) const { return "unflatten"; }
   std::string operator()(const op::Linear&) const { return "linear"; }
 };
 

@@ -35,6 +35,9 @@ class OutputShape {
   ValueShape operator()(const op::Clip&) const { return x_; }
   ValueShape operator()(const op::Sigmoid&) const { return x_; }
   ValueShape operator()(const op::Tanh&) const { return x_; }
+  ValueShape operator()(const op::Scale& one) const { return with_constants(one.factors.size()); }
+  ValueShape operator()(const op::Shift& one) const { return with_constants(one.terms.size()); }
+  ValueShape operator()(const op::Dropout&) const { return x_; }
   ValueShape operator()(const op::Add&) const {
     assert(shapes_.size() == 2);
     require(shapes_[1] == x_, Failure::usage,
@@ -79,6 +82,10 @@ class OutputShape {
             "'{}' cannot make a row of {}: it is too large.", name_, x_.text());
     return {0, 0, x_.count()};
   }
+  ValueShape operator()(const op::Unflatten&) const {
+    require(x_.is_row(), Failure::usage, "'{}' needs a row, not {}.", name_, x_.text());
+    return {1, 1, x_.channels};
+  }
   ValueShape operator()(const op::Linear& one) const {
     require(x_.is_row() && x_.channels == one.in, Failure::usage,
             "layer '{}' cannot take {}: it has weights for {} features. Use images of the size that the model was made "
@@ -88,6 +95,13 @@ class OutputShape {
   }
 
  private:
+  ValueShape with_constants(std::size_t count) const {
+    if (count == 1) return x_;
+    require_map();
+    require(std::cmp_equal(count, x_.channels), Failure::usage, "'{}' has {} constants for {} channels.", name_, count,
+            x_.channels);
+    return x_;
+  }
   void require_map() const {
     require(!x_.is_row(), Failure::usage, "layer '{}' cannot take a row of {} features: it needs a map.", name_,
             x_.channels);
@@ -120,6 +134,9 @@ struct Name {
   const char* operator()(const op::Clip&) const { return "Clip"; }
   const char* operator()(const op::Sigmoid&) const { return "Sigmoid"; }
   const char* operator()(const op::Tanh&) const { return "Tanh"; }
+  const char* operator()(const op::Scale&) const { return "Mul"; }
+  const char* operator()(const op::Shift&) const { return "Shift"; }
+  const char* operator()(const op::Dropout&) const { return "Dropout"; }
   const char* operator()(const op::Add&) const { return "Add"; }
   const char* operator()(const op::Concat&) const { return "Concat"; }
   const char* operator()(const op::MaxPool&) const { return "MaxPool"; }
@@ -128,6 +145,7 @@ struct Name {
   const char* operator()(const op::Subsample&) const { return "Subsample"; }
   const char* operator()(const op::GlobalMeanPool&) const { return "GlobalAveragePool"; }
   const char* operator()(const op::Flatten&) const { return "Flatten"; }
+  const char* operator()(const op::Unflatten&) const { return "Unflatten"; }
   const char* operator()(const op::Linear&) const { return "Gemm"; }
 };
 

@@ -61,6 +61,19 @@ struct Clip {
 };
 struct Sigmoid {};
 struct Tanh {};
+// Products with, or sums with, constants that are not trained: one, or one for each channel of a map.
+struct Scale {
+  std::vector<float> factors;
+};
+struct Shift {
+  std::vector<float> terms;
+};
+// Drops elements in training, each with this probability: see Ops::drop.
+struct Dropout {
+  static constexpr float largest_ratio = 0.999F;
+
+  float ratio;
+};
 // The sum of two values of the same shape.
 struct Add {};
 // The channels of maps of the same size, one after the other.
@@ -87,6 +100,7 @@ struct Subsample {
 };
 struct GlobalMeanPool {};  // from a map to a row
 struct Flatten {};         // from a map to a row, in PyTorch's order: channel, row, column
+struct Unflatten {};       // from a row to a map of one pixel
 struct Linear {
   std::int64_t in;
   std::int64_t out;
@@ -94,11 +108,12 @@ struct Linear {
 };
 }  // namespace op
 
-using Operation = std::variant<op::Input, op::Convolution, op::BatchNorm, op::Relu, op::LeakyRelu, op::Clip,
-                               op::Sigmoid, op::Tanh, op::Add, op::Concat, op::MaxPool, op::AveragePool, op::Blur,
-                               op::Subsample, op::GlobalMeanPool, op::Flatten, op::Linear>;
+using Operation =
+    std::variant<op::Input, op::Convolution, op::BatchNorm, op::Relu, op::LeakyRelu, op::Clip, op::Sigmoid, op::Tanh,
+                 op::Scale, op::Shift, op::Dropout, op::Add, op::Concat, op::MaxPool, op::AveragePool, op::Blur,
+                 op::Subsample, op::GlobalMeanPool, op::Flatten, op::Unflatten, op::Linear>;
 
-// ONNX's name of its kind: "Conv". ONNX has no operator for blur and subsampling.
+// ONNX's name of its kind: "Conv". Blur, Subsample, Shift and Unflatten have names of our own.
 std::string operation_name(const Operation& operation);
 
 struct GraphNode {

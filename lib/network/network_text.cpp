@@ -37,6 +37,9 @@ struct NumbersOf {
   }
   Json operator()(const op::LeakyRelu& one) const { return {one.slope}; }
   Json operator()(const op::Clip& one) const { return {one.low, one.high}; }
+  Json operator()(const op::Scale& one) const { return one.factors; }
+  Json operator()(const op::Shift& one) const { return one.terms; }
+  Json operator()(const op::Dropout& one) const { return {one.ratio}; }
   Json operator()(const op::MaxPool& one) const {
     Json numbers = {one.pool.kernel, one.pool.stride, one.pool.padding};
     if (one.pool.ceil) numbers.push_back(1);
@@ -100,6 +103,15 @@ Pool2d next_pool(NumberReader& numbers) {
   return pool;
 }
 
+std::vector<float> next_constants(NumberReader& numbers) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  std::vector<float> constants;
+  do {
+    constants.push_back(numbers.next_real(-largest, largest));
+  } while (numbers.has_more());
+  return constants;
+}
+
 Operation operation_of(const std::string& kind, const std::string& name, NumberReader& numbers) {
   const auto is = [&](const Operation& one) { return kind == operation_name(one); };
   if (is(op::Convolution{})) {
@@ -124,6 +136,9 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
     if (!(low < high)) damaged(fmt::format("node '{}' has impossible numbers", name));
     return op::Clip{low, high};
   }
+  if (is(op::Scale{})) return op::Scale{next_constants(numbers)};
+  if (is(op::Shift{})) return op::Shift{next_constants(numbers)};
+  if (is(op::Dropout{})) return op::Dropout{numbers.next_real(0, op::Dropout::largest_ratio)};
   if (is(op::MaxPool{})) return op::MaxPool{next_pool(numbers)};
   if (is(op::AveragePool{})) {
     const Pool2d pool = next_pool(numbers);
@@ -139,8 +154,8 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
     const std::int64_t out = numbers.next(1, most_channels);
     return op::Linear{in, out, !numbers.has_more() || numbers.next_flag()};
   }
-  const std::vector<Operation> others = {op::Relu{},   op::Sigmoid{},        op::Tanh{},   op::Add{},
-                                         op::Concat{}, op::GlobalMeanPool{}, op::Flatten{}};
+  const std::vector<Operation> others = {op::Relu{},   op::Sigmoid{},        op::Tanh{},    op::Add{},
+                                         op::Concat{}, op::GlobalMeanPool{}, op::Flatten{}, op::Unflatten{}};
   const auto found = std::ranges::find(others, kind, operation_name);
   if (found == others.end()) damaged(fmt::format("node '{}' has an unknown operation", name));
   return *found;

@@ -16,4 +16,16 @@ Tensor Flatten::differentiate(const Tensor& dy, GradientSink&) {
   return dx;
 }
 
+Tensor Unflatten::compute(const Tensor& x, Mode) {
+  const Tensor y = device_.make({x.shape()[0], 1, 1, x.shape()[1]}, device_.precision(), Layout::features);
+  device_.ops().flatten_backward(x, y);
+  return y;
+}
+
+Tensor Unflatten::differentiate(const Tensor& dy, GradientSink&) {
+  const Tensor dx = device_.make({dy.shape()[0], dy.shape()[3]}, DType::f32, Layout::plain);
+  device_.ops().flatten_forward(dy, dx);
+  return dx;
+}
+
 }  // namespace lockstep

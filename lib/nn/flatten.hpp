@@ -20,4 +20,16 @@ class Flatten final : public PlainLayer {
   Shape x_shape_;
 };
 
+// From a row to a map of one pixel: plain [n, c] -> features [n, 1, 1, c].
+class Unflatten final : public PlainLayer {
+ public:
+  explicit Unflatten(const LayerContext& context) : device_(context.device) {}
+
+ private:
+  Tensor compute(const Tensor& x, Mode mode) override;
+  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+
+  Device& device_;
+};
+
 }  // namespace lockstep

@@ -1,7 +1,11 @@
 #include "nn/fused_network.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "device/dropout.hpp"
+#include "device/flat/flat_passes.hpp"
 #include "nn/concat.hpp"
 #include "nn/conv_norm_act.hpp"
 #include "nn/convolution.hpp"
@@ -16,8 +20,8 @@ namespace {
 // Makes the layer of a spec, by the operation of its main node.
 class MakeLayer {
  public:
-  MakeLayer(const NetworkGraph& graph, const LayerSpec& spec, const LayerContext& context)
-      : graph_(graph), spec_(spec), context_(context), name_(graph.node(spec.main).name) {}
+  MakeLayer(const NetworkGraph& graph, const LayerSpec& spec, const LayerContext& context, const Tensor& dropout_key)
+      : graph_(graph), spec_(spec), context_(context), dropout_key_(dropout_key), name_(graph.node(spec.main).name) {}
 
   std::unique_ptr<Layer> operator()(const op::Convolution& one) const {
     if (!spec_.norm) return std::make_unique<Convolution>(context_, name_, one, spec_.activation);
@@ -36,6 +40,19 @@ class MakeLayer {
   }
   std::unique_ptr<Layer> operator()(const op::Sigmoid&) const { return activate({.kind = Curve::Kind::sigmoid}); }
   std::unique_ptr<Layer> operator()(const op::Tanh&) const { return activate({.kind = Curve::Kind::tanh}); }
+  std::unique_ptr<Layer> operator()(const op::Scale& one) const {
+    if (one.factors.size() == 1) return activate({.kind = Curve::Kind::linear, .slope = one.factors.front()});
+    return std::make_unique<ChannelConstants>(context_, one.factors, std::vector<float>(one.factors.size(), 0.0F));
+  }
+  std::unique_ptr<Layer> operator()(const op::Shift& one) const {
+    if (one.terms.size() == 1) {
+      return activate({.kind = Curve::Kind::linear, .slope = 1, .shift = one.terms.front()});
+    }
+    return std::make_unique<ChannelConstants>(context_, std::vector<float>(one.terms.size(), 1.0F), one.terms);
+  }
+  std::unique_ptr<Layer> operator()(const op::Dropout& one) const {
+    return std::make_unique<Drop>(context_, Dropout{one.ratio, static_cast<std::uint32_t>(spec_.main), dropout_key_});
+  }
   std::unique_ptr<Layer> operator()(const op::Add&) const { return std::make_unique<Add>(context_); }
   std::unique_ptr<Layer> operator()(const op::Concat&) const { return std::make_unique<Concat>(context_); }
   std::unique_ptr<Layer> operator()(const op::MaxPool& one) const {
@@ -52,6 +69,7 @@ class MakeLayer {
     return std::make_unique<GlobalMeanPool>(context_);
   }
   std::unique_ptr<Layer> operator()(const op::Flatten&) const { return std::make_unique<Flatten>(context_); }
+  std::unique_ptr<Layer> operator()(const op::Unflatten&) const { return std::make_unique<Unflatten>(context_); }
   std::unique_ptr<Layer> operator()(const op::Input&) const { return nullptr; }  // never the main node of a layer
 
  private:
@@ -65,6 +83,7 @@ class MakeLayer {
   const NetworkGraph& graph_;
   const LayerSpec& spec_;
   const LayerContext& context_;
+  const Tensor& dropout_key_;
   const std::string& name_;
 };
 
@@ -76,9 +95,13 @@ FusedNetwork::FusedNetwork(const NetworkGraph& graph, const LayerContext& contex
       supported_(graph.node(0).shape),
       specs_(fuse(graph)),
       last_reader_(graph.nodes().size()) {
+  const auto drops = [](const GraphNode& node) { return node.as<op::Dropout>() != nullptr; };
+  if (std::ranges::any_of(graph_.nodes(), drops)) {
+    dropout_key_ = device_.make_persistent(dropout_key_count, DType::f32);
+  }
   for (const LayerSpec& spec : specs_) {
     for (const std::size_t input : spec.inputs) last_reader_[input] = layers_.size();
-    layers_.push_back(std::visit(MakeLayer(graph_, spec, context), graph_.node(spec.main).operation));
+    layers_.push_back(std::visit(MakeLayer(graph_, spec, context, dropout_key_), graph_.node(spec.main).operation));
   }
 }
 
@@ -92,6 +115,14 @@ void FusedNetwork::require_supported(const Shape& input) {
 void FusedNetwork::free_values_read_last_by(std::size_t layer) {
   for (const std::size_t input : specs_[layer].inputs) {
     if (last_reader_[input] == layer) values_[input] = {};
+  }
+}
+
+void FusedNetwork::draw_dropout(std::uint64_t seed, std::int64_t step, std::int64_t first_sample) {
+  if (!dropout_key_) return;
+  std::int64_t place = 0;
+  for (const float value : dropout_key_values(seed, step, first_sample)) {
+    device_.flat().set(dropout_key_.slice(place++, 1), value);
   }
 }
 

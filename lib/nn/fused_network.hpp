@@ -19,6 +19,7 @@ class FusedNetwork final : public Network {
 
   Tensor forward(const Tensor& images, Mode mode) override;
   Tensor backward(const Tensor& d_logits, GradientSink& sink) override;
+  void draw_dropout(std::uint64_t seed, std::int64_t step, std::int64_t first_sample) override;
 
  private:
   void require_supported(const Shape& input);
@@ -28,6 +29,7 @@ class FusedNetwork final : public Network {
   Device& device_;
   NetworkGraph graph_;
   ValueShape supported_;  // size of the last input
+  Tensor dropout_key_;    // Dropout::key of all layers; empty: none drops
   std::vector<LayerSpec> specs_;
   std::vector<std::unique_ptr<Layer>> layers_;  // one for each spec
   std::vector<std::size_t> last_reader_;        // layer, by node

@@ -70,10 +70,14 @@ enum class BlurPool : std::uint8_t { none, before_strides };
 
 enum class Head { as_written, fresh };
 
+// Weights in the ONNX file that describes a network.
+enum class WeightsOfNetwork { used, ignored };
+
 // Initial weights from a file, instead of random initialization.
 struct InitialWeights {
   std::filesystem::path file;    // a model file or a checkpoint; empty: random initialization
   Head head = Head::as_written;  // `as_written` loads the last layer from the file, `fresh` initializes it randomly
+  WeightsOfNetwork of_network = WeightsOfNetwork::used;
 };
 
 // Preprocessing of images. Unset members get their default from the data set.

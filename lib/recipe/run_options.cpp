@@ -50,6 +50,8 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   require_model(model_name(recipe), recipe.residual_init);
   require(recipe.init.head == Head::as_written || !recipe.init.file.empty() || is_onnx_path(recipe.model),
           Failure::usage, "--new-head needs --init-from, or a --model from an ONNX file.");
+  require(recipe.init.of_network == WeightsOfNetwork::used || (recipe.init.file.empty() && is_onnx_path(recipe.model)),
+          Failure::usage, "--fresh-weights needs a --model from an ONNX file, without --init-from.");
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);

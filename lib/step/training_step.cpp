@@ -15,7 +15,7 @@
 namespace lockstep {
 
 TrainingStep::TrainingStep(const Session& session, Model& model, WeightSync& sync, const LoaderShare& share,
-                           float label_smoothing, NormGroup* norm_group)
+                           float label_smoothing, NormGroup* norm_group, std::uint64_t seed)
     : session_(session),
       device_(session.device()),
       model_(model),
@@ -23,6 +23,7 @@ TrainingStep::TrainingStep(const Session& session, Model& model, WeightSync& syn
       norm_group_(norm_group),
       share_(share),
       label_smoothing_(label_smoothing),
+      seed_(seed),
       failure_(session.world) {
   discard_graphs();
 }
@@ -78,6 +79,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
       rank_status::enter(Phase::reading);
       batch = &loader.next();
     });
+    draw_dropout(step, micro_batch);
     queue_micro_batch(batch, micro_batch);
     attempt([&] { loader.start_next(); });
   }
@@ -88,6 +90,11 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   }
   in_flight_.push_back({step, learning_rate, spare_readback()});
   in_flight_.back().record->start(sync_.record().all());
+}
+
+void TrainingStep::draw_dropout(std::int64_t step, int micro_batch) {
+  const std::int64_t number = share_.first_micro_batch + micro_batch;
+  model_.network->draw_dropout(seed_, step, number * share_.micro_batch_size());
 }
 
 // `batch` is null if this rank has failed.

@@ -47,7 +47,7 @@ class TrainingStep {
  public:
   // All arguments outlive this. `sync` has allocated the model's store.
   TrainingStep(const Session& session, Model& model, WeightSync& sync, const LoaderShare& share, float label_smoothing,
-               NormGroup* norm_group = nullptr);
+               NormGroup* norm_group = nullptr, std::uint64_t seed = 0);
 
   // Collective. If kernels are chosen by measurement, rank 0 measures and broadcasts its choices. It runs one
   // micro-batch and, for each batch size in `evaluation_batches`, a forward pass, all on noise. Kernels that an earlier
@@ -93,6 +93,7 @@ class TrainingStep {
     std::unique_ptr<Readback> record;
   };
 
+  void draw_dropout(std::int64_t step, int micro_batch);
   void queue_micro_batch(const Batch* batch, int micro_batch);
   void update();
   void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
@@ -108,6 +109,7 @@ class TrainingStep {
   NormGroup* norm_group_;  // null: each micro-batch has its own statistics
   LoaderShare share_;
   float label_smoothing_;
+  std::uint64_t seed_;  // of dropout
   std::array<std::unique_ptr<CapturedGraph>, micro_batch_kinds> micro_batch_graphs_;
   std::unique_ptr<CapturedGraph> update_graph_;  // used if the host reduces between backward and update
   std::deque<StepInFlight> in_flight_;           // oldest first

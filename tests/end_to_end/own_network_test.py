@@ -108,6 +108,8 @@ def from_pytorch(runs):
         runs.expect(f"inspect --model {name}", layer in said and operations in said, said)
     code, said = runs.start("train_cifar", *runs.options("head", files[0]), "--new-head", "--max-steps", "2")
     runs.expect("a new head", code == 0 and "except for the last layer, which is new (10 classes)" in said, said)
+    fresh, again = (runs.train(f"fresh{i}", file, "--fresh-weights", "--max-steps", "2") for i, file in enumerate(files))
+    runs.expect("fresh weights", fresh == again != runs.train("given", files[0], "--max-steps", "2"), (fresh, again))
     runs.say("step_bench", "--model", files[0], "--batch", "4", "--steps", "2", "--image-size", "32", "--classes", "10")
 
 

@@ -72,6 +72,7 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     if (!field.needs.empty()) words += "--" + field.needs + (field.needs == "ema" ? " 0.9 " : " f ");
     if (!field.chooser.empty()) words += "--" + field.chooser + " " + field.readers.back() + " ";
     if (field.name == "new-head") words += "--init-from f ";  // or a model from a file
+    if (field.name == "fresh-weights") words += "--model f.onnx ";
     if (field.name != "lr") words += "--lr 0.3 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
@@ -198,6 +199,8 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
       {"--global-batch 64 --virtual-ranks 6", "--global-batch"},
       {"--batch-per-rank 32 --global-batch 64", "--global-batch"},
       {"--new-head", "--new-head"},
+      {"--fresh-weights", "--fresh-weights"},
+      {"--model net.onnx --init-from m.h5 --fresh-weights", "--fresh-weights"},
       {"--epoks 3", "--epoks"},
 
       // Somebody who states what nothing reads believes in a training that there is not.

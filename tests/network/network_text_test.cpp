@@ -1,5 +1,6 @@
 #include "network/network_text.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -39,12 +40,14 @@ TEST(NetworkTextTest, keeps_all_operations_and_their_numbers) {
   NetworkGraph graph({32, 32, 3});
   Value x = batch_norm(conv(input(graph), "a", {.out = 8, .kernel = 3}), "bn", {.epsilon = 0.001F});
   x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), sigmoid(x), tanh(x), add(x, x)});
+  x = dropout(shift(scale(x, {0.5F}), std::vector<float>(40, 1.5F)), 0.25F);
   x = max_pool(average_pool(x, {.kernel = 3, .stride = 2, .padding = 1}, true),
                {.kernel = 2, .stride = 2, .ceil = true});
-  linear(global_mean_pool(blur(subsample(x, 2, 40), 2)), "fc", 10, false);
+  x = flatten(unflatten(global_mean_pool(blur(subsample(x, 2, 40), 2))));
+  linear(x, "fc", 10, false);
   const std::string text = network_text(graph);
   EXPECT_NE(text.find(R"(["BatchNormalization","bn",[1],[0.001)"), std::string::npos) << text;
-  EXPECT_NE(text.find(R"("fc",[13],[40,10,0]])"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("fc",[18],[40,10,0]])"), std::string::npos) << text;
   const NetworkGraph other = network_from_text(text);
   EXPECT_EQ(network_text(other), text);
   EXPECT_EQ(other.node(2).as<op::BatchNorm>()->epsilon, 0.001F);
@@ -72,6 +75,15 @@ TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[0,1e99]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[3.4028234663852886e38,3.4028234663852886e38]]]})",
           {"'a'", "numbers"});
+  for (const char* numbers : {"[]", "[1e39]", R"(["1"])"}) {
+    for (const char* kind : {"Mul", "Shift", "Dropout"}) {
+      refused(fmt::format(R"({{"input":[8,8,3],"nodes":[["{}","a",[0],{}]]}})", kind, numbers).c_str(),
+              {"'a'", "numbers"});
+    }
+  }
+  refused(R"({"input":[8,8,3],"nodes":[["Dropout","a",[0],[1]]]})", {"'a'", "numbers"});
+  refused(R"({"input":[8,8,3],"nodes":[["Mul","a",[0],[1,2]]]})", {"'a'", "shape"});
+  refused(R"({"input":[8,8,3],"nodes":[["Unflatten","a",[0],[]]]})", {"'a'", "shape"});
   refused(R"({"input":[8,8,3],"nodes":[["Subsample","a",[0],[1,2]]]})", {"'a'", "shape"});
   refused(R"({"input":[8,8,3],"nodes":[["Subsample","a",[0],[1,1000000000]],["Flatten","b",[1],[]]]})",
           {"'b'", "shape"});

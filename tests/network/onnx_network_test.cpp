@@ -244,6 +244,64 @@ TEST_F(OnnxNetworkTest, reads_the_numbers_of_activations_norms_and_pooling) {
   EXPECT_EQ(joined.graph.node(3).shape.channels, 8);
 }
 
+TEST_F(OnnxNetworkTest, constants_multiply_and_add) {
+  const auto factors = [&] { return read().graph.node(3).as<op::Scale>()->factors; };
+  const auto terms = [&] { return read().graph.node(3).as<op::Shift>()->terms; };
+  using Floats = std::vector<float>;
+  array("by_channel", {1, 4, 1, 1});
+  scalar("two", 2);
+  replace(2, "Mul", {"by_channel", "b"});
+  EXPECT_EQ(factors(), (Floats{1, 2, 3, 4}));
+  expect_message(warnings_about("net.onnx", read()).at(0), {"net.onnx", "by_channel", "not trained"});
+  replace(2, "Mul", {"b", "two"});
+  EXPECT_EQ(factors(), Floats{2});
+  replace(2, "Div", {"b", "by_channel"});
+  EXPECT_EQ(factors(), (Floats{1, 0.5F, 1.0F / 3, 0.25F}));
+  replace(2, "Add", {"b", "by_channel"});
+  EXPECT_EQ(terms(), (Floats{1, 2, 3, 4}));
+  replace(2, "Sub", {"b", "two"});
+  EXPECT_EQ(terms(), Floats{-2});
+  replace(2, "Sub", {"two", "b"});  // 2 + -1 * b
+  EXPECT_EQ(factors(), Floats{-1});
+  EXPECT_EQ(read().graph.node(4).as<op::Shift>()->terms, Floats{2});
+  array_named("two").set_float_data(0, 0);
+  replace(2, "Div", {"b", "two"});
+  expect_error(Failure::usage, {"/Div", "divides by 0"}, [&] { read(); });
+  replace(2, "Div", {"two", "b"});
+  expect_error(Failure::usage, {"/Div", "constants"}, [&] { read(); });
+  array_named("two").set_float_data(0, std::nanf(""));
+  replace(2, "Mul", {"b", "two"});
+  expect_error(Failure::usage, {"'two'", "finite"}, [&] { read(); });
+  replace(2, "Mul", {"b", "a"});
+  expect_error(Failure::usage, {"/Mul", "constants"}, [&] { read(); });
+  array("by_column", {8});
+  replace(2, "Mul", {"b", "by_column"});
+  expect_error(Failure::usage, {"/Mul", "by_column", "[8]"}, [&] { read(); });
+}
+
+TEST_F(OnnxNetworkTest, reads_dropout_and_norms_of_rows) {
+  replace(4, "Dropout", {"f", "ratio"});
+  node("Flatten", {"d"}, "f");
+  for (int at = graph().node_size() - 1; at > 4; --at) graph().mutable_node()->SwapElements(at, at - 1);
+  scalar("ratio", 0.25F);
+  EXPECT_EQ(read().graph.node(5).as<op::Dropout>()->ratio, 0.25F);
+  node_at(5).mutable_input()->RemoveLast();
+  EXPECT_EQ(read().graph.node(5).as<op::Dropout>()->ratio, 0.5F);
+  replace(5, "Dropout", {"f", "ratio"});
+  array_named("ratio").set_float_data(0, 0);
+  EXPECT_NE(read().graph.node(5).as<op::Linear>(), nullptr);
+  array_named("ratio").set_float_data(0, 1);
+  expect_error(Failure::usage, {"/Dropout", "ratio"}, [&] { read(); });
+
+  replace(5, "BatchNormalization", {"f", "bn2.weight", "bn2.bias", "bn2.running_mean", "bn2.running_var"});
+  for (const char* name : {"bn2.weight", "bn2.bias", "bn2.running_mean", "bn2.running_var"}) array(name, {4});
+  const OnnxNetwork network = read();
+  EXPECT_NE(network.graph.node(5).as<op::Unflatten>(), nullptr);
+  EXPECT_EQ(network.graph.node(6).name, "bn2");
+  EXPECT_EQ(network.graph.node(7).shape, (ValueShape{0, 0, 4}));
+  EXPECT_EQ(array_in(network, "bn2.bias").dims, Dims{4});
+}
+
 TEST_F(OnnxNetworkTest, an_average_takes_the_zeros_of_a_pad_into_account) {
   replace(1, "Pad", {"a", "pads"});
   numbers("pads", {0, 0, 1, 1, 0, 0, 1, 1});
@@ -308,7 +366,7 @@ TEST_F(OnnxNetworkTest, names_that_are_not_pytorchs_are_told) {
   const OnnxNetwork network = read();
   EXPECT_EQ(network.foreign_name, "onnx::Conv_146");
   EXPECT_EQ(network.graph.node(1).name, "layer1");
-  expect_message(foreign_names_warning("net.onnx", network), {"net.onnx", "onnx::Conv_146", "optimize=False"});
+  expect_message(warnings_about("net.onnx", network).at(0), {"net.onnx", "onnx::Conv_146", "optimize=False"});
 }
 
 TEST_F(OnnxNetworkTest, a_normalization_at_the_input_is_told_apart) {
@@ -373,7 +431,7 @@ TEST_F(OnnxNetworkTest, a_long_name_is_another_one_and_is_cut_in_messages) {
   node_at(0).set_input(1, name + ".weight");
   const OnnxNetwork network = read();
   EXPECT_EQ(network.graph.node(1).name, "layer1");
-  EXPECT_LT(foreign_names_warning("net.onnx", network).size(), 600U);
+  EXPECT_LT(warnings_about("net.onnx", network).at(0).size(), 600U);
   EXPECT_EQ(short_text(Dims(1000, 7)), "[7, 7, 7, 7, 7, 7, 7, 7, ...]");
 }
 
@@ -425,7 +483,6 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
   const auto relu = [&](const std::string& kind) { return [this, kind] { replace(2, kind, {"b"}); }; };
   refused({"/Elu", "Conv", "Relu"}, relu("Elu"));
   refused({"/Softmax", "logits"}, relu("Softmax"));
-  refused({"/Dropout", "nn.Identity"}, relu("Dropout"));
   refused({"/Relu"}, [&] { node_at(2).set_domain("com.example"); });
   refused({"/Conv", "group", "3"}, [&] {
     last_ = &node_at(0);
@@ -466,7 +523,7 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     array_named("fc.bias").mutable_float_data()->RemoveLast();
   });
   refused({"/Gemm", "flatten"}, [&] { node_at(5).set_input(0, "d"); });
-  refused({"/Add"}, [&] { replace(2, "Add", {"b", "bn1.bias"}); });
+  refused({"/Add", "bn1.bias"}, [&] { replace(2, "Add", {"b", "bn1.bias"}); });
   refused({"'bn1.weight'", "twice"}, [&] { node_at(1).set_input(2, "bn1.weight"); });
   refused({"/Gemm", "'input'"}, [&] {
     node_at(5).set_input(1, "input.weight");

@@ -65,6 +65,8 @@ class LayerHarness {
     write(store_.parameters().at(index), parameters_[index]);
   }
 
+  FusedNetwork& network() { return *network_; }
+
   std::vector<float> forward(Mode mode) { return read(*device_, network_->forward(make_x(), mode)); }
 
   // Runs forward and backward, then compares every gradient with central differences: L2 of all differences of a tensor

@@ -154,6 +154,36 @@ TEST_P(LayerTest, blocks_that_follow_each_other_have_right_gradients) {
   EXPECT_LE(harness(net, {2, 5, 6, 3}).worst_gradient_error(), tolerance);
 }
 
+TEST_P(LayerTest, constants_have_right_gradients_and_are_no_parameters) {
+  const auto one = [](Value value) { return shift(scale(value, {-1.5F}), {0.25F}); };
+  EXPECT_LE(harness(one, {2, 3, 2, 5}).worst_gradient_error(), tolerance);
+  EXPECT_LE(harness(one, {4, 7}, Layout::plain).worst_gradient_error(), tolerance);
+  const auto by_channel = [](Value value) { return shift(scale(value, {2, -1, 0.5F}), {1, 2, -3}); };
+  EXPECT_LE(harness(by_channel, {2, 3, 2, 3}).worst_gradient_error(), tolerance);
+  const std::vector<float> x = random_values(6, 1);
+  const std::vector<float> expected = {2 * x[0] + 1, -x[1] + 2, x[2] / 2 - 3, 2 * x[3] + 1, -x[4] + 2, x[5] / 2 - 3};
+  const std::vector<float> y = harness(by_channel, {1, 1, 2, 3}).forward(Mode::evaluate);
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-5) << i;
+}
+
+TEST_P(LayerTest, dropout_has_right_gradients_and_drops_nothing_in_evaluation) {
+  const auto net = [](Value value) { return dropout(relu(linear(dropout(value, 0.25F), "fc", 12)), 0.5F); };
+  LayerHarness rows = harness(net, {4, 7}, Layout::plain);
+  EXPECT_LE(rows.worst_gradient_error(), tolerance);
+  const std::vector<float> first = rows.forward(Mode::train);
+  EXPECT_EQ(rows.forward(Mode::train), first);
+  rows.network().draw_dropout(1, 1, 0);
+  EXPECT_NE(rows.forward(Mode::train), first);
+  EXPECT_LE(harness([](Value value) { return dropout(value, 0.5F); }, {2, 3, 2, 5}).worst_gradient_error(), tolerance);
+  const std::vector<float> x = random_values(12, 1);
+  EXPECT_EQ(harness([](Value value) { return dropout(value, 0.5F); }, {2, 1, 2, 3}).forward(Mode::evaluate), x);
+}
+
+TEST_P(LayerTest, a_norm_of_rows_has_right_gradients) {
+  const auto net = [](Value x) { return relu(flatten(batch_norm(unflatten(linear(x, "fc", 6, false)), "bn"))); };
+  EXPECT_LE(harness(net, {5, 7}, Layout::plain).worst_gradient_error(), tolerance);
+}
+
 // Three readers of one value: a convolution, a block's shortcut and a second block's.
 TEST_P(LayerTest, a_value_that_several_layers_read_has_the_sum_of_their_gradients) {
   const auto net = [](Value x) {

@@ -91,6 +91,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"keep-best", "0"},
                                                               {"resume", "never"},
                                                               {"init-from", "m.h5"},
+                                                              {"fresh-weights", "true"},
                                                               {"new-head", "true"},
                                                               {"time-limit", "5400s"}};
   return examples;

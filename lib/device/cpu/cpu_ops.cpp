@@ -5,6 +5,7 @@
 #include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/norm/norm.hpp"
+#include "device/cpu/passes/dropout_pass.hpp"
 #include "device/cpu/passes/passes.hpp"
 
 namespace lockstep::cpu {
@@ -119,6 +120,14 @@ void CpuOps::activate_backward(const Curve& curve, const Tensor& y, const Tensor
     plain_activate_backward(curve, y, dy, dx);
   } else {
     cpu::activate_backward(context_, loops_, curve, y, dy, dx);
+  }
+}
+
+void CpuOps::drop(const Dropout& dropout, const Tensor& x, const Tensor& y) {
+  if (x.layout() == Layout::plain) {
+    plain_drop(context_, dropout, x, y);
+  } else {
+    cpu::drop(context_, dropout, x, y);
   }
 }
 

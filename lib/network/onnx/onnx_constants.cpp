@@ -40,6 +40,11 @@ const onnx::TensorProto* OnnxConstants::find(const std::string& name) const {
   return found == arrays_.end() ? nullptr : found->second.tensor;
 }
 
+bool OnnxConstants::is_in_file(const std::string& name) const {
+  const auto found = arrays_.find(name);
+  return found != arrays_.end() && found->second.is_in_file;
+}
+
 bool OnnxConstants::is_computed_zero(const std::string& name, std::int64_t count) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end() || found->second.is_in_file) return false;

@@ -25,6 +25,8 @@ class OnnxConstants {
 
   // Null: not an array.
   const onnx::TensorProto* find(const std::string& name) const;
+  // Whether it is an array of the file itself, such as a parameter or a buffer of PyTorch, and not one of its nodes.
+  bool is_in_file(const std::string& name) const;
   // Whether it is a list of `count` zeros that nodes compute: no parameter.
   bool is_computed_zero(const std::string& name, std::int64_t count) const;
 

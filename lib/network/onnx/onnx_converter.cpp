@@ -23,8 +23,12 @@ std::string words_of(const Error& error) {
 
 OnnxConverter::OnnxConverter(const OnnxFile& file, std::optional<ValueShape> images)
     : file_(file),
-      network_{
-          .graph = NetworkGraph(input_shape(images)), .arrays = {}, .mean = {}, .deviation = {}, .foreign_name = {}},
+      network_{.graph = NetworkGraph(input_shape(images)),
+               .arrays = {},
+               .mean = {},
+               .deviation = {},
+               .foreign_name = {},
+               .constant_name = {}},
       constants_(file),
       parameters_(file, network_.graph.node(0).name) {
   define(image_name_, ImageValue{});

@@ -74,6 +74,7 @@ class OnnxConverter {
   void concat();
   void conv();
   void divide();
+  void dropout();
   void flatten();
   void gemm();
   void global_average_pool();
@@ -81,6 +82,7 @@ class OnnxConverter {
   void leaky_relu();
   void matmul();
   void max_pool();
+  void multiply();
   void pad();
   void reduce_mean();
   void relu();
@@ -98,6 +100,9 @@ class OnnxConverter {
   void pool_mean(bool keeps_dims);
   void give_flat();
   void give_linear(const onnx::TensorProto& weight, bool is_transposed, bool has_bias);
+  // Of Add, Sub, Mul and Div with an array.
+  std::vector<float> constants_at(int index, std::size_t x);
+  void give_shifted(int array, float sign);
   float bound_at(int index, float otherwise) const;
   void normalize(ImageValue::State from, ImageValue::State to, std::vector<float>& values);
 

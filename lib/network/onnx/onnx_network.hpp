@@ -26,9 +26,11 @@ struct OnnxNetwork {
   std::vector<float> deviation;
   // A parameter whose name is not PyTorch's, as of a norm that the exporter merged into a convolution. Empty: none.
   std::string foreign_name;
+  // An array that is multiplied or added, and so is not trained, although it may be a parameter. Empty: none.
+  std::string constant_name;
 };
-// What to say of it to a user.
-std::string foreign_names_warning(const std::string& path, const OnnxNetwork& network);
+// What to say of both to a user. `path` is for messages.
+std::vector<std::string> warnings_about(const std::string& path, const OnnxNetwork& network);
 
 // `images`: their height and width; none: those in the file. Throws Error(usage) that names the node if the network
 // cannot be computed, and Error(bad_data) if the file is damaged.

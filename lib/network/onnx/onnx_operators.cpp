@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "network/onnx/onnx_converter.hpp"
@@ -34,6 +35,7 @@ const std::map<std::string, OnnxConverter::Convert>& OnnxConverter::operators() 
                                                      {"Concat", &OnnxConverter::concat},
                                                      {"Conv", &OnnxConverter::conv},
                                                      {"Div", &OnnxConverter::divide},
+                                                     {"Dropout", &OnnxConverter::dropout},
                                                      {"Flatten", &OnnxConverter::flatten},
                                                      {"Gemm", &OnnxConverter::gemm},
                                                      {"GlobalAveragePool", &OnnxConverter::global_average_pool},
@@ -41,6 +43,7 @@ const std::map<std::string, OnnxConverter::Convert>& OnnxConverter::operators() 
                                                      {"LeakyRelu", &OnnxConverter::leaky_relu},
                                                      {"MatMul", &OnnxConverter::matmul},
                                                      {"MaxPool", &OnnxConverter::max_pool},
+                                                     {"Mul", &OnnxConverter::multiply},
                                                      {"Pad", &OnnxConverter::pad},
                                                      {"ReduceMean", &OnnxConverter::reduce_mean},
                                                      {"Relu", &OnnxConverter::relu},
@@ -58,7 +61,6 @@ void OnnxConverter::refuse_operator() const {
   if (kind == "Softmax" || kind == "LogSoftmax") {
     node_->refuse("the loss includes it. Export a model that returns logits");
   }
-  if (kind == "Dropout") node_->refuse("Lockstep has no such operator. Replace nn.Dropout by nn.Identity");
   constexpr std::array<std::string_view, 4> of_shapes = {"Gather", "Shape", "Squeeze", "Unsqueeze"};
   if (std::ranges::count(of_shapes, kind) > 0) {
     node_->refuse(
@@ -67,8 +69,8 @@ void OnnxConverter::refuse_operator() const {
         "use no layer that rearranges its input");
   }
   node_->refuse(
-      "Lockstep has no such operator. It has Add, AveragePool, BatchNormalization, Clip, Concat, Conv, Flatten, Gemm, "
-      "GlobalAveragePool, Identity, LeakyRelu, MaxPool, ReduceMean, Relu, Sigmoid and Tanh");
+      "Lockstep has no such operator. It has Add, AveragePool, BatchNormalization, Clip, Concat, Conv, Div, Dropout, "
+      "Flatten, Gemm, GlobalAveragePool, Identity, LeakyRelu, MaxPool, Mul, ReduceMean, Relu, Sigmoid, Sub and Tanh");
 }
 
 void OnnxConverter::identity() { give(input(0)); }
@@ -122,7 +124,12 @@ void OnnxConverter::batch_norm() {
   const bool is_small = epsilon > 0 && epsilon <= 1;
   if (!is_small) node_->refuse(fmt::format("epsilon is {}. Only numbers above 0, up to 1, are possible", epsilon));
   const std::string name = layer_name(constant_at(1));
-  give_node(op::BatchNorm{.epsilon = epsilon}, {x}, name);
+  if (shape_of(x).is_row()) {
+    const std::size_t map = added(op::Unflatten{}, {x}, "");
+    give_node(op::Flatten{}, {added(op::BatchNorm{.epsilon = epsilon}, {map}, name)});
+  } else {
+    give_node(op::BatchNorm{.epsilon = epsilon}, {x}, name);
+  }
   const std::array<const char*, 4> endings = {".weight", ".bias", ".running_mean", ".running_var"};
   const NamedArray* last = nullptr;
   for (int i = 0; i < std::ssize(endings); ++i) {
@@ -168,10 +175,52 @@ void OnnxConverter::sigmoid() { give_node(op::Sigmoid{}, {node_at(0)}); }
 void OnnxConverter::tanh() { give_node(op::Tanh{}, {node_at(0)}); }
 
 void OnnxConverter::add() {
-  if (as_constant(0) != nullptr || as_constant(1) != nullptr) {
-    node_->refuse("only sums of two computed values are possible");
-  }
+  if (as_constant(0) != nullptr) return give_shifted(0, 1);
+  if (as_constant(1) != nullptr) return give_shifted(1, 1);
   give_node(op::Add{}, {node_at(0), node_at(1)});
+}
+
+void OnnxConverter::multiply() {
+  const int array = as_constant(0) != nullptr ? 0 : 1;
+  if (as_constant(array) == nullptr) node_->refuse("only products with constants are possible");
+  const std::size_t x = node_at(1 - array);
+  give_node(op::Scale{constants_at(array, x)}, {x});
+}
+
+// The other input plus or minus an array.
+void OnnxConverter::give_shifted(int array, float sign) {
+  const std::size_t x = node_at(1 - array);
+  std::vector<float> terms = constants_at(array, x);
+  for (float& term : terms) term *= sign;
+  give_node(op::Shift{std::move(terms)}, {x});
+}
+
+// One, or one for each channel.
+std::vector<float> OnnxConverter::constants_at(int index, std::size_t x) {
+  const onnx::TensorProto& tensor = constant_at(index);
+  const Integers dims(tensor.dims().begin(), tensor.dims().end());
+  const ValueShape& shape = shape_of(x);
+  const bool is_one = std::ranges::count(dims, 1) == std::ssize(dims);
+  const bool is_by_channel = dims == Integers{shape.channels, 1, 1} || dims == Integers{1, shape.channels, 1, 1};
+  if (!is_one && (shape.is_row() || !is_by_channel)) {
+    node_->refuse(fmt::format("'{}' has the shape {}. Only one number, or one for each channel of a map, is possible",
+                              short_text(tensor.name()), short_text(dims)));
+  }
+  if (network_.constant_name.empty() && constants_.is_in_file(node_->input(index))) {
+    network_.constant_name = tensor.name();
+  }
+  return file_.floats(tensor);
+}
+
+void OnnxConverter::dropout() {
+  constexpr float usual = 0.5F;
+  const float ratio = bound_at(1, usual);
+  if (!(ratio >= 0 && ratio <= op::Dropout::largest_ratio)) {
+    node_->refuse(
+        fmt::format("its ratio is {}. Only numbers from 0 to {} are possible", ratio, op::Dropout::largest_ratio));
+  }
+  if (ratio == 0) return give(input(0));
+  give_node(op::Dropout{ratio}, {node_at(0)});
 }
 
 void OnnxConverter::concat() {
@@ -259,6 +308,7 @@ void OnnxConverter::flatten() {
 void OnnxConverter::reshape() {
   const Integers shape = file_.integers(constant_at(1));
   // With images of another size than the file's, there are other features, which a Gemm then names.
+  if (shape.size() == 4 && shape[2] == 1 && shape[3] == 1) return give_node(op::Unflatten{}, {node_at(0)});
   if (shape.size() != 2) {
     node_->refuse(fmt::format("the shape {} is not possible. Use torch.flatten(x, 1)", short_text(shape)));
   }
@@ -351,8 +401,28 @@ void OnnxConverter::pad() {
 
 // ---- normalization at the input
 
-void OnnxConverter::subtract() { normalize(ImageValue::State::raw, ImageValue::State::centred, network_.mean); }
+void OnnxConverter::subtract() {
+  if (as_constant(0) != nullptr) {
+    const std::size_t x = node_at(1);
+    give_node(op::Shift{constants_at(0, x)}, {added(op::Scale{{-1}}, {x}, "")});
+    return;
+  }
+  if (!std::holds_alternative<ImageValue>(input(0))) return give_shifted(1, -1);
+  normalize(ImageValue::State::raw, ImageValue::State::centred, network_.mean);
+}
+
 void OnnxConverter::divide() {
+  if (as_constant(0) != nullptr) node_->refuse("only quotients by constants are possible");
+  if (!std::holds_alternative<ImageValue>(input(0))) {
+    const std::size_t x = node_at(0);
+    std::vector<float> factors = constants_at(1, x);
+    for (float& factor : factors) factor = 1 / factor;
+    if (!std::ranges::all_of(factors, [](float factor) { return std::isfinite(factor); })) {
+      node_->refuse("it divides by 0");
+    }
+    give_node(op::Scale{std::move(factors)}, {x});
+    return;
+  }
   normalize(ImageValue::State::centred, ImageValue::State::normalized, network_.deviation);
   if (std::ranges::any_of(network_.deviation, [](float deviation) { return deviation <= 0; })) {
     node_->refuse("a deviation is not positive");

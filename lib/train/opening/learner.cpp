@@ -59,7 +59,7 @@ Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions&
                             data.share.total_micro_batches)),
       norm_group(make_norm_group(session, recipe, data.share, model.store)),
       shared_state(session.device().steps_ahead() == 0 && sync->is_replicated() ? &state_lock : nullptr),
-      step(session, model, *sync, data.share, recipe.label_smoothing, norm_group.get()),
+      step(session, model, *sync, data.share, recipe.label_smoothing, norm_group.get(), recipe.seed),
       rank_(session.world.rank()) {
   step.share_state(shared_state);
 }

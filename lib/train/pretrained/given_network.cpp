@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -35,7 +36,7 @@ GivenNetwork given_network(const Recipe& recipe, const ModelOptions& options, co
         "'{}' normalizes images by another mean and deviation than those of the data, which are used instead.",
         recipe.model));
   }
-  if (!network.foreign_name.empty()) given.warnings.push_back(foreign_names_warning(recipe.model, network));
+  std::ranges::move(warnings_about(recipe.model, network), std::back_inserter(given.warnings));
   require(earlier == nullptr || given.text == earlier->network, Failure::usage,
           "the network in '{}' is not the one with which the checkpoint was trained. Restore the file and the options "
           "(--new-head), or start a new training with another --output.",

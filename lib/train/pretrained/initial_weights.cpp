@@ -82,6 +82,8 @@ void begin_weights(const Communicator& world, const Recipe& recipe, Model& model
     const RunModel named = named_model(world, recipe.init.file);
     source = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
     on_all_ranks(world, [&] { load_initial_weights(named.file, recipe.init.head, model); });
+  } else if (recipe.init.of_network == WeightsOfNetwork::ignored) {
+    log::info("random weights for the network in '{}'", recipe.model);
   } else if (!model.options.network.empty()) {
     source = fmt::format("'{}'", recipe.model);
     on_all_ranks(world, [&] {

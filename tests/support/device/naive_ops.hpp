@@ -163,6 +163,8 @@ inline double curve(const Curve& curve, double x) {
       return 1 / (1 + std::exp(-x));
     case Curve::Kind::tanh:
       return std::tanh(x);
+    case Curve::Kind::linear:
+      return static_cast<double>(curve.slope) * x + static_cast<double>(curve.shift);
   }
   return x;
 }

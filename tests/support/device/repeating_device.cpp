@@ -136,6 +136,11 @@ class RepeatingOps final : public Ops {
       inner_.activate_backward(curve, y, dy, dx);
     });
   }
+  void drop(const Dropout& dropout, const Tensor& x, const Tensor& y) override {
+    keep([this, dropout = Dropout{dropout.ratio, dropout.layer, unowned(dropout.key)}, x = unowned(x), y = unowned(y)] {
+      inner_.drop(dropout, x, y);
+    });
+  }
   void add(const Tensor& a, const Tensor& b, const Tensor& y) override {
     keep([this, a = unowned(a), b = unowned(b), y = unowned(y)] { inner_.add(a, b, y); });
   }

@@ -79,7 +79,8 @@ TEST(ResumeRulesTest, of_a_recipe_epochs_and_what_it_began_with_may_change) {
     if (field.part == Field::Part::recipe && field.on_resume == Field::OnResume::may_change)
       names.push_back(field.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"init-from", "new-head", "epochs", "max-steps", "early-stop"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"init-from", "new-head", "fresh-weights", "epochs", "max-steps", "early-stop"}));
 }
 
 TEST(ResumeRulesTest, all_that_differs_is_named) {

@@ -3,6 +3,7 @@
 
 #include "device/cuda/layout/feature_map.hpp"
 #include "device/curve.hpp"
+#include "device/dropout.hpp"
 
 namespace lockstep::cuda {
 
@@ -35,6 +36,26 @@ struct ActivateGradient {
     ChannelVector values = load<dtype>(dy, index);
     for (int i = 0; i < vector_width; ++i) values.at[i] *= curve_derivative(curve, results.at[i]);
     store<dtype>(values, dx, index);
+  }
+};
+
+template <DType dtype>
+struct Drop {
+  DropoutDraws draws;
+  FeatureMap x;
+  std::byte* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    constexpr int quad_size = 4;
+    const Division by_group = divide(index, x.groups);
+    const Division by_image = divide(by_group.quotient, x.pixels());
+    ChannelVector values = load<dtype>(x.data, index);
+    for (int first = 0; first < vector_width; first += quad_size) {
+      const std::int64_t number = (by_group.remainder * vector_width + first) / quad_size;
+      const auto factors = draws.factors(by_image.quotient, by_image.remainder, number);
+      for (int i = 0; i < quad_size; ++i) values.at[first + i] *= factors[static_cast<std::size_t>(i)];
+    }
+    store<dtype>(values, y, index);
   }
 };
 
@@ -76,6 +97,24 @@ struct ActivateGradientPlain {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     dx[index] = dy[index] * curve_derivative(curve, y[index]);
+  }
+};
+
+// One thread for four features.
+struct DropPlain {
+  DropoutDraws draws;
+  const float* x;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE static std::int64_t quads(std::int64_t features) { return (features + 3) / 4; }
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Division place = divide(index, quads(draws.channels));
+    const auto factors = draws.factors(place.quotient, 0, place.remainder);
+    const std::int64_t first = 4 * place.remainder;
+    for (std::int64_t i = first; i < first + 4 && i < draws.channels; ++i) {
+      const std::int64_t at = place.quotient * draws.channels + i;
+      y[at] = x[at] * factors[static_cast<std::size_t>(i - first)];
+    }
   }
 };
 

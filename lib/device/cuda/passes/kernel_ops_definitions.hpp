@@ -188,6 +188,19 @@ void KernelOps<Launch>::activate_backward(const Curve& curve, const Tensor& y, c
 }
 
 template <typename Launch>
+void KernelOps<Launch>::drop(const Dropout& dropout, const Tensor& x, const Tensor& y) {
+  const DropoutDraws draws{dropout.layer, dropout.ratio, floats(dropout.key), x.shape()[x.shape().ndim - 1]};
+  if (x.layout() == Layout::plain) {
+    launch_(x.shape()[0] * DropPlain::quads(draws.channels), DropPlain{draws, floats(x), y.as<float>()});
+    return;
+  }
+  with_dtype(x.dtype(), [&](auto dtype) {
+    const FeatureMap map(x);
+    launch_(map.vectors(), Drop<dtype>{draws, map, y.data()});
+  });
+}
+
+template <typename Launch>
 void KernelOps<Launch>::add(const Tensor& a, const Tensor& b, const Tensor& y) {
   assert(a.shape() == y.shape() && b.shape() == y.shape());
   if (y.layout() == Layout::plain) {
