@@ -171,8 +171,9 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
       return is_wanted ? raced(problem, target, options, bounds, layer.times, caches, step) : "-";
     };
     const std::array cells{cell(Direction::forward), cell(Direction::backward_data), cell(Direction::backward_weight)};
-    const std::string strided = stride > 1 ? fmt::format(" / {}", stride) : "";
-    print_row(fmt::format("{} → {}, {}x{}{}, {} px{}", in, out, kernel, kernel, strided, layer.size, cores.mark()),
+    const std::string strided = stride == 1 ? "" : " / " + stride.text();
+    print_row(fmt::format("{} → {}, {}x{}{}, {} px{}", in, out, kernel.height, kernel.width, strided, layer.size,
+                          cores.mark()),
               std::to_string(layer.times), cells);
   }
   const auto rate = [&](double seconds) { return static_cast<double>(batch) / seconds; };

@@ -28,11 +28,11 @@ void add_stage(std::vector<ConvLayer>& layers, const Stages& net, std::size_t st
     if (net.is_bottleneck) {
       layers.push_back({{channels, width, 1, 1, 0}, size});
       layers.push_back({{width, width, 3, block_stride, 1}, size});
-      size = layers.back().conv.out_size(size);
+      size = layers.back().conv.rows().out_size(size);
       layers.push_back({{width, out, 1, 1, 0}, size});
     } else {
       layers.push_back({{channels, width, 3, block_stride, 1}, size});
-      size = layers.back().conv.out_size(size);
+      size = layers.back().conv.rows().out_size(size);
       layers.push_back({{width, width, 3, 1, 1}, size});
     }
     channels = out;
@@ -94,20 +94,20 @@ std::vector<ConvLayer> convolutions_of(std::string_view model, std::int64_t imag
   std::int64_t channels = net.widths.front();
   const Conv2d stem = is_small ? Conv2d{3, channels, 3, 1, 1} : Conv2d{3, channels, 7, 2, 3};
   std::vector<ConvLayer> layers{{stem, image_size, 1, true}};
-  std::int64_t size = is_small ? image_size : Pool2d{3, 2, 1}.out_size(stem.out_size(image_size));
+  std::int64_t size = is_small ? image_size : Pool2d{3, 2, 1}.out_size(stem.rows().out_size(image_size));
   for (std::size_t stage = 0; stage < net.widths.size(); ++stage) add_stage(layers, net, stage, channels, size);
   return merged(layers);
 }
 
 ConvSeconds measure(Device& device, const ConvLayer& layer, std::int64_t batch) {
   const Conv2d& conv = layer.conv;
-  const std::int64_t out = conv.out_size(layer.size);
+  const std::int64_t out = conv.rows().out_size(layer.size);
   const DType dtype = device.precision();
   const Shape x_shape{batch, layer.size, layer.size, conv.in_channels};
   const Tensor x = layer.reads_images ? device.make(x_shape, DType::f32, Layout::images)
                                       : device.make(x_shape, dtype, Layout::features);
   const Tensor y = device.make({batch, out, out, conv.out_channels}, dtype, Layout::features);
-  const std::vector<std::int64_t> dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+  const std::vector<std::int64_t> dims{conv.out_channels, conv.in_channels, conv.kernel.height, conv.kernel.width};
   const std::int64_t count = device.stored_count(ParameterKind::conv_weight, dims);
   const Tensor weight = device.make({count}, DType::f32, Layout::plain);
   fill(device, x);

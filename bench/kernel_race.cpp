@@ -53,13 +53,13 @@ std::int64_t input_bytes(const ConvProblem& problem, int lanes) {
 
 std::int64_t output_bytes(const ConvProblem& problem, int lanes) {
   const Conv2d& conv = problem.conv;
-  const Shape shape{problem.n, conv.out_size(problem.h), conv.out_size(problem.w), conv.out_channels};
+  const Shape shape{problem.n, conv.rows().out_size(problem.h), conv.columns().out_size(problem.w), conv.out_channels};
   return cpu::storage_count(shape, Layout::features, lanes) * size_of(problem.precision);
 }
 
 std::int64_t weight_bytes(const ConvProblem& problem, int lanes) {
   const Conv2d& conv = problem.conv;
-  const std::array dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+  const std::array dims{conv.out_channels, conv.in_channels, conv.kernel.height, conv.kernel.width};
   return cpu::storage_count(ParameterKind::conv_weight, dims, lanes) * size_of(DType::f32);
 }
 

@@ -59,7 +59,7 @@ Describe block(const std::vector<ConvOptions>& convs, Shortcut kind) {
   return [=](Value x) {
     const std::int64_t out = convs.back().out;
     std::int64_t stride = 1;
-    for (const ConvOptions& one : convs) stride *= one.stride;
+    for (const ConvOptions& one : convs) stride *= one.stride.height;
     Value shortcut = x;
     if (kind == Shortcut::projection) shortcut = unit(x, "shortcut", {.out = out, .kernel = 1, .stride = stride});
     if (kind == Shortcut::subsample) shortcut = subsample(x, stride, out);

@@ -25,10 +25,10 @@ Sizes sizes_of(const ConvProblem& problem, int lanes) {
       conv.in_channels <= max_image_channels ? conv.in_channels : whole_blocks(conv.in_channels, lanes);
   const std::int64_t out = whole_blocks(conv.out_channels, lanes);
   return {{problem.n, in, problem.h, problem.w},
-          {out, in, conv.kernel, conv.kernel},
-          {problem.n, out, conv.out_size(problem.h), conv.out_size(problem.w)},
-          {conv.stride, conv.stride},
-          {conv.padding, conv.padding}};
+          {out, in, conv.kernel.height, conv.kernel.width},
+          {problem.n, out, conv.rows().out_size(problem.h), conv.columns().out_size(problem.w)},
+          {conv.stride.height, conv.stride.width},
+          {conv.padding.height, conv.padding.width}};
 }
 
 StoredFormat stored_format(const memory::dims& dims, Tag tag, DType dtype) {

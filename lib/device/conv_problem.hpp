@@ -26,15 +26,17 @@ struct ConvProblem {
   Accumulate accumulate = Accumulate::overwrite;  // into the output; add: on GPUs, backward-data alone
 
   double flops() const {
-    return 2.0 * static_cast<double>(n * conv.out_size(h) * conv.out_size(w) * conv.out_channels) *
-           static_cast<double>(conv.in_channels * conv.kernel * conv.kernel);
+    return 2.0 * static_cast<double>(n * conv.rows().out_size(h) * conv.columns().out_size(w) * conv.out_channels) *
+           static_cast<double>(conv.in_channels * conv.kernel.area());
   }
-  // "forward 16->32 kernel 3 stride 2 padding 1 on 128x32x32 features f32", and ", added" for Accumulate::add.
+  // "forward 16->32 kernel 3 stride 2 padding 1 on 128x32x32 features f32", and ", added" for Accumulate::add. Sizes
+  // that differ between rows and columns: "kernel 1x7".
   std::string text() const;
 
   auto key() const {
-    return std::tuple(direction, conv.in_channels, conv.out_channels, conv.kernel, conv.stride, conv.padding, n, h, w,
-                      input, precision, accumulate);
+    const auto& [in, out, kernel, stride, padding] = conv;
+    return std::tuple(direction, in, out, kernel.height, kernel.width, stride.height, stride.width, padding.height,
+                      padding.width, n, h, w, input, precision, accumulate);
   }
   bool operator<(const ConvProblem& other) const { return key() < other.key(); }
 };

@@ -17,7 +17,7 @@ namespace lockstep {
 
 // The kind of a parameter, which determines how a device stores it.
 enum class ParameterKind {
-  conv_weight,     // [out, in, kernel, kernel]
+  conv_weight,     // [out, in, kernel rows, kernel columns]
   linear_weight,   // [out, in]
   channel_vector,  // [channels]: bias, or scale and shift of a norm
 };

@@ -4,6 +4,11 @@
 
 namespace lockstep {
 
+std::string Size2d::text() const {
+  const std::string rows = std::to_string(height);
+  return is_square() ? rows : rows + "x" + std::to_string(width);
+}
+
 NormedMap Ops::norm_forward_deferred(const Tensor& x, const Tensor& sums, const BatchNorm& norm, Activation activation,
                                      const Tensor& z) {
   norm_forward(x, sums, norm, Tensor(), activation, z);

@@ -19,15 +19,42 @@
 
 namespace lockstep {
 
-// Square kernel, same stride and padding in both dimensions, no dilation, no groups.
+// A number for each dimension of a map. A single number is that of both dimensions.
+struct Size2d {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
+  constexpr Size2d() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a number is the size of a square
+  constexpr Size2d(std::int64_t side) : Size2d(side, side) {}
+  constexpr Size2d(std::int64_t of_rows, std::int64_t of_columns) : height(of_rows), width(of_columns) {}
+
+  constexpr bool is_square() const { return height == width; }
+  constexpr std::int64_t area() const { return height * width; }
+  std::string text() const;  // "3" or "1x7"
+  bool operator==(const Size2d&) const = default;
+};
+
+// One dimension of a convolution: its rows or its columns.
+struct Conv1d {
+  std::int64_t kernel;
+  std::int64_t stride;
+  std::int64_t padding;
+
+  std::int64_t least_size() const { return kernel - 2 * padding; }  // smaller inputs have no output
+  std::int64_t out_size(std::int64_t in_size) const { return (in_size - least_size()) / stride + 1; }
+};
+
+// The padding is the same at both ends of a dimension. No dilation, no groups.
 struct Conv2d {
   std::int64_t in_channels;
   std::int64_t out_channels;
-  std::int64_t kernel;
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;
+  Size2d kernel;
+  Size2d stride = 1;
+  Size2d padding = 0;
 
-  std::int64_t out_size(std::int64_t in_size) const { return (in_size + 2 * padding - kernel) / stride + 1; }
+  Conv1d rows() const { return {kernel.height, stride.height, padding.height}; }
+  Conv1d columns() const { return {kernel.width, stride.width, padding.width}; }
   bool operator==(const Conv2d&) const = default;
 };
 

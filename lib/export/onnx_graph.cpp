@@ -33,10 +33,10 @@ void set_attribute(onnx::NodeProto& node, const char* name, const std::vector<st
   for (const std::int64_t value : values) attribute.add_ints(value);
 }
 
-void set_window(onnx::NodeProto& node, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-  set_attribute(node, "kernel_shape", {kernel, kernel});
-  set_attribute(node, "strides", {stride, stride});
-  set_attribute(node, "pads", {padding, padding, padding, padding});
+void set_window(onnx::NodeProto& node, const Size2d& kernel, const Size2d& stride, const Size2d& padding) {
+  set_attribute(node, "kernel_shape", {kernel.height, kernel.width});
+  set_attribute(node, "strides", {stride.height, stride.width});
+  set_attribute(node, "pads", {padding.height, padding.width, padding.height, padding.width});
 }
 
 }  // namespace

@@ -110,8 +110,8 @@ class ResidualNetwork {
   // With a blur before it, if the model has one. Before a 1 x 1 convolution the blur itself has the stride, so it
   // computes only the pixels that are read.
   Value blurred_conv(Value x, const std::string& name, ConvOptions options) const {
-    if (is_blurred(options_.name) && options.stride > 1 && x.shape().channels >= least_blurred_channels) {
-      x = blur(x, options.kernel == 1 ? std::exchange(options.stride, 1) : 1);
+    if (is_blurred(options_.name) && options.stride != 1 && x.shape().channels >= least_blurred_channels) {
+      x = blur(x, options.kernel == 1 ? std::exchange(options.stride, 1).height : 1);
     }
     return conv(x, name, options);
   }

@@ -27,9 +27,9 @@ struct Value {
 
 struct ConvOptions {
   std::int64_t out;  // channels
-  std::int64_t kernel;
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;
+  Size2d kernel;
+  Size2d stride = 1;
+  Size2d padding = 0;
   bool has_bias = false;
   WeightScheme scheme = WeightScheme::he_normal_fan_out;
 };

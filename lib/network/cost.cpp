@@ -14,8 +14,8 @@ namespace {
 
 using Row = std::array<std::string, 5>;
 
-std::string window(std::int64_t kernel, std::int64_t stride) {
-  return fmt::format("{}x{}{}", kernel, kernel, stride == 1 ? "" : fmt::format("/{}", stride));
+std::string window(const Size2d& kernel, const Size2d& stride) {
+  return fmt::format("{}x{}{}", kernel.height, kernel.width, stride == 1 ? "" : "/" + stride.text());
 }
 
 // Short names of operations, as the table has them.
@@ -69,7 +69,7 @@ std::int64_t parameter_count(const NetworkGraph& graph, std::size_t index) {
   const GraphNode& node = graph.node(index);
   if (const auto* const one = node.as<op::Convolution>()) {
     const Conv2d& conv = one->conv;
-    return conv.out_channels * (conv.in_channels * conv.kernel * conv.kernel + (one->has_bias ? 1 : 0));
+    return conv.out_channels * (conv.in_channels * conv.kernel.area() + (one->has_bias ? 1 : 0));
   }
   if (node.as<op::BatchNorm>() != nullptr) return 2 * node.shape.channels;
   if (const auto* const one = node.as<op::Linear>()) return one->out * (one->in + (one->has_bias ? 1 : 0));
@@ -80,7 +80,7 @@ double multiply_adds(const NetworkGraph& graph, std::size_t index) {
   const GraphNode& node = graph.node(index);
   if (const auto* const one = node.as<op::Convolution>()) {
     const Conv2d& conv = one->conv;
-    return static_cast<double>(node.shape.count()) * static_cast<double>(conv.in_channels * conv.kernel * conv.kernel);
+    return static_cast<double>(node.shape.count()) * static_cast<double>(conv.in_channels * conv.kernel.area());
   }
   if (const auto* const one = node.as<op::Linear>())
     return static_cast<double>(one->in) * static_cast<double>(one->out);

@@ -23,8 +23,10 @@ class OutputShape {
     require(x_.channels == one.conv.in_channels, Failure::usage,
             "layer '{}' cannot take {}: it needs {} channels. Check that the model fits the data.", name_, x_.text(),
             one.conv.in_channels);
-    require_pixels(one.conv.kernel - 2 * one.conv.padding);
-    return {one.conv.out_size(x_.height), one.conv.out_size(x_.width), one.conv.out_channels};
+    const Conv1d rows = one.conv.rows();
+    const Conv1d columns = one.conv.columns();
+    require_pixels({rows.least_size(), columns.least_size()});
+    return {rows.out_size(x_.height), columns.out_size(x_.width), one.conv.out_channels};
   }
   ValueShape operator()(const op::BatchNorm&) const {
     require_map();
@@ -106,10 +108,10 @@ class OutputShape {
     require(!x_.is_row(), Failure::usage, "layer '{}' cannot take a row of {} features: it needs a map.", name_,
             x_.channels);
   }
-  void require_pixels(std::int64_t least) const {
-    require(x_.height >= least && x_.width >= least, Failure::usage,
+  void require_pixels(const Size2d& least) const {
+    require(x_.height >= least.height && x_.width >= least.width, Failure::usage,
             "layer '{}' cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
-            name_, x_.text(), least, least);
+            name_, x_.text(), std::max<std::int64_t>(least.height, 1), std::max<std::int64_t>(least.width, 1));
   }
   ValueShape strided(std::int64_t stride, std::int64_t channels) const {
     return {(x_.height + stride - 1) / stride, (x_.width + stride - 1) / stride, channels};

@@ -26,11 +26,17 @@ constexpr std::int64_t most_channels = std::int64_t{1} << 31;
   throw Error(Failure::bad_data, fmt::format("the description of its network is damaged: {}.", what));
 }
 
+// A number if rows and columns have the same one, otherwise both: [1,7].
+Json json_of(const Size2d& size) {
+  return size.is_square() ? Json(size.height) : Json::array({size.height, size.width});
+}
+
 // The last numbers of some operations are omitted if they are the usual ones.
 struct NumbersOf {
   Json operator()(const op::Convolution& one) const {
-    return {one.conv.in_channels, one.conv.out_channels, one.conv.kernel,
-            one.conv.stride,      one.conv.padding,      one.has_bias ? 1 : 0};
+    const Conv2d& conv = one.conv;
+    return {conv.in_channels,     conv.out_channels,     json_of(conv.kernel),
+            json_of(conv.stride), json_of(conv.padding), one.has_bias ? 1 : 0};
   }
   Json operator()(const op::BatchNorm& one) const {
     return one.epsilon == op::BatchNorm{}.epsilon ? Json::array() : Json{one.epsilon};
@@ -74,6 +80,15 @@ class NumberReader {
     if (value < least || value > most) refuse();
     return value;
   }
+  // A number for both dimensions, or a list of two.
+  Size2d next_size(std::int64_t least, const Size2d& most) {
+    if (!has_more() || !numbers_[at_].is_array()) return next(least, std::min(most.height, most.width));
+    NumberReader sizes(name_, numbers_[at_++]);
+    const std::int64_t height = sizes.next(least, most.height);
+    const std::int64_t width = sizes.next(least, most.width);
+    sizes.end();
+    return {height, width};
+  }
   float next_real(float least, float most) {
     if (at_ >= numbers_.size() || !numbers_[at_].is_number()) refuse();
     const auto value = numbers_[at_++].get<double>();
@@ -116,11 +131,12 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
   const auto is = [&](const Operation& one) { return kind == operation_name(one); };
   if (is(op::Convolution{})) {
     op::Convolution one;
-    one.conv.in_channels = numbers.next(1, most_channels);
-    one.conv.out_channels = numbers.next(1, most_channels);
-    one.conv.kernel = numbers.next(1, largest_side);
-    one.conv.stride = numbers.next(1, largest_side);
-    one.conv.padding = numbers.next(0, one.conv.kernel - 1);
+    Conv2d& conv = one.conv;
+    conv.in_channels = numbers.next(1, most_channels);
+    conv.out_channels = numbers.next(1, most_channels);
+    conv.kernel = numbers.next_size(1, largest_side);
+    conv.stride = numbers.next_size(1, largest_side);
+    conv.padding = numbers.next_size(0, {conv.kernel.height - 1, conv.kernel.width - 1});
     one.has_bias = numbers.next_flag();
     return one;
   }

@@ -3,7 +3,7 @@
 //   {"input": [32, 32, 3], "nodes": [["Conv", "conv1", [0], [3, 64, 3, 1, 1, 0]], ["Relu", "Relu_2", [1], []], ...]}
 //
 // A node is its operation, its name, the indices of the nodes that it reads (0: the input), and its numbers in the
-// order of op::'s members.
+// order of op::'s members. A size that differs between rows and columns is a list of both: [1, 7].
 #pragma once
 
 #include <string>

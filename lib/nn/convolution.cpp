@@ -8,15 +8,15 @@ namespace lockstep {
 namespace {
 
 Initial initial_weight(const Conv2d& conv, WeightScheme scheme) {
-  return scheme == WeightScheme::he_normal_fan_out ? he_normal_fan_out(conv.out_channels, conv.kernel)
-                                                   : uniform_fan_in(conv.in_channels * conv.kernel * conv.kernel);
+  return scheme == WeightScheme::he_normal_fan_out ? he_normal_fan_out(conv.out_channels * conv.kernel.area())
+                                                   : uniform_fan_in(conv.in_channels * conv.kernel.area());
 }
 
 const Parameter* add_bias(ParameterStore& store, const std::string& name, const op::Convolution& options) {
   if (!options.has_bias) return nullptr;
   const Conv2d& conv = options.conv;
   return &store.add(name + ".bias", {conv.out_channels}, ParameterKind::channel_vector, ParameterRole::bias,
-                    uniform_fan_in(conv.in_channels * conv.kernel * conv.kernel));
+                    uniform_fan_in(conv.in_channels * conv.kernel.area()));
 }
 
 }  // namespace
@@ -26,15 +26,15 @@ Convolution::Convolution(const LayerContext& context, const std::string& name, c
     : device_(context.device),
       conv_(options.conv),
       activation_(activation),
-      weight_(context.store.add(name + ".weight", {conv_.out_channels, conv_.in_channels, conv_.kernel, conv_.kernel},
-                                ParameterKind::conv_weight, ParameterRole::weight,
-                                initial_weight(conv_, options.scheme))),
+      weight_(context.store.add(
+          name + ".weight", {conv_.out_channels, conv_.in_channels, conv_.kernel.height, conv_.kernel.width},
+          ParameterKind::conv_weight, ParameterRole::weight, initial_weight(conv_, options.scheme))),
       bias_(add_bias(context.store, name, options)) {
   assert(activation == Activation::none || options.has_bias);
 }
 
 Shape Convolution::output_shape(const Shape& x) const {
-  return {x[0], conv_.out_size(x[1]), conv_.out_size(x[2]), conv_.out_channels};
+  return {x[0], conv_.rows().out_size(x[1]), conv_.columns().out_size(x[2]), conv_.out_channels};
 }
 
 Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {

@@ -1,9 +1,9 @@
 // 2-D convolution, alone or followed by bias and activation (for networks without batch norm).
 //
 //   x       [n, h, w, in]                features, or images in a network's first layer
-//   weight  [out, in, kernel, kernel]
+//   weight  [out, in, rows, columns]
 //   bias    [out]                        optional; required with an activation
-//   y       [n, h', w', out]             features; h' = (h + 2*padding - kernel) / stride + 1, likewise w'
+//   y       [n, h', w', out]             features; h' = (h + 2*padding - rows) / stride + 1, likewise w'
 #pragma once
 
 #include <string>

@@ -44,9 +44,8 @@ std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed
 
 }  // namespace
 
-Initial he_normal_fan_out(std::int64_t out_channels, std::int64_t kernel) {
-  const auto fan_out = static_cast<double>(out_channels * kernel * kernel);
-  return {Initial::Kind::normal, static_cast<float>(std::sqrt(2.0 / fan_out))};
+Initial he_normal_fan_out(std::int64_t fan_out) {
+  return {Initial::Kind::normal, static_cast<float>(std::sqrt(2.0 / static_cast<double>(fan_out)))};
 }
 
 Initial uniform_fan_in(std::int64_t fan_in) {

@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-// He et al. 2015, "Delving deep into rectifiers", as in torchvision's ResNets: standard deviation sqrt(2 / (out *
-// kernel^2)).
-Initial he_normal_fan_out(std::int64_t out_channels, std::int64_t kernel);
+// He et al. 2015, "Delving deep into rectifiers", as in torchvision's ResNets: standard deviation sqrt(2 / fan_out),
+// where fan_out is the number of output channels times that of the kernel's pixels.
+Initial he_normal_fan_out(std::int64_t fan_out);
 // PyTorch's default for weights and biases of convolutions and linear layers: uniform with bound 1 / sqrt(fan_in).
 Initial uniform_fan_in(std::int64_t fan_in);
 constexpr Initial constant(float value) { return {Initial::Kind::constant, value}; }

@@ -34,7 +34,7 @@ struct Initial {
 
 struct Parameter {
   std::string name;                // PyTorch's name: "layer1.0.conv1.weight"
-  std::vector<std::int64_t> dims;  // PyTorch's shape: [out, in, k, k], [out, in] or [c]
+  std::vector<std::int64_t> dims;  // PyTorch's shape: [out, in, rows, columns], [out, in] or [c]
   ParameterKind kind;
   ParameterRole role;
   Initial initial;

@@ -68,6 +68,24 @@ TEST_P(DirectTest, agrees_with_plain_loops_for_every_padding) {
       for (const std::int64_t stride : {1, 2}) expect_right({{10, 12, kernel, stride, padding}, 2, 9, 6});
 }
 
+TEST_P(DirectTest, agrees_with_plain_loops_where_rows_and_columns_differ) {
+  for (const Size2d& kernel : {Size2d(1, 7), Size2d(7, 1), Size2d(3, 1), Size2d(2, 3)}) {
+    for (const Size2d& stride : {Size2d(1), Size2d(1, 2), Size2d(2, 1), Size2d(3, 2)}) {
+      for (const Size2d& padding :
+           {Size2d(kernel.height / 2, kernel.width / 2), Size2d(kernel.height - 1, 0), Size2d(0, kernel.width - 1)}) {
+        expect_right({{16, 20, kernel, stride, padding}, 2, 9, 12});
+        expect_right_from_images({{3, 20, kernel, stride, padding}, 3, 17, 12});
+      }
+    }
+  }
+  expect_right({{20, 24, 3, 1, {2, 0}}, 2, 9, 8});
+  expect_right({{6, 70, 3, {2, 1}, 1}, 3, 28, 33});
+  expect_right({{40, 48, {1, 7}, 1, {0, 3}}, 3, 17, 17});
+  expect_right({{40, 48, {7, 1}, 1, {3, 0}}, 3, 17, 17});
+  expect_right({{16, 16, {1, 3}, {2, 1}, {0, 1}}, 3, 56, 56});
+  expect_right_from_images({{3, 8, {7, 3}, {2, 1}, {3, 1}}, 1, 112, 56});
+}
+
 TEST_P(DirectTest, agrees_with_plain_loops_for_channels_that_fill_no_block) {
   for (const std::int64_t in : {1, 2, 3, 6, 16, 20, 64})
     for (const std::int64_t out : {6, 16, 20, 40, 64})
@@ -106,16 +124,21 @@ TEST_P(DirectTest, agrees_with_plain_loops_for_shapes_drawn_at_random) {
       return least +
              static_cast<std::int64_t>(uniform(philox(7, seed, place)[0]) * static_cast<double>(most - least + 1));
     };
-    const std::int64_t kernel = draw(0, 1, 7);
-    const Conv2d conv{draw(1, 1, 70), draw(2, 1, 70), kernel, draw(3, 1, 3), draw(4, 0, kernel - 1)};
-    const std::int64_t least = std::max<std::int64_t>(1, kernel - 2 * conv.padding);
-    expect_right({conv, draw(5, 1, 9), least + draw(6, 0, 12), least + draw(7, 0, 12)});
+    const Size2d kernel(draw(0, 1, 7), draw(8, 1, 7));
+    const Size2d padding(draw(4, 0, kernel.height - 1), draw(10, 0, kernel.width - 1));
+    const Conv2d conv{draw(1, 1, 70), draw(2, 1, 70), kernel, {draw(3, 1, 3), draw(9, 1, 3)}, padding};
+    const auto size = [&](const Conv1d& one, std::uint64_t place) {
+      return std::max<std::int64_t>(1, one.least_size()) + draw(place, 0, 12);
+    };
+    expect_right({conv, draw(5, 1, 9), size(conv.rows(), 6), size(conv.columns(), 7)});
   }
 }
 
 TEST_P(DirectTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
-  for (const ConvSizes& sizes : {ConvSizes{{20, 16, 3, 1, 1}, 3, 9, 8}, ConvSizes{{16, 20, 1, 1, 0}, 3, 7, 7},
-                                 ConvSizes{{12, 8, 3, 2, 1}, 2, 8, 8}, ConvSizes{{8, 24, 1, 2, 0}, 2, 6, 5}}) {
+  for (const ConvSizes& sizes :
+       {ConvSizes{{20, 16, 3, 1, 1}, 3, 9, 8}, ConvSizes{{16, 20, 1, 1, 0}, 3, 7, 7},
+        ConvSizes{{12, 8, 3, 2, 1}, 2, 8, 8}, ConvSizes{{8, 24, 1, 2, 0}, 2, 6, 5},
+        ConvSizes{{20, 16, {1, 7}, 1, {0, 3}}, 3, 9, 8}, ConvSizes{{12, 8, {7, 1}, {1, 2}, {3, 0}}, 2, 8, 9}}) {
     for (const Activation activation : {Activation::none, Activation::relu}) {
       ConvCase convolution(set(), precision(), sizes);
       convolution.use_norm(activation);
@@ -132,12 +155,15 @@ TEST_P(DirectTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
 TEST_P(DirectTest, leaves_the_moments_of_its_sums_before_they_are_rounded) {
   EXPECT_LE(ConvCase(set(), precision(), {{20, 20, 3, 1, 1}, 3, 9, 8}).sums_error(Direction::forward, make()), 1e-5);
   EXPECT_LE(ConvCase(set(), precision(), {{16, 70, 1, 2, 0}, 9, 33, 33}).sums_error(Direction::forward, make()), 1e-5);
+  const ConvSizes rows{{16, 20, {1, 7}, {2, 1}, {0, 3}}, 3, 17, 12};
+  EXPECT_LE(ConvCase(set(), precision(), rows).sums_error(Direction::forward, make()), 1e-5);
 }
 
 TEST_P(DirectTest, clears_the_relu_mask_of_the_previous_norm_and_leaves_its_sums) {
   for (const Activation activation : {Activation::none, Activation::relu}) {
-    for (const ConvSizes& sizes : {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
-                                   ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}}) {
+    for (const ConvSizes& sizes :
+         {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
+          ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32}}) {
       ConvCase convolution(set(), precision(), sizes);
       convolution.use_norm(activation);
       // Sums are those of stored values, which bf16 rounds.
@@ -148,8 +174,9 @@ TEST_P(DirectTest, clears_the_relu_mask_of_the_previous_norm_and_leaves_its_sums
 }
 
 TEST_P(DirectTest, adds_the_gradient_to_what_is_there) {
-  for (const ConvSizes& sizes : {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
-                                 ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}}) {
+  for (const ConvSizes& sizes :
+       {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
+        ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32}}) {
     ConvCase convolution(set(), precision(), sizes);
     EXPECT_LE(convolution.error_onto(make(), 0.5F), precision() == DType::bf16 ? 4e-3 : 1e-5);
   }

@@ -203,7 +203,8 @@ TEST(WinogradChoiceTest, computes_windows_of_three_by_three_of_features) {
   strided.conv = stride_2(16, 16);
   EXPECT_NE(make_winograd(strided, target), nullptr);
   for (const Conv2d& conv : {Conv2d{16, 16, 1, 1, 0}, Conv2d{16, 16, 5, 1, 2}, Conv2d{16, 16, 3, 2, 0},
-                             Conv2d{16, 16, 3, 3, 1}, Conv2d{16, 16, 3, 1, 3}}) {
+                             Conv2d{16, 16, 3, 3, 1}, Conv2d{16, 16, 3, 1, 3}, Conv2d{16, 16, {1, 3}, 1, {0, 1}},
+                             Conv2d{16, 16, 3, {1, 2}, 1}, Conv2d{16, 16, 3, 1, {1, 2}}}) {
     ConvProblem other = fits;
     other.conv = conv;
     EXPECT_EQ(make_winograd(other, target), nullptr) << other.text();

@@ -79,7 +79,7 @@ class Convolution {
  private:
   std::vector<std::int64_t> dims() const {
     const Conv2d& conv = sizes_.conv;
-    return {conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+    return {conv.out_channels, conv.in_channels, conv.kernel.height, conv.kernel.width};
   }
   std::vector<float> contents(const Tensor& tensor) const {
     std::vector<float> values(static_cast<std::size_t>(tensor.shape().count()));
@@ -111,7 +111,7 @@ double tolerance(const CpuFixture& cpu, const ConvSizes& sizes) {
 
 void expect_right(CpuFixture& cpu, const ConvSizes& sizes) {
   SCOPED_TRACE(fmt::format("{}->{} kernel {} stride {} on {}x{}x{}", sizes.conv.in_channels, sizes.conv.out_channels,
-                           sizes.conv.kernel, sizes.conv.stride, sizes.n, sizes.h, sizes.w));
+                           sizes.conv.kernel.text(), sizes.conv.stride.text(), sizes.n, sizes.h, sizes.w));
   ConvolutionEngine engine(cpu.context, widest_instruction_set());
   Convolution convolution(cpu, sizes);
   EXPECT_LE(convolution.forward_error(engine), tolerance(cpu, sizes));
@@ -126,6 +126,8 @@ std::vector<ConvSizes> window_grid() {
     for (const std::int64_t stride : {1, 2})
       for (const std::int64_t size : {1, 7, 28, 33})
         grid.push_back({conv_of(16, 20, kernel, stride), size == 7 ? 5 : 2, size, size});
+  grid.push_back({{16, 20, {1, 7}, 1, {0, 3}}, 2, 17, 16});
+  grid.push_back({{16, 20, {7, 1}, {2, 1}, {3, 0}}, 2, 17, 16});
   return grid;
 }
 

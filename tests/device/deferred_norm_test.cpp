@@ -26,16 +26,17 @@ class DeferredNormTest : public OpsTest {
   static std::vector<ConvCase> cases() {
     return {{{20, 12, 3, 1, 1}, {3, 9, 8, 20}},  // Winograd
             {{6, 20, 3, 2, 1}, {2, 9, 7, 6}},    // direct, with a stride
-            {{16, 6, 1, 1, 0}, {2, 8, 8, 16}}};  // direct, read in place
+            {{16, 6, 1, 1, 0}, {2, 8, 8, 16}},   // direct, read in place
+            {{12, 20, {1, 7}, {2, 1}, {0, 3}}, {2, 9, 8, 12}}};
   }
   static Shape y_shape(const ConvCase& c) {
-    return {c.x[0], c.conv.out_size(c.x[1]), c.conv.out_size(c.x[2]), c.conv.out_channels};
+    return {c.x[0], c.conv.rows().out_size(c.x[1]), c.conv.columns().out_size(c.x[2]), c.conv.out_channels};
   }
   Tensor weight(const Conv2d& conv) {
-    return weight(conv, values(conv.out_channels * conv.in_channels * conv.kernel * conv.kernel, 3));
+    return weight(conv, values(conv.out_channels * conv.in_channels * conv.kernel.area(), 3));
   }
   Tensor weight(const Conv2d& conv, const Values& contents) {
-    const std::vector<std::int64_t> dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+    const std::vector<std::int64_t> dims{conv.out_channels, conv.in_channels, conv.kernel.height, conv.kernel.width};
     const Tensor stored = device_->make_persistent(device_->stored_count(ParameterKind::conv_weight, dims), DType::f32);
     device_->store(ParameterKind::conv_weight, dims, std::vector<float>(contents.begin(), contents.end()), stored);
     return stored;
@@ -273,13 +274,14 @@ TEST_P(DeferredNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_app
 
 // By each of the ways in which gradients of weights are computed.
 TEST_P(DeferredNormTest, who_reads_a_pending_gradient_first_applies_it) {
-  const std::vector<ConvCase> readers{{{16, 16, 3, 1, 1}, {3, 9, 7, 16}},       // Winograd by pieces
-                                      {{48, 50, 3, 1, 1}, {3, 10, 9, 48}},      // Winograd by weights
-                                      {{32, 40, 3, 2, 1}, {4, 23, 24, 32}},     // likewise, of stride 2
-                                      {{6, 20, 3, 2, 1}, {2, 9, 7, 6}},         // direct, with a stride
-                                      {{16, 6, 1, 1, 0}, {5, 13, 14, 16}},      // direct, in one range
-                                      {{16, 1056, 1, 1, 0}, {2, 5, 4, 16}},     // direct, in several of outputs
-                                      {{150, 20, 1, 1, 0}, {2, 13, 14, 150}}};  // direct, in several of inputs
+  const std::vector<ConvCase> readers{{{16, 16, 3, 1, 1}, {3, 9, 7, 16}},      // Winograd by pieces
+                                      {{48, 50, 3, 1, 1}, {3, 10, 9, 48}},     // Winograd by weights
+                                      {{32, 40, 3, 2, 1}, {4, 23, 24, 32}},    // likewise, of stride 2
+                                      {{6, 20, 3, 2, 1}, {2, 9, 7, 6}},        // direct, with a stride
+                                      {{16, 6, 1, 1, 0}, {5, 13, 14, 16}},     // direct, in one range
+                                      {{16, 1056, 1, 1, 0}, {2, 5, 4, 16}},    // direct, in several of outputs
+                                      {{150, 20, 1, 1, 0}, {2, 13, 14, 150}},  // direct, in several of inputs
+                                      {{16, 20, {7, 1}, {1, 2}, {3, 0}}, {2, 9, 8, 16}}};
   for (const ConvCase& c : readers) {
     const Input behind_it = input(y_shape(c), Activation::relu);
     if (!behind_it.kept.is_deferred()) return;

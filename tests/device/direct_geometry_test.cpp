@@ -50,7 +50,7 @@ TEST(AxisTest, forward_and_backward_data_meet_the_same_rows) {
   for (const std::int64_t kernel : {1, 2, 3, 7})
     for (const std::int64_t stride : {1, 2, 3})
       for (const std::int64_t padding : {0, 1, 4}) {
-        const Conv2d conv{1, 1, kernel, stride, padding};
+        const Conv1d conv{kernel, stride, padding};
         constexpr std::int64_t rows = 12;
         Meetings forward;
         Meetings expected;
@@ -66,8 +66,8 @@ TEST(AxisTest, forward_and_backward_data_meet_the_same_rows) {
 }
 
 TEST(AxisTest, a_span_holds_all_rows_that_are_read_and_begins_and_ends_with_one) {
-  for (const Axis& axis : {forward_axis({1, 1, 3, 2, 1}), backward_data_axis({1, 1, 3, 2, 1}),
-                           backward_data_axis({1, 1, 1, 2, 0}), forward_axis({1, 1, 1, 2, 0})}) {
+  for (const Axis& axis : {forward_axis({3, 2, 1}), backward_data_axis({3, 2, 1}), backward_data_axis({1, 2, 0}),
+                           forward_axis({1, 2, 0})}) {
     std::set<std::int64_t> read;
     for (const auto& [row, kernel, source] : meetings_of(axis, 5)) read.insert(source);
     const Span span = source_span(axis, 5);
@@ -77,10 +77,10 @@ TEST(AxisTest, a_span_holds_all_rows_that_are_read_and_begins_and_ends_with_one)
 }
 
 TEST(AxisTest, rows_that_no_one_reads_are_left_out_where_the_kernel_is_a_point) {
-  const Axis packed = packed_axis(forward_axis({1, 1, 1, 2, 0}));
+  const Axis packed = packed_axis(forward_axis({1, 2, 0}));
   EXPECT_EQ(packed.step, 2);
   EXPECT_EQ(source_span(packed, 5).count, 5);
-  EXPECT_EQ(packed_axis(forward_axis({1, 1, 3, 2, 1})).step, 1);
+  EXPECT_EQ(packed_axis(forward_axis({3, 2, 1})).step, 1);
 }
 
 TEST(PlaneWindowTest, knows_which_of_its_columns_lie_inside) {

@@ -32,6 +32,15 @@ TEST(OperandsTest, of_a_convolution_fit) {
   refuses({8, 16, 16, 32}, DType::f32, "[8, 16, 16, 32] f32");
 }
 
+TEST(OperandsTest, of_a_convolution_whose_rows_and_columns_differ_fit) {
+  const Conv2d conv{16, 32, {1, 7}, {2, 1}, {0, 3}};
+  const Tensor x = tensor({8, 32, 16, 16}, DType::f32);
+  EXPECT_NO_THROW(problem_of(Direction::forward, conv, x, tensor({8, 16, 16, 32}, DType::f32)));
+  expect_error(Failure::other, {"[8, 32, 8, 32]"}, [&] {
+    problem_of(Direction::forward, conv, x, tensor({8, 32, 8, 32}, DType::f32));
+  });
+}
+
 TEST(OperandsTest, of_a_linear_layer_fit) {
   const Tensor x = tensor({8, 64}, DType::f32);
   const Tensor weight = tensor({640}, DType::f32);

@@ -88,7 +88,7 @@ TEST(PrefetchOfBands, asks_for_rows_without_padding) {
   const std::vector<std::byte> map(std::size_t{3 * 2 * 16 * 16 * 8 * 4});
   const Operand operand{Layout::features, DType::f32, 16, 16, 16, 8};
   const auto asked = [&](const Band& band, std::int64_t first_block, std::int64_t blocks) {
-    const OperandBand read = source_band(forward_axis(small.conv), band, 16, operand, first_block, blocks);
+    const OperandBand read = source_band(forward_axes(small.conv), band, 16, operand, first_block, blocks);
     Prefetch prefetch;
     prefetch.add(rows_of(operand, map.data(), read));
     prefetch.spread_over(7);
@@ -103,7 +103,7 @@ TEST(PrefetchOfBands, asks_for_rows_without_padding) {
 TEST(PrefetchOfBands, leaves_images_alone) {
   const std::vector<std::byte> map(std::size_t{3 * 16 * 16 * 4});
   const Operand images{Layout::images, DType::f32, 3, 16, 16, 8};
-  const OperandBand read = source_band(forward_axis(small.conv), {0, 1, 0, 16}, 16, images, 0, 1);
+  const OperandBand read = source_band(forward_axes(small.conv), {0, 1, 0, 16}, 16, images, 0, 1);
   EXPECT_EQ(lines_of(rows_of(images, map.data(), read)), 0);
 }
 

@@ -11,6 +11,7 @@
 #include "base/io/file.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "export/onnx_model.hpp"
+#include "export/rectangular_network.hpp"
 #include "network/network_text.hpp"
 #include "network/onnx/onnx_network.hpp"
 #include "nn/initialize.hpp"
@@ -73,7 +74,8 @@ std::vector<ModelOptions> all_models() {
   std::vector<ModelOptions> all = {{"convnet", {28, 28, 1}, 10},
                                    {"lenet", {32, 32, 3}, 10},
                                    {"resnet18-blur", {64, 64, 3}, 4},
-                                   {"resnet20", {32, 32, 3}, 10}};
+                                   {"resnet20", {32, 32, 3}, 10},
+                                   rectangular_network()};
   for (const char* name : {"resnet18", "resnet50"}) {
     all.push_back({name, {32, 32, 3}, 7, 8});
     all.push_back({name, {96, 96, 3}, 7, 8});

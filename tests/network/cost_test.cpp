@@ -43,6 +43,18 @@ TEST(CostTest, the_table_has_a_row_for_each_layer_in_80_columns) {
   EXPECT_THAT(table, HasSubstr("25,557,032"));
 }
 
+TEST(CostTest, rows_and_columns_of_a_convolution_may_differ) {
+  using namespace build;
+  NetworkGraph graph({16, 16, 3});
+  Value x = conv(input(graph), "stem", {.out = 4, .kernel = {1, 7}, .padding = {0, 3}});
+  x = conv(x, "rows", {.out = 8, .kernel = {3, 1}, .stride = {2, 1}, .padding = {1, 0}});
+  EXPECT_EQ(parameters(graph), 4 * 3 * 7 + 8 * 4 * 3);
+  EXPECT_EQ(multiply_adds(graph), 16 * 16 * 4 * 3 * 7 + 8 * 16 * 8 * 4 * 3);
+  const std::string table = network_table(graph);
+  EXPECT_THAT(table, testing::ContainsRegex("stem +conv 1x7 +16x16x4 "));
+  EXPECT_THAT(table, testing::ContainsRegex("rows +conv 3x1/2x1 +8x16x8 "));
+}
+
 TEST(CostTest, a_norm_that_is_a_layer_counts_once) {
   using namespace build;
   NetworkGraph graph({8, 8, 3});

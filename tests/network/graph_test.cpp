@@ -26,6 +26,9 @@ TEST(GraphTest, shapes_follow_from_the_operations) {
   EXPECT_EQ(clip(sigmoid(tanh(leaky_relu(x, 0.1F))), 0, 6).shape(), x.shape());
   EXPECT_EQ(flatten(x).shape(), (ValueShape{0, 0, 17 * 16 * 8}));
   EXPECT_EQ(linear(global_mean_pool(x), "fc", 10).shape(), (ValueShape{0, 0, 10}));
+  const ConvOptions by_columns{.out = 4, .kernel = {1, 7}, .stride = {1, 2}, .padding = {0, 3}};
+  EXPECT_EQ(conv(x, "columns", by_columns).shape(), (ValueShape{17, 8, 4}));
+  EXPECT_EQ(conv(x, "rows", {.out = 4, .kernel = {5, 1}, .stride = {2, 1}}).shape(), (ValueShape{7, 16, 4}));
   EXPECT_EQ(x.shape().text(), "17 x 16 x 8");
 }
 
@@ -45,6 +48,8 @@ TEST(GraphTest, an_operation_that_cannot_take_its_input_is_refused_by_name) {
   const Value row = flatten(x);
   const auto message = [](const auto& operation) { return message_of(Failure::usage, operation); };
   expect_message(message([&] { conv(x, "conv1", {.out = 6, .kernel = 5}); }), {"conv1", "5 x 5", "--model"});
+  expect_message(message([&] { conv(x, "rows", {.out = 6, .kernel = {7, 3}, .padding = {1, 0}}); }), {"rows", "5 x 3"});
+  expect_message(message([&] { conv(x, "rows", {.out = 6, .kernel = {7, 3}, .padding = {0, 2}}); }), {"rows", "7 x 1"});
   expect_message(message([&] { max_pool(x, {.kernel = 7, .stride = 2}); }), {"MaxPool_2", "7 x 7", "--model"});
   expect_message(message([&] { conv(row, "conv2", {.out = 6, .kernel = 1}); }), {"conv2", "384"});
   expect_message(message([&] { batch_norm(row, "bn"); }), {"bn", "384"});

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "models/model_zoo.hpp"
 #include "network/build.hpp"
+#include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 
@@ -54,6 +55,20 @@ TEST(NetworkTextTest, keeps_all_operations_and_their_numbers) {
   EXPECT_EQ(other.nodes().back().shape, graph.nodes().back().shape);
 }
 
+TEST(NetworkTextTest, a_convolution_has_both_dimensions_only_where_they_differ) {
+  using namespace build;
+  NetworkGraph graph({32, 32, 3});
+  const Value x = conv(input(graph), "a", {.out = 8, .kernel = {1, 7}, .padding = {0, 3}});
+  linear(global_mean_pool(conv(x, "b", {.out = 4, .kernel = {7, 3}, .stride = {2, 1}, .padding = 1})), "fc", 10);
+  const std::string text = network_text(graph);
+  EXPECT_NE(text.find(R"(["Conv","a",[0],[3,8,[1,7],1,[0,3],0]])"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(["Conv","b",[1],[8,4,[7,3],[2,1],1,0]])"), std::string::npos) << text;
+  const NetworkGraph other = network_from_text(text);
+  EXPECT_EQ(network_text(other), text);
+  EXPECT_EQ(other.node(2).as<op::Convolution>()->conv, graph.node(2).as<op::Convolution>()->conv);
+  EXPECT_EQ(other.node(2).shape, graph.node(2).shape);
+}
+
 TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   const auto refused = [](const char* text, std::initializer_list<std::string_view> subjects) {
     expect_error(Failure::bad_data, subjects, [&] { network_from_text(text); });
@@ -95,6 +110,15 @@ TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,0,1,0]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,3,1,1]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[4,64,3,1,1,0]]]})", {"'a'", "shape"});
+  refused(R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,[9,1],1,0,0]]]})", {"'a'", "shape"});
+  for (const char* sizes : {"[3],1,0", "[],1,0", "[3,3,3],1,0", "[0,3],1,0", "[3,65537],1,0", "[3,\"3\"],1,0",
+                            "[[3,3],3],1,0", "{\"a\":3},1,0", "3,[1,0],0", "3,[0,1],0", "3,[1,-1],0", "3,1,[3,0]",
+                            "3,1,[0,3]", "[1,7],1,[1,0]", "[1,7],1,1", "[7,1],1,[0,1]", "3,1,[0,-1]", "3,1,[0,1.5]"}) {
+    const std::string text = fmt::format(R"({{"input":[8,8,3],"nodes":[["Conv","a",[0],[3,64,{},0]]]}})", sizes);
+    EXPECT_EQ(message_of(Failure::bad_data, [&] { network_from_text(text); }),
+              "the description of its network is damaged: node 'a' has impossible numbers.")
+        << text;
+  }
 }
 
 // Nothing but a network or an Error comes of it.
@@ -111,7 +135,7 @@ void expect_no_damage_passes(const std::string& whole) {
 TEST(NetworkTextTest, damaged_text_is_refused_or_is_another_network) {
   using namespace build;
   NetworkGraph graph({8, 8, 3});
-  Value x = conv(input(graph), "a", {.out = 8, .kernel = 3});
+  Value x = conv(input(graph), "a", {.out = 8, .kernel = {1, 3}, .stride = {2, 1}, .padding = {0, 1}});
   x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), average_pool(x, {.kernel = 1, .stride = 1})});
   linear(global_mean_pool(x), "fc", 10, false);
   for (const std::string& whole : {network_text(model_graph({"resnet20", {32, 32, 3}, 10})), network_text(graph)}) {

@@ -165,6 +165,24 @@ TEST_F(OnnxNetworkTest, reads_operations_shapes_and_weights) {
   EXPECT_EQ(read(ValueShape{20, 30, 0}).graph.node(1).shape, (ValueShape{20, 30, 4}));
 }
 
+TEST_F(OnnxNetworkTest, rows_and_columns_of_a_convolution_may_differ) {
+  const auto give_window = [&](const Dims& kernel) {
+    node_at(0).clear_attribute();
+    ints(node_at(0), "kernel_shape", kernel);
+    ints(node_at(0), "strides", {2, 1});
+    ints(node_at(0), "pads", {0, 3, 0, 3});
+  };
+  give_window({1, 9});
+  array_named("conv1.weight").set_dims(2, 1);
+  array_named("conv1.weight").set_dims(3, 9);
+  const OnnxNetwork network = read();
+  EXPECT_EQ(network.graph.node(1).as<op::Convolution>()->conv, (Conv2d{3, 4, {1, 9}, {2, 1}, {0, 3}}));
+  EXPECT_EQ(network.graph.node(1).shape, (ValueShape{4, 6, 4}));
+  EXPECT_EQ(array_in(network, "conv1.weight").dims, (Dims{4, 3, 1, 9}));
+  give_window({9, 1});
+  expect_error(Failure::bad_data, {"/Conv", "kernel_shape"}, [&] { read(); });
+}
+
 TEST_F(OnnxNetworkTest, a_weight_of_in_by_out_is_turned) {
   replace(5, "Gemm", {"e", "fc.weight", "fc.bias"});
   onnx::TensorProto& weight = array_named("fc.weight");
@@ -489,12 +507,25 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     integer("group", 3);
   });
   refused({"/Conv", "dilat"}, [&] { ints(node_at(0), "dilations", {2, 2}); });
-  refused({"/Conv", "strides"}, [&] { ints(node_at(0), "strides", {1, 2}); });
-  refused({"/Conv", "pads"}, [&] {
-    node_at(0).clear_attribute();
-    ints(node_at(0), "pads", {0, 0, 1, 1});
+  for (const Dims& strides : {Dims{1}, Dims{1, 0}, Dims{1, 65537}, Dims{1, 1, 1}}) {
+    refused({"/Conv", "strides"}, [&] { ints(node_at(0), "strides", strides); });
+  }
+  const auto refused_pads = [&](std::initializer_list<std::string_view> subjects, const Dims& pads) {
+    refused(subjects, [&] {
+      node_at(0).clear_attribute();
+      ints(node_at(0), "pads", pads);
+    });
+  };
+  refused_pads({"/Conv", "pads", "[0, 0, 1, 1]", "PyTorch"}, {0, 0, 1, 1});
+  refused_pads({"/Conv", "pads", "[0, 1, 0, 2]", "PyTorch"}, {0, 1, 0, 2});
+  refused_pads({"/Conv", "pads", "four"}, {1, 1});
+  refused_pads({"/Conv", "pads", "four"}, {-1, 0, -1, 0});
+  refused_pads({"/Conv", "pads of 3x0", "kernel of 3"}, {3, 0, 3, 0});
+  refused_pads({"/Conv", "pads of 1x3", "kernel of 3"}, {1, 3, 1, 3});
+  refused({"/Conv", "rows and columns"}, [&] {
+    array_named("conv1.weight").mutable_dims()->RemoveLast();
+    array_named("conv1.weight").set_dims(2, 9);
   });
-  refused({"/Conv", "square"}, [&] { array_named("conv1.weight").set_dims(3, 1); });
   for (const float epsilon : {0.0F, -1.0F, 2.0F, std::nanf("")}) {
     refused({"/BatchNormalization", "epsilon"}, [&] { number(node_at(1), "epsilon", epsilon); });
   }
@@ -551,6 +582,14 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
     replace(2, "AveragePool", {"b"});
     ints("kernel_shape", {16, 16});
   });
+  for (const auto& [name, values] :
+       {std::pair("kernel_shape", Dims{3, 2}), std::pair("strides", Dims{1, 2}), std::pair("pads", Dims{1, 0, 1, 0})}) {
+    refused({"/MaxPool", "same", name}, [&] {
+      replace(2, "MaxPool", {"b"});
+      if (std::string(name) != "kernel_shape") ints("kernel_shape", {2, 2});
+      ints(name, values);
+    });
+  }
   refused({"/Unsqueeze", "torch.flatten"}, relu("Unsqueeze"));
   refused({"/Reshape", "torch.flatten"}, [&] {
     replace(4, "Reshape", {"d", "shape"});

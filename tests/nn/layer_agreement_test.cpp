@@ -154,6 +154,9 @@ std::vector<LayerCase> layer_cases() {
       convolution("conv_3x3_stride_2", {3, 11, 13, 16}, {.out = 24, .kernel = 3, .stride = 2, .padding = 1}),
       convolution("conv_1x1", {3, 9, 9, 64}, {.out = 16, .kernel = 1}),
       convolution("conv_1x1_stride_2", {3, 10, 10, 16}, {.out = 64, .kernel = 1, .stride = 2}),
+      convolution("conv_1x7", {3, 12, 13, 32}, {.out = 24, .kernel = {1, 7}, .padding = {0, 3}}),
+      convolution("conv_7x1_stride_1x2", {3, 12, 13, 16},
+                  {.out = 24, .kernel = {7, 1}, .stride = {1, 2}, .padding = {3, 0}}),
       {"conv_5x5_bias_relu",
        {3, 14, 14, 6},
        maps,
@@ -170,9 +173,23 @@ std::vector<LayerCase> layer_cases() {
        {2, 12, 15, 2},
        Layout::images,
        [](Value x) { return conv(x, "conv", {.out = 16, .kernel = 4, .stride = 2}); }},
+      {"first_conv_3x5_stride_2",
+       {2, 25, 22, 3},
+       Layout::images,
+       [](Value x) {
+         return conv(x, "conv", {.out = 16, .kernel = {3, 5}, .stride = 2, .padding = {1, 2}});
+       }},
+      {"first_conv_3x3_stride_2_padding_1x0",
+       {2, 25, 22, 3},
+       Layout::images,
+       [](Value x) {
+         return conv(x, "conv", {.out = 16, .kernel = 3, .stride = 2, .padding = {1, 0}});
+       }},
       normed("first_unit_3x3", {4, 16, 16, 3}, {.out = 16, .kernel = 3, .padding = 1}, Layout::images),
       normed("unit_3x3", {4, 12, 12, 32}, same_3x3),
       normed("unit_3x3_stride_2", {4, 13, 11, 16}, {.out = 32, .kernel = 3, .stride = 2, .padding = 1}),
+      normed("unit_3x1_stride_2x1", {4, 13, 11, 16},
+             {.out = 32, .kernel = {3, 1}, .stride = {2, 1}, .padding = {1, 0}}),
       {"unit_1x1_without_relu", {4, 8, 8, 32}, maps, [](Value x) { return unit(x, "conv", {.out = 20, .kernel = 1}); }},
       {"unit_behind_a_residual",
        {4, 12, 12, 32},

@@ -42,6 +42,14 @@ TEST_P(LayerTest, convolution_has_right_gradients) {
   EXPECT_LE(harness(net, {2, 7, 5, 4}).worst_gradient_error(), tolerance);
 }
 
+TEST_P(LayerTest, convolution_whose_rows_and_columns_differ_has_right_gradients) {
+  const auto net = [](Value x) {
+    x = relu(unit(x, "rows", {.out = 6, .kernel = {3, 1}, .stride = {1, 2}, .padding = {1, 0}}));
+    return conv(x, "columns", {.out = 5, .kernel = {1, 5}, .stride = {2, 1}, .padding = {0, 2}, .has_bias = true});
+  };
+  EXPECT_LE(harness(net, {2, 7, 9, 4}).worst_gradient_error(), tolerance);
+}
+
 TEST_P(LayerTest, convolution_with_bias_and_relu_has_right_gradients) {
   const auto net = [](Value x) { return relu(conv(x, "conv", {.out = 5, .kernel = 3, .has_bias = true})); };
   EXPECT_LE(harness(net, {2, 6, 5, 4}).worst_gradient_error(), tolerance);

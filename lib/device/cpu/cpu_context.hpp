@@ -3,7 +3,7 @@
 // Layouts on the CPU, with B = `lanes` channels per block:
 //   features      [n, h, w, c]     n, ceil(c/B), h, w, B     padding channels zero (oneDNN nChw8c, nChw16c)
 //   images        [n, h, w, c]     n, c, h, w, fp32
-//   conv weight   [o, i, k, k]     i <= 3: ceil(o/B), k, k, i, B; otherwise ceil(o/B), ceil(i/B), k, k, B, B: rows are
+//   conv weight   [o, i, r, s]     i <= 3: ceil(o/B), r, s, i, B; otherwise ceil(o/B), ceil(i/B), r, s, B, B: rows are
 //                                  input channels, output channels are contiguous. Padding zero. See cpu_layout.hpp
 //   linear weight [out, in]        as PyTorch
 #pragma once

@@ -13,7 +13,7 @@ namespace {
 
 // The stored form of a convolution's weight (cuda_layout.hpp), as features.
 Shape weight_shape(const Conv2d& conv) {
-  return {padded(conv.out_channels), conv.kernel, conv.kernel, conv.in_channels};
+  return {padded(conv.out_channels), conv.kernel.height, conv.kernel.width, conv.in_channels};
 }
 
 Tensor view_of(std::byte* data, const Shape& shape, DType dtype) {
@@ -55,7 +55,7 @@ void CudaOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor&
   }
   const ConvProblem blocks = folded(problem);
   const Tensor images = features({blocks.n, blocks.h, blocks.w, blocks.conv.in_channels});
-  fold_pixels(launch(), x.x, conv.padding, images);
+  fold_pixels(launch(), x.x, conv.padding.height, images);
   const Tensor weights = features(weight_shape(blocks.conv));
   fold_pixels(launch(), view_of(operand_of(weight), weight_shape(conv), problem.precision), 0, weights);
   convolutions_.run(blocks, std::array{images.data(), weights.data(), y.data()});
@@ -77,7 +77,7 @@ void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x
   if (can_fold(problem)) {
     const ConvProblem blocks = folded(problem);
     const Tensor images = features({blocks.n, blocks.h, blocks.w, blocks.conv.in_channels});
-    fold_pixels(launch(), x, conv.padding, images);
+    fold_pixels(launch(), x, conv.padding.height, images);
     const Tensor part = features(weight_shape(blocks.conv));
     convolutions_.run(blocks, std::array{images.data(), dy.data(), part.data()});
     unfold_weight(launch(), part, view_of(dweight.data(), weight_shape(conv), DType::f32), accumulate);

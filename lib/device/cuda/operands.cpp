@@ -18,7 +18,8 @@ std::string text_of(const Tensor& tensor) {
 
 ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x, const Tensor& y) {
   const bool have_channels = x.shape()[3] == conv.in_channels && y.shape()[3] == conv.out_channels;
-  const bool have_sizes = y.shape()[1] == conv.out_size(x.shape()[1]) && y.shape()[2] == conv.out_size(x.shape()[2]);
+  const bool have_sizes =
+      y.shape()[1] == conv.rows().out_size(x.shape()[1]) && y.shape()[2] == conv.columns().out_size(x.shape()[2]);
   require(
       have_channels && have_sizes && x.shape()[0] == y.shape()[0] && x.dtype() == y.dtype(), Failure::other,
       "a convolution of {} to {} channels got operands that do not fit: {} and {}. This is a defect of this program.",

@@ -95,8 +95,7 @@ class OnnxConverter {
 
   bool flag(const char* name) const;
   Pool2d pool_window() const;
-  bool is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
-               std::int64_t padding) const;
+  bool is_blur(const onnx::TensorProto& weight, const ValueShape& shape, const OnnxNode::Window& window) const;
   void pool_mean(bool keeps_dims);
   void give_flat();
   void give_linear(const onnx::TensorProto& weight, bool is_transposed, bool has_bias);

@@ -14,7 +14,7 @@ namespace lockstep {
 // Values of a parameter or a statistic.
 struct NamedArray {
   std::string name;                // PyTorch's name: "layer1.0.conv1.weight"
-  std::vector<std::int64_t> dims;  // PyTorch's shape: [out, in, k, k], [out, in] or [c]
+  std::vector<std::int64_t> dims;  // PyTorch's shape: [out, in, rows, columns], [out, in] or [c]
   std::vector<float> values;       // row-major
 };
 

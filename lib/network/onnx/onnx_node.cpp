@@ -68,21 +68,37 @@ void OnnxNode::require_number(const char* name, float only, float otherwise) con
   if (!is_it) refuse(fmt::format("{} is {}. Only {} is possible", name, value, only));
 }
 
-std::int64_t OnnxNode::common(const char* name, std::size_t count, std::int64_t least, std::int64_t otherwise) const {
-  const Integers values = integers(name, Integers(count, otherwise));
-  const bool is_common = values.size() == count && std::ranges::count(values, values.front()) == std::ssize(values);
-  if (!is_common || values.front() < least || values.front() > largest_number) {
-    refuse(fmt::format("{} is {}. Only {} equal numbers from {} to {} are possible", name, short_text(values), count,
-                       least, largest_number));
+Size2d OnnxNode::size(const char* name, std::int64_t otherwise) const {
+  const Integers values = integers(name, {otherwise, otherwise});
+  const auto is_possible = [](std::int64_t value) { return value >= 1 && value <= largest_number; };
+  if (values.size() != 2 || !std::ranges::all_of(values, is_possible)) {
+    refuse(
+        fmt::format("{} is {}. Only two numbers from 1 to {} are possible", name, short_text(values), largest_number));
   }
-  return values.front();
+  return {values[0], values[1]};
+}
+
+// ONNX lists the pads before rows and columns, then those behind them.
+Size2d OnnxNode::pads() const {
+  const Integers values = integers("pads", {0, 0, 0, 0});
+  const auto is_possible = [](std::int64_t value) { return value >= 0 && value <= largest_number; };
+  if (values.size() != 4 || !std::ranges::all_of(values, is_possible)) {
+    refuse(fmt::format("pads is {}. Only four numbers from 0 to {} are possible", short_text(values), largest_number));
+  }
+  if (values[0] != values[2] || values[1] != values[3]) {
+    refuse(
+        fmt::format("pads is {}. Only equal pads at both ends of a dimension are possible. Pad by the padding of "
+                    "PyTorch's layers",
+                    short_text(values)));
+  }
+  return {values[0], values[1]};
 }
 
 OnnxNode::Window OnnxNode::window() const {
   const onnx::AttributeProto* const automatic = attribute("auto_pad");
   if (automatic != nullptr && automatic->s() != "NOTSET") refuse("auto_pad is not possible. State the pads");
-  if (common("dilations", 2, 1, 1) != 1) refuse("it is dilated. Only dilations of 1 are possible");
-  return {common("strides", 2, 1, 1), common("pads", 4, 0, 0)};
+  if (size("dilations", 1) != 1) refuse("it is dilated. Only dilations of 1 are possible");
+  return {size("strides", 1), pads()};
 }
 
 }  // namespace lockstep

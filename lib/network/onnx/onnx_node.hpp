@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/ops.hpp"
 #include "network/onnx/onnx_file.hpp"
 
 namespace lockstep {
@@ -41,16 +42,17 @@ class OnnxNode {
   void require_integer(const char* name, std::int64_t only, std::int64_t otherwise) const;
   void require_number(const char* name, float only, float otherwise) const;
 
-  // The value of a list of `count` equal numbers from `least` on. Throws as refuse() if they differ.
-  std::int64_t common(const char* name, std::size_t count, std::int64_t least, std::int64_t otherwise) const;
+  // A list of two numbers from 1 on, for rows and columns. Throws as refuse().
+  Size2d size(const char* name, std::int64_t otherwise) const;
   struct Window {
-    std::int64_t stride;
-    std::int64_t padding;
+    Size2d stride;
+    Size2d padding;
   };
   Window window() const;  // of a convolution or a pooling
 
  private:
   std::string label() const;
+  Size2d pads() const;
   const onnx::AttributeProto* typed(const char* name, onnx::AttributeProto::AttributeType type) const;
 
   const OnnxFile& file_;

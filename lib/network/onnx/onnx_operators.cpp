@@ -77,38 +77,41 @@ void OnnxConverter::identity() { give(input(0)); }
 
 void OnnxConverter::conv() {
   const onnx::TensorProto& weight = constant_at(1);
-  if (weight.dims_size() != 4 || weight.dims(2) != weight.dims(3)) node_->refuse("only square kernels are possible");
+  if (weight.dims_size() != 4) node_->refuse("only convolutions over rows and columns are possible");
   const std::size_t x = node_at(0);
-  const ValueShape& shape = shape_of(x);
-  const auto [stride, padding] = node_->window();
-  const std::int64_t kernel = weight.dims(2);
-  if (const Integers stated = node_->integers("kernel_shape", {kernel, kernel}); stated != Integers{kernel, kernel}) {
+  const OnnxNode::Window window = node_->window();
+  const Size2d kernel(weight.dims(2), weight.dims(3));
+  const Integers sides = {kernel.height, kernel.width};
+  if (node_->integers("kernel_shape", sides) != sides) {
     node_->damaged("has a kernel_shape that its weight does not have");
   }
-  if (is_blur(weight, shape, stride, padding)) {
-    give_node(op::Blur{stride}, {x});
+  if (is_blur(weight, shape_of(x), window)) {
+    give_node(op::Blur{window.stride.height}, {x});
     return;
   }
   node_->require_integer("group", 1, 1);
   const Conv2d conv{.in_channels = weight.dims(1),
                     .out_channels = weight.dims(0),
                     .kernel = kernel,
-                    .stride = stride,
-                    .padding = padding};
-  if (padding >= kernel) {
-    node_->refuse(fmt::format("pads of {} are not possible with a kernel of {}", padding, kernel));
+                    .stride = window.stride,
+                    .padding = window.padding};
+  if (conv.padding.height >= kernel.height || conv.padding.width >= kernel.width) {
+    node_->refuse(fmt::format(
+        "pads of {} are not possible with a kernel of {}. Pads are smaller than the kernel in each dimension",
+        conv.padding.text(), kernel.text()));
   }
   const std::string name = layer_name(weight);
   const bool has_bias = node_->has_input(2) && !constants_.is_computed_zero(node_->input(2), conv.out_channels);
   give_node(op::Convolution{.conv = conv, .has_bias = has_bias}, {x}, name);
-  keep(name + ".weight", weight, {conv.out_channels, conv.in_channels, kernel, kernel});
+  keep(name + ".weight", weight, {conv.out_channels, conv.in_channels, kernel.height, kernel.width});
   if (has_bias) keep(name + ".bias", constant_at(2), {conv.out_channels});
 }
 
-bool OnnxConverter::is_blur(const onnx::TensorProto& weight, const ValueShape& shape, std::int64_t stride,
-                            std::int64_t padding) const {
+bool OnnxConverter::is_blur(const onnx::TensorProto& weight, const ValueShape& shape,
+                            const OnnxNode::Window& window) const {
   const bool is_by_channel = node_->integer("group", 1) == shape.channels && shape.channels > 1;
-  if (!is_by_channel || node_->has_input(2) || padding != 1 || stride > 2) return false;
+  const bool has_stride = window.stride == 1 || window.stride == 2;
+  if (!is_by_channel || node_->has_input(2) || window.padding != 1 || !has_stride) return false;
   if (!std::ranges::equal(weight.dims(), Integers{shape.channels, 1, 3, 3})) return false;
   const std::vector<float> values = file_.floats(weight);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -242,15 +245,20 @@ bool OnnxConverter::flag(const char* name) const {
 
 // Of MaxPool and AveragePool.
 Pool2d OnnxConverter::pool_window() const {
-  const auto [stride, padding] = node_->window();
-  const std::int64_t kernel = node_->common("kernel_shape", 2, 1, 0);
+  const OnnxNode::Window window = node_->window();
+  const Size2d shape = node_->size("kernel_shape", 0);
+  if (!shape.is_square() || !window.stride.is_square() || !window.padding.is_square()) {
+    node_->refuse("pooling is possible only with the same kernel_shape, strides and pads for rows and columns");
+  }
+  const std::int64_t kernel = shape.height;
+  const std::int64_t padding = window.padding.height;
   if (padding >= kernel || kernel > Pool2d::largest_kernel) {
     node_->refuse(
         fmt::format("a window of {} with pads of {} is not possible. Windows have up to {} x {} pixels, and "
                     "pads are smaller",
                     kernel, padding, Pool2d::largest_kernel, Pool2d::largest_kernel));
   }
-  return {.kernel = kernel, .stride = stride, .padding = padding, .ceil = flag("ceil_mode")};
+  return {.kernel = kernel, .stride = window.stride.height, .padding = padding, .ceil = flag("ceil_mode")};
 }
 
 void OnnxConverter::max_pool() {

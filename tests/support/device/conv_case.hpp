@@ -122,7 +122,7 @@ class ConvCase {
   Shape x_shape() const { return {sizes_.n, sizes_.h, sizes_.w, sizes_.conv.in_channels}; }
   Shape y_shape() const { return {sizes_.n, sizes_.out_h(), sizes_.out_w(), sizes_.conv.out_channels}; }
   std::vector<std::int64_t> dims() const {
-    return {sizes_.conv.out_channels, sizes_.conv.in_channels, sizes_.conv.kernel, sizes_.conv.kernel};
+    return {sizes_.conv.out_channels, sizes_.conv.in_channels, sizes_.conv.kernel.height, sizes_.conv.kernel.width};
   }
   DType input_dtype() const { return input_ == Layout::images ? DType::f32 : precision_; }
 
@@ -211,11 +211,11 @@ class ConvCase {
 
   // Computed once for all that makes it, however many instruction sets and precisions are held to it.
   const std::vector<double>& expected(Direction direction) const {
-    static std::map<std::vector<std::int64_t>, std::vector<double>> known;
-    const Conv2d& conv = sizes_.conv;
-    std::vector<double>& values = known[{static_cast<std::int64_t>(direction), conv.in_channels, conv.out_channels,
-                                         conv.kernel, conv.stride, conv.padding, sizes_.n, sizes_.h, sizes_.w,
-                                         has_norm_ ? static_cast<std::int64_t>(norm_.activation) : -1}];
+    static std::map<std::pair<std::string, int>, std::vector<double>> known;
+    const int norm = has_norm_ ? static_cast<int>(norm_.activation) : -1;
+    ConvProblem made = problem(direction);
+    made.precision = DType::f32;
+    std::vector<double>& values = known[{made.text(), norm}];
     if (!values.empty()) return values;
     switch (direction) {
       case Direction::forward:

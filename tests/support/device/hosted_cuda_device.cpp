@@ -93,7 +93,7 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
 
  private:
   static std::vector<std::int64_t> dims(const Conv2d& conv) {
-    return {conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+    return {conv.out_channels, conv.in_channels, conv.kernel.height, conv.kernel.width};
   }
   static naive::ConvSizes sizes(const Conv2d& conv, const Tensor& x) {
     return {conv, x.shape()[0], x.shape()[1], x.shape()[2]};

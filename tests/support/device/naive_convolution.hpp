@@ -1,7 +1,7 @@
 // Convolution and its gradients as plain loops in double precision: the oracle.
 //
 //   x       [n, h, w, in]     y  [n, h', w', out]     row-major
-//   weight  [out, in, kernel, kernel]
+//   weight  [out, in, kernel rows, kernel columns]
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct ConvSizes {
   std::int64_t h;
   std::int64_t w;
 
-  std::int64_t out_h() const { return conv.out_size(h); }
-  std::int64_t out_w() const { return conv.out_size(w); }
+  std::int64_t out_h() const { return conv.rows().out_size(h); }
+  std::int64_t out_w() const { return conv.columns().out_size(w); }
   std::int64_t x_count() const { return n * h * w * conv.in_channels; }
   std::int64_t y_count() const { return n * out_h() * out_w() * conv.out_channels; }
-  std::int64_t weight_count() const { return conv.out_channels * conv.in_channels * conv.kernel * conv.kernel; }
+  std::int64_t weight_count() const { return conv.out_channels * conv.in_channels * conv.kernel.area(); }
 };
 
 // Calls visit(place in x, place in weight, place in y) for every product of a convolution.
@@ -31,16 +31,16 @@ void for_each_product(const ConvSizes& sizes, Visit visit) {
   for (std::int64_t n = 0; n < sizes.n; ++n)
     for (std::int64_t row = 0; row < sizes.out_h(); ++row)
       for (std::int64_t column = 0; column < sizes.out_w(); ++column)
-        for (std::int64_t kr = 0; kr < conv.kernel; ++kr)
-          for (std::int64_t kc = 0; kc < conv.kernel; ++kc) {
-            const std::int64_t r = row * conv.stride + kr - conv.padding;
-            const std::int64_t c = column * conv.stride + kc - conv.padding;
+        for (std::int64_t kr = 0; kr < conv.kernel.height; ++kr)
+          for (std::int64_t kc = 0; kc < conv.kernel.width; ++kc) {
+            const std::int64_t r = row * conv.stride.height + kr - conv.padding.height;
+            const std::int64_t c = column * conv.stride.width + kc - conv.padding.width;
             if (r < 0 || r >= sizes.h || c < 0 || c >= sizes.w) continue;
             const std::int64_t x = ((n * sizes.h + r) * sizes.w + c) * conv.in_channels;
             const std::int64_t y = ((n * sizes.out_h() + row) * sizes.out_w() + column) * conv.out_channels;
             for (std::int64_t o = 0; o < conv.out_channels; ++o)
               for (std::int64_t i = 0; i < conv.in_channels; ++i)
-                visit(x + i, ((o * conv.in_channels + i) * conv.kernel + kr) * conv.kernel + kc, y + o);
+                visit(x + i, ((o * conv.in_channels + i) * conv.kernel.height + kr) * conv.kernel.width + kc, y + o);
           }
 }
 

@@ -13,7 +13,7 @@ namespace {
 ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x, const Tensor& y) {
   assert(x.layout() == Layout::features || (x.layout() == Layout::images && x.shape()[3] <= max_image_channels));
   assert(x.shape()[3] == conv.in_channels && y.shape()[3] == conv.out_channels);
-  assert(y.shape()[1] == conv.out_size(x.shape()[1]) && y.shape()[2] == conv.out_size(x.shape()[2]));
+  assert(y.shape()[1] == conv.rows().out_size(x.shape()[1]) && y.shape()[2] == conv.columns().out_size(x.shape()[2]));
   return {direction, conv, x.shape()[0], x.shape()[1], x.shape()[2], x.layout(), y.dtype()};
 }
 
@@ -28,7 +28,7 @@ std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const Kernel
   // At stride 2, direct products of pairs save more than Winograd in fp32. AMX tiles of pairs save more at any stride.
   const bool is_faster_direct =
       multiplies_pairs(problem, target) &&
-      (multiplies_bf16_tiles(target.set) || (problem.conv.stride > 1 && !winograd_takes_pairs(problem, target)));
+      (multiplies_bf16_tiles(target.set) || (problem.conv.stride != 1 && !winograd_takes_pairs(problem, target)));
   const bool takes_winograd = winograd_pays(problem) && !is_faster_direct;
   return takes_winograd ? make_winograd(problem, target) : make_direct(problem, target);
 }

@@ -8,7 +8,7 @@
 namespace lockstep::cpu {
 namespace {
 
-// Calls visit(index in PyTorch's order, index in storage) for every weight of [out, in, kernel, kernel].
+// Calls visit(index in PyTorch's order, index in storage) for every weight of [out, in, kernel rows, kernel columns].
 template <typename Visit>
 void for_each_weight(std::span<const std::int64_t> dims, int lanes, Visit visit) {
   const std::int64_t in = dims[1];

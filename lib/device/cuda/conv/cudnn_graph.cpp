@@ -36,7 +36,7 @@ Descriptor tensor(Operand id, DType dtype, std::int64_t n, std::int64_t c, std::
 Descriptor convolution(const Conv2d& conv) {
   const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-  const std::array padding{conv.padding, conv.padding};
+  const std::array padding{conv.padding.height, conv.padding.width};
   Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2})
       .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums)
@@ -44,7 +44,7 @@ Descriptor convolution(const Conv2d& conv) {
       .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, padding)
       .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, padding)
       .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, std::array<std::int64_t, 2>{1, 1})
-      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, std::array{conv.stride, conv.stride});
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, std::array{conv.stride.height, conv.stride.width});
   made.finalize();
   return made;
 }
@@ -106,14 +106,16 @@ Descriptor operation(const ConvProblem& problem) {
   const std::int64_t in = padded(conv.in_channels);
   const std::int64_t out = padded(conv.out_channels);
   const Ids ids = ids_of(problem.direction);
+  const std::int64_t out_h = conv.rows().out_size(problem.h);
+  const std::int64_t out_w = conv.columns().out_size(problem.w);
   const DType type = problem.precision;
   const OperationNames names = names_of(problem.direction);
   constexpr float alpha = 1;
   const float beta = problem.accumulate == Accumulate::add ? 1 : 0;
   Descriptor made(names.operation);
   made.set(names.x, tensor(ids.x, type, problem.n, in, problem.h, problem.w))
-      .set(names.weight, tensor(ids.weight, type, out, in, conv.kernel, conv.kernel))
-      .set(names.y, tensor(ids.y, type, problem.n, out, conv.out_size(problem.h), conv.out_size(problem.w)))
+      .set(names.weight, tensor(ids.weight, type, out, in, conv.kernel.height, conv.kernel.width))
+      .set(names.y, tensor(ids.y, type, problem.n, out, out_h, out_w))
       .set(names.convolution, convolution(conv))
       .set(names.alpha, CUDNN_TYPE_FLOAT, 1, &alpha)
       .set(names.beta, CUDNN_TYPE_FLOAT, 1, &beta);

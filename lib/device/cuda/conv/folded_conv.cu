@@ -8,17 +8,18 @@ namespace lockstep::cuda {
 bool can_fold(const ConvProblem& problem) {
   const bool has_weight = problem.direction != Direction::backward_data;
   const Conv2d& conv = problem.conv;
+  const bool is_square = conv.kernel.is_square() && conv.padding.is_square();
   return has_weight && problem.input == Layout::images && problem.precision != DType::f32 && conv.stride == fold &&
-         conv.kernel >= fold && conv.in_channels <= fold_channels;
+         is_square && conv.kernel.height >= fold && conv.in_channels <= fold_channels;
 }
 
 ConvProblem folded(const ConvProblem& problem) {
   const Conv2d& conv = problem.conv;
-  const std::int64_t kernel = (conv.kernel + fold - 1) / fold;
+  const std::int64_t kernel = (conv.kernel.height + fold - 1) / fold;
   ConvProblem blocks = problem;
   blocks.conv = {.in_channels = fold * fold * fold_channels, .out_channels = conv.out_channels, .kernel = kernel};
-  blocks.h = conv.out_size(problem.h) + kernel - 1;
-  blocks.w = conv.out_size(problem.w) + kernel - 1;
+  blocks.h = conv.rows().out_size(problem.h) + kernel - 1;
+  blocks.w = conv.columns().out_size(problem.w) + kernel - 1;
   blocks.input = Layout::features;
   return blocks;
 }

@@ -9,7 +9,7 @@
 
 namespace lockstep::cuda {
 
-// Images in half precision with at most four channels, stride 2, forward or backward-weight.
+// Images in half precision with at most four channels, square kernel and padding, stride 2, forward or backward-weight.
 bool can_fold(const ConvProblem& problem);
 
 // The same convolution on blocks.

@@ -3,7 +3,7 @@
 //
 // With C = `padded(c)`, channels rounded up to whole vectors of eight:
 //   features, images  [n, h, w, c]     n, h, w, C        padding channels zero
-//   conv weight       [o, i, k, k]     O, k, k, I, fp32  padding zero (the KRSC of cuDNN)
+//   conv weight       [o, i, r, s]     O, r, s, I, fp32  padding zero (the KRSC of cuDNN)
 //   linear weight     [out, in]        as PyTorch
 //   channel vector    [c]              C                 padding zero
 #pragma once

@@ -31,7 +31,7 @@ std::vector<Band> make_bands(std::int64_t images, std::int64_t rows, std::int64_
   return bands;
 }
 
-Axis forward_axis(const Conv2d& conv) {
+Axis forward_axis(const Conv1d& conv) {
   AxisPhase phase{0, -conv.padding, {}};
   for (std::int64_t k = 0; k < conv.kernel; ++k) phase.taps.push_back({k, k});
   return {1, conv.stride, 1, {phase}};
@@ -43,7 +43,7 @@ Axis packed_axis(Axis axis) {
   return axis;
 }
 
-Axis backward_data_axis(const Conv2d& conv) {
+Axis backward_data_axis(const Conv1d& conv) {
   Axis axis{conv.stride, 1, 1, {}};
   for (std::int64_t remainder = 0; remainder < conv.stride; ++remainder) {
     const std::int64_t first = (remainder + conv.stride - conv.padding % conv.stride) % conv.stride;
@@ -54,6 +54,14 @@ Axis backward_data_axis(const Conv2d& conv) {
     axis.phases.push_back(phase);
   }
   return axis;
+}
+
+Axes forward_axes(const Conv2d& conv) { return {forward_axis(conv.rows()), forward_axis(conv.columns())}; }
+
+Axes packed_axes(const Axes& axes) { return {packed_axis(axes.rows), packed_axis(axes.columns)}; }
+
+Axes backward_data_axes(const Conv2d& conv) {
+  return {backward_data_axis(conv.rows()), backward_data_axis(conv.columns())};
 }
 
 Span source_span(const Axis& axis, std::int64_t rows) {
@@ -85,6 +93,6 @@ WeightPlaces::WeightPlaces(const Conv2d& conv, int block_lanes)
       rows(conv.in_channels <= max_image_channels ? conv.in_channels : block_lanes),
       out_blocks(ceil_div(conv.out_channels, block_lanes)),
       in_blocks(ceil_div(conv.in_channels, rows)),
-      window(conv.kernel * conv.kernel) {}
+      window(conv.kernel.area()) {}
 
 }  // namespace lockstep::cpu

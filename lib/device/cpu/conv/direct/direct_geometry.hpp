@@ -1,8 +1,8 @@
 // The geometry of direct convolutions: which source pixels a result reads, and how work is split, by shape alone.
 //
-// Rows and columns follow one rule, an Axis. A phase is the set of result rows that meet the same kernel rows (taps).
-// Row a of a phase reads, under each tap, source row source + a * advance + tap.offset. Forward has one phase.
-// Backward-data has one per remainder of the row number by the stride.
+// Rows and columns each have an Axis, and follow one rule. A phase is the set of result rows that meet the same kernel
+// rows (taps). Row a of a phase reads, under each tap, source row source + a * advance + tap.offset. Forward has one
+// phase. Backward-data has one per remainder of the row number by the stride.
 #pragma once
 
 #include <cstdint>
@@ -53,9 +53,20 @@ struct Axis {
   }
 };
 
-Axis forward_axis(const Conv2d& conv);        // of y, reading x
+Axis forward_axis(const Conv1d& conv);        // of y, reading x
 Axis packed_axis(Axis axis);                  // of a packed source, without the rows that nothing reads
-Axis backward_data_axis(const Conv2d& conv);  // of dx, reading dy: one phase per remainder by the stride
+Axis backward_data_axis(const Conv1d& conv);  // of dx, reading dy: one phase per remainder by the stride
+
+struct Axes {
+  Axis rows, columns;
+
+  Steps step() const { return {rows.step, columns.step}; }
+  bool skips_pixels() const { return rows.step != 1 || columns.step != 1; }
+};
+
+Axes forward_axes(const Conv2d& conv);
+Axes packed_axes(const Axes& axes);
+Axes backward_data_axes(const Conv2d& conv);
 
 // The source rows that the first `rows` rows of a result read.
 struct Span {
@@ -87,14 +98,15 @@ constexpr PixelStrides dense_strides(std::int64_t blocks, std::int64_t rows, std
   return {blocks * rows * columns * unit, rows * columns * unit, columns * unit, unit};
 }
 
-// Layout of stored weights (cpu_context.hpp): [out_blocks][in_blocks][k][k], each a matrix of `rows` x B.
+// Layout of stored weights (cpu_context.hpp): [out_blocks][in_blocks][kernel row][kernel column], each a matrix of
+// `rows` x B.
 struct WeightPlaces {
   WeightPlaces(const Conv2d& conv, int block_lanes);
 
   std::int64_t lanes;
   std::int64_t rows;  // input channels per block: B, or all channels of an image
   std::int64_t out_blocks, in_blocks;
-  std::int64_t window;  // k * k
+  std::int64_t window;  // pixels of the kernel
 
   std::int64_t matrix() const { return rows * lanes; }
   std::int64_t out_stride() const { return in_blocks * window * matrix(); }

@@ -25,8 +25,9 @@ Operand input_operand(const ConvProblem& problem, std::int64_t lanes) {
 
 Operand output_operand(const ConvProblem& problem, std::int64_t lanes) {
   const Conv2d& conv = problem.conv;
-  const std::int64_t height = conv.out_size(problem.h);
-  return {Layout::features, problem.precision, conv.out_channels, height, conv.out_size(problem.w), lanes};
+  const std::int64_t height = conv.rows().out_size(problem.h);
+  const std::int64_t width = conv.columns().out_size(problem.w);
+  return {Layout::features, problem.precision, conv.out_channels, height, width, lanes};
 }
 
 const float* Operand::values_at(const std::byte* data, const OperandBand& band) const {
@@ -36,12 +37,12 @@ const float* Operand::values_at(const std::byte* data, const OperandBand& band) 
          at.pixel(band.window.first_row, band.window.first_column);
 }
 
-OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, const Operand& operand,
+OperandBand source_band(const Axes& axes, const Band& band, std::int64_t width, const Operand& operand,
                         std::int64_t first_block, std::int64_t blocks) {
-  Span rows = source_span(axis, band.rows);
-  rows.first += band.first_row / axis.spacing * axis.advance * axis.step;
-  const PlaneWindow window =
-      window_of(operand.height, operand.width, rows, source_span(axis, width), {axis.step, axis.step});
+  Span rows = source_span(axes.rows, band.rows);
+  rows.first += band.first_row / axes.rows.spacing * axes.rows.advance * axes.rows.step;
+  const Span columns = source_span(axes.columns, width);
+  const PlaneWindow window = window_of(operand.height, operand.width, rows, columns, axes.step());
   return {band.first_image, band.images, first_block, blocks, window};
 }
 
@@ -63,9 +64,9 @@ PixelRows rows_of(const Operand& operand, const std::byte* data, const OperandBa
           .bytes = (bottom - top) * row_bytes};
 }
 
-bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand) {
-  const Span rows = source_span(axis, height);
-  const Span columns = source_span(axis, width);
+bool reads_inside(const Axes& axes, std::int64_t height, std::int64_t width, const Operand& operand) {
+  const Span rows = source_span(axes.rows, height);
+  const Span columns = source_span(axes.columns, width);
   return rows.first >= 0 && rows.first + rows.count <= operand.height && columns.first >= 0 &&
          columns.first + columns.count <= operand.width;
 }

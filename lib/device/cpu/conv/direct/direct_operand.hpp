@@ -69,12 +69,12 @@ Operand input_operand(const ConvProblem& problem, std::int64_t lanes);   // x, d
 Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, dy
 
 // What a band of results, `width` pixels wide, reads of `blocks` blocks.
-OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, const Operand& operand,
+OperandBand source_band(const Axes& axes, const Band& band, std::int64_t width, const Operand& operand,
                         std::int64_t first_block, std::int64_t blocks);
 // The rows of a feature map that a band of results reads, without padding. Empty for images.
 PixelRows rows_of(const Operand& operand, const std::byte* data, const OperandBand& band);
 // Whether no result reads padding.
-bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand);
+bool reads_inside(const Axes& axes, std::int64_t height, std::int64_t width, const Operand& operand);
 
 // Copies a band to `packed`. `norm` may be null, and must be for images.
 void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,

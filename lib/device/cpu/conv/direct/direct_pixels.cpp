@@ -26,9 +26,9 @@ bool is_forward(const ConvProblem& problem) { return problem.direction == Direct
 
 PixelGeometry geometry_of(const ConvProblem& problem, const KernelTarget& target, const PixelWeights& weights,
                           const Operand& result) {
-  const Axis axis = is_forward(problem) ? forward_axis(problem.conv) : backward_data_axis(problem.conv);
+  const Axes axes = is_forward(problem) ? forward_axes(problem.conv) : backward_data_axes(problem.conv);
   const std::int64_t bytes = multiplies_tiles(problem, target) ? tile_stage_bytes : stage_bytes;
-  return {axis, result.width, weights.matrix_words(), result.blocks(), blocks_in_place, bytes};
+  return {axes, result.width, weights.matrix_words(), result.blocks(), blocks_in_place, bytes};
 }
 
 Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
@@ -40,10 +40,11 @@ Operand source_operand(const ConvProblem& problem, const KernelTarget& target, s
 }
 
 // Pixels per band and phase: within the limits, as many as keep the band's source in the L2 cache.
-std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
+std::vector<Band> bands_of(const ConvProblem& problem, const Axes& axes, const Operand& source, const Operand& result) {
   const std::int64_t values = source.units() * source.unit_words();
   const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, max_pixels);
-  return make_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
+  const std::int64_t phases = axes.rows.spacing * axes.columns.spacing;
+  return make_bands(problem.n, result.height, result.width, pixels * phases, axes.rows.spacing);
 }
 
 }  // namespace
@@ -72,8 +73,8 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
       result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
       weights_(problem, target, source_),
       geometry_(geometry_of(problem, target, weights_, result_)),
-      packed_axis_(packed_axis(geometry_.axis)),
-      bands_(bands_of(problem, packed_axis_, source_, result_)),
+      packed_axes_(packed_axes(geometry_.axes)),
+      bands_(bands_of(problem, packed_axes_, source_, result_)),
       groups_(ceil_div(result_.blocks(), loops_.max_vectors)),
       band_sums_{std::ssize(bands_), result_.blocks(), result_.lanes},
       ranges_(std::clamp<std::int64_t>(ceil_div(items_wanted, std::ssize(bands_)), 1, groups_)) {
@@ -85,10 +86,10 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
 }
 
 void DirectPixels::make_tables() {
-  const bool reads_in_place = source_.is_readable() && packed_axis_.step == 1 &&
-                              reads_inside(geometry_.axis, result_.height, result_.width, source_);
+  const bool reads_in_place = source_.is_readable() && !packed_axes_.skips_pixels() &&
+                              reads_inside(geometry_.axes, result_.height, result_.width, source_);
   PixelGeometry packed_geometry = geometry_;
-  packed_geometry.axis = packed_axis_;
+  packed_geometry.axes = packed_axes_;
   packed_geometry.max_blocks = source_.blocks();
   for (const Band& band : {bands_.front(), bands_.back()}) {
     const PixelStrides packed = source_of(band).packed_strides(source_);
@@ -110,7 +111,7 @@ void DirectPixels::place_scratch() {
 }
 
 OperandBand DirectPixels::source_of(const Band& band) const {
-  return source_band(packed_axis_, band, result_.width, source_, 0, source_.blocks());
+  return source_band(packed_axes_, band, result_.width, source_, 0, source_.blocks());
 }
 
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {

@@ -71,7 +71,7 @@ class DirectPixels final : public ConvKernel {
   Operand result_;                  // what is written: y, or dx in backward-data
   PixelWeights weights_;            // the weights in the order of the tables
   PixelGeometry geometry_;          // of the source in place
-  Axis packed_axis_;                // of a packed source
+  Axes packed_axes_;                // of a packed source
   std::vector<Band> bands_;         // of the result
   std::int64_t groups_;             // number of groups of result blocks; a tile computes one at a time
   PieceSums band_sums_;             // norm sums [result block][band][2][B]

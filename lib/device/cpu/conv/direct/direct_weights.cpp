@@ -38,7 +38,7 @@ std::int64_t band_pixels(const ConvProblem& problem, const KernelTarget& target,
 
 // By channels, the rows of an AMX tile are channels and the terms lie in a row. This needs rows of pixels without gaps.
 ColumnPairs::Order order_of_x(const ConvProblem& problem, const KernelTarget& target) {
-  const bool rows_follow = packed_axis(forward_axis(problem.conv)).advance == 1;
+  const bool rows_follow = packed_axis(forward_axis(problem.conv.rows())).advance == 1;
   const bool is_by_channels = multiplies_tiles(problem, target) && rows_follow;
   return is_by_channels ? ColumnPairs::Order::by_channels : ColumnPairs::Order::by_pixels;
 }
@@ -69,10 +69,10 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       x_(input_operand(problem, loops_.lanes)),
       dy_(output_operand(problem, loops_.lanes)),
       pairs_(multiplies_pairs(problem, target)),
-      x_pairs_{dy_.width, problem.conv.stride, problem.conv.kernel, order_of_x(problem, target)},
+      x_pairs_{dy_.width, problem.conv.stride.width, problem.conv.kernel.width, order_of_x(problem, target)},
       dy_pairs_{dy_.width, 1, 1, ColumnPairs::Order::by_pixels},
-      axis_(forward_axis(problem.conv)),
-      packed_axis_(packed_axis(axis_)),
+      axes_(forward_axes(problem.conv)),
+      packed_axes_(packed_axes(axes_)),
       bands_(make_bands(problem.n, dy_.height, dy_.width, band_pixels(problem, target, loops_), 1)),
       range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
@@ -86,15 +86,15 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
 
 void DirectWeights::make_tables() {
   const bool reads_in_place =
-      x_.is_readable() && packed_axis_.step == 1 && reads_inside(axis_, dy_.height, dy_.width, x_);
+      x_.is_readable() && !packed_axes_.skips_pixels() && reads_inside(axes_, dy_.height, dy_.width, x_);
   for (const Band& band : {bands_.front(), bands_.back()}) {
     for (const std::int64_t range : {std::int64_t{0}, ranges_ - 1}) {
       const std::int64_t first = range * range_blocks_;
       const OperandBand x = x_of(band, first, blocks_of(range));
       const PixelStrides packed = x_strides(x);
       x_floats_ = std::max(x_floats_, band.images * packed.image);
-      packed_.push_back(tables_of(band, x, packed, packed_axis_.advance));
-      if (reads_in_place) in_place_.push_back(tables_of(band, x, x_.strides(), axis_.advance));
+      packed_.push_back(tables_of(band, x, packed, packed_axes_));
+      if (reads_in_place) in_place_.push_back(tables_of(band, x, x_.strides(), axes_));
     }
     if (!dy_.is_readable()) dy_floats_ = std::max(dy_floats_, band.images * dy_strides(band).image);
   }
@@ -105,7 +105,7 @@ std::int64_t DirectWeights::blocks_of(std::int64_t range) const {
 }
 
 OperandBand DirectWeights::x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const {
-  return source_band(packed_axis_, band, dy_.width, x_, first_block, blocks);
+  return source_band(packed_axes_, band, dy_.width, x_, first_block, blocks);
 }
 
 OperandBand DirectWeights::dy_of(const Band& band, std::int64_t out_range) const {
@@ -126,10 +126,11 @@ PixelStrides DirectWeights::dy_strides(const Band& band) const {
 }
 
 WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
-                                      std::int64_t advance) const {
+                                      const Axes& axes) const {
   WeightTables tables;
-  tables.left_step = pairs_ ? x.column : advance * x_.block_words();
-  const std::int64_t kernel = problem_.conv.kernel;
+  tables.left_step = pairs_ ? x.column : axes.columns.advance * x_.block_words();
+  const std::int64_t row_advance = axes.rows.advance * x.row;
+  const std::int64_t kernel = problem_.conv.kernel.width;
   const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
     return pairs_ ? (block * kernel + column) * x.block + row * x.row : block * x.block + x.pixel(row, column);
   };
@@ -146,10 +147,10 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
   const std::int64_t steps = pairs_ ? dy_pairs_.in_row() : dy_.width;
   for (std::int64_t image = 0; image < band.images; ++image) {
     for (std::int64_t row = 0; row < band.rows; ++row) {
-      const std::int64_t left = image * x.image + row * advance * x.row;
+      const std::int64_t left = image * x.image + row * row_advance;
       const std::int64_t right = image * dy.image + row * dy.row;
       // If x has no gap between rows, they form one segment.
-      if (row > 0 && advance * x.row == steps * tables.left_step) {
+      if (row > 0 && row_advance == steps * tables.left_step) {
         tables.segments.back().steps += steps;
       } else {
         tables.segments.push_back({left, right, steps});

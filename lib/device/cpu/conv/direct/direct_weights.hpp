@@ -39,7 +39,7 @@ class DirectWeights final : public ConvKernel {
   struct Range;  // input and output blocks of an item of work
 
   void make_tables();
-  WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, std::int64_t advance) const;
+  WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, const Axes& axes) const;
   std::int64_t blocks_of(std::int64_t range) const;
   OperandBand x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const;
   OperandBand dy_of(const Band& band, std::int64_t out_range) const;
@@ -66,8 +66,8 @@ class DirectWeights final : public ConvKernel {
   Operand dy_;                      // as stored
   bool pairs_;                      // terms are pairs of columns in bf16
   ColumnPairs x_pairs_, dy_pairs_;  // packed layouts, if terms are pairs
-  Axis axis_;                       // rows or columns of x that y's rows or columns read
-  Axis packed_axis_;                // the same in packed x, without rows that nothing reads
+  Axes axes_;                       // rows and columns of x that y's rows and columns read
+  Axes packed_axes_;                // the same in packed x, without those that nothing reads
   std::vector<Band> bands_;         // of dy
   std::int64_t range_blocks_;       // input blocks per range
   std::int64_t ranges_;             // number of ranges of input blocks

@@ -18,18 +18,18 @@ struct PhasePair {
 
 void add_pixels(const PixelGeometry& geometry, const Band& band, const PhasePair& pair, const PixelStrides& source,
                 const PixelStrides& result, PhaseTables& tables) {
-  const std::int64_t first_row = pair.rows.source - source_span(geometry.axis, band.rows).first;
-  const std::int64_t first_column = pair.columns.source - source_span(geometry.axis, geometry.width).first;
-  const std::int64_t rows = geometry.axis.count(pair.rows, band.rows);
-  const std::int64_t columns = geometry.axis.count(pair.columns, geometry.width);
+  const auto& [row_axis, column_axis] = geometry.axes;
+  const std::int64_t first_row = pair.rows.source - source_span(row_axis, band.rows).first;
+  const std::int64_t first_column = pair.columns.source - source_span(column_axis, geometry.width).first;
+  const std::int64_t rows = row_axis.count(pair.rows, band.rows);
+  const std::int64_t columns = column_axis.count(pair.columns, geometry.width);
   for (std::int64_t image = 0; image < band.images; ++image) {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
-        tables.left_offsets.push_back(image * source.image + source.pixel(first_row + r * geometry.axis.advance,
-                                                                          first_column + c * geometry.axis.advance));
-        tables.out_offsets.push_back(
-            image * result.image +
-            result.pixel(pair.rows.first + r * geometry.axis.spacing, pair.columns.first + c * geometry.axis.spacing));
+        tables.left_offsets.push_back(image * source.image + source.pixel(first_row + r * row_axis.advance,
+                                                                          first_column + c * column_axis.advance));
+        tables.out_offsets.push_back(image * result.image + result.pixel(pair.rows.first + r * row_axis.spacing,
+                                                                         pair.columns.first + c * column_axis.spacing));
       }
     }
   }
@@ -71,8 +71,8 @@ std::vector<PhaseTables> make_band_tables(const PixelGeometry& geometry, const B
                                           const PixelStrides& source, const PixelStrides& result, int vectors) {
   std::vector<PhaseTables> tables;
   std::int64_t right = 0;
-  for (const AxisPhase& rows : geometry.axis.phases) {
-    for (const AxisPhase& columns : geometry.axis.phases) {
+  for (const AxisPhase& rows : geometry.axes.rows.phases) {
+    for (const AxisPhase& columns : geometry.axes.columns.phases) {
       PhaseTables phase{};
       add_pixels(geometry, band, {rows, columns}, source, result, phase);
       add_segments(geometry, {rows, columns}, operand, source, phase);
@@ -130,13 +130,13 @@ void PixelWeights::pair(const float* stored, float* paired) const {
 
 // For every tap of every phase, in the order of its segments.
 void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const {
-  const Axis axis = backward_data_axis(conv_);
+  const Axes axes = backward_data_axes(conv_);
   parallel_for(target_.threads, places_.in_blocks, [&](std::int64_t in) {
     alignas(64) std::array<float, max_lanes * max_lanes> matrix{};  // before it is converted to pairs
     const float* const first = stored + in * places_.window * places_.matrix();
     auto phase = phases.begin();
-    for (const AxisPhase& rows : axis.phases) {
-      for (const AxisPhase& columns : axis.phases) {
+    for (const AxisPhase& rows : axes.rows.phases) {
+      for (const AxisPhase& columns : axes.columns.phases) {
         float* const of_phase = transposed + phase->right + in * phase->right_stride;
         ++phase;
         const std::int64_t tap_count = std::ssize(rows.taps) * std::ssize(columns.taps);
@@ -144,7 +144,7 @@ void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>
           std::int64_t number = 0;
           for (const Tap& row : rows.taps) {
             for (const Tap& column : columns.taps) {
-              const std::int64_t tap = row.kernel * conv_.kernel + column.kernel;
+              const std::int64_t tap = row.kernel * conv_.kernel.width + column.kernel;
               const float* const from = first + out * places_.out_stride() + tap * places_.matrix();
               float* const to = of_phase + place_of(out, number++, tap_count);
               loops_.transpose(from, places_.lanes, places_.rows, pairs_ ? matrix.data() : to);

@@ -24,7 +24,7 @@ namespace lockstep::cpu {
 
 // What the sums of a pixel are over.
 struct PixelGeometry {
-  Axis axis;                   // for rows and columns alike
+  Axes axes;                   // of the result, reading the source
   std::int64_t width;          // of the result, in pixels
   std::int64_t weight_matrix;  // words of one source block's weights under one tap
   std::int64_t result_blocks;  // channel blocks of the result

@@ -52,7 +52,8 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
 // Weights of fewer input channels are not stored in blocks.
 bool computes(const ConvProblem& problem) {
   const Conv2d& conv = problem.conv;
-  const bool has_form = conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1;
+  const bool has_padding = conv.padding.is_square() && conv.padding.height <= 2;
+  const bool has_form = conv.stride == 1 ? has_padding : conv.stride == 2 && conv.padding == 1;
   return conv.kernel == 3 && has_form && problem.input == Layout::features && conv.in_channels > max_image_channels;
 }
 
@@ -64,8 +65,8 @@ bool winograd_pays(const ConvProblem& problem) {
   const bool is_strided = conv.stride == 2;
   // Tiles cover what a pass writes. At stride 2 they cover y in both directions, because dx has four times its pixels.
   const bool writes_x = problem.direction == Direction::backward_data && !is_strided;
-  const std::int64_t height = writes_x ? problem.h : conv.out_size(problem.h);
-  const std::int64_t width = writes_x ? problem.w : conv.out_size(problem.w);
+  const std::int64_t height = writes_x ? problem.h : conv.rows().out_size(problem.h);
+  const std::int64_t width = writes_x ? problem.w : conv.columns().out_size(problem.w);
   constexpr std::int64_t side = 4;
   const std::int64_t tiles = ceil_div(height, side) * ceil_div(width, side);
   // Average output pixels of a tile's 16. A tile takes 36 (stride 2: 81) products and the transforms; direct takes 9

@@ -81,19 +81,22 @@ WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget&
     : problem(convolution), loops(&forms_for(convolution, target).of(form_of(convolution))), threads(target.threads) {
   const Conv2d& conv = problem.conv;
   assert(conv.kernel == 3 && problem.input == Layout::features);
-  assert(conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1);
+  const std::int64_t stride = conv.stride.height;
+  const std::int64_t padding = conv.padding.height;
+  assert(conv.stride.is_square() && conv.padding.is_square());
+  assert(stride == 1 ? padding <= 2 : stride == 2 && padding == 1);
   in_blocks = ceil_div(conv.in_channels, loops->lanes);
   out_blocks = ceil_div(conv.out_channels, loops->lanes);
   pixel_bytes = loops->lanes * size_of(problem.precision);
-  const std::int64_t out_h = conv.out_size(problem.h);
-  const std::int64_t out_w = conv.out_size(problem.w);
+  const std::int64_t out_h = conv.rows().out_size(problem.h);
+  const std::int64_t out_w = conv.columns().out_size(problem.w);
   const std::int64_t x_image = in_blocks * problem.h * problem.w * loops->lanes;
   const std::int64_t y_image = out_blocks * out_h * out_w * loops->lanes;
   const bool writes_x = problem.direction == Direction::backward_data;
   const std::int64_t down = ceil_div(writes_x ? problem.h : out_h, loops->tile_size);
   const std::int64_t across = ceil_div(writes_x ? problem.w : out_w, loops->tile_size);
-  const std::int64_t dy_padding = conv.stride == 1 ? 2 - conv.padding : 0;
-  x = {problem.h, problem.w, down, across, writes_x ? 0 : conv.padding, x_image, side * conv.stride};
+  const std::int64_t dy_padding = stride == 1 ? 2 - padding : 0;
+  x = {problem.h, problem.w, down, across, writes_x ? 0 : padding, x_image, side * stride};
   y = {out_h, out_w, down, across, writes_x ? dy_padding : 0, y_image, side};
 }
 
