@@ -88,8 +88,10 @@ class RandomNetwork(nn.Module):
             made = draw.choice([nn.ReLU(), nn.LeakyReLU(0.2), nn.ReLU6(), nn.Sigmoid(), nn.Tanh(), nn.Hardtanh(-0.5, 0.8)])
             self.record([newest], made, (channels, side))
         else:
-            out, kernel, stride = draw.choice([4, 8, 11, 16, 20]), draw.choice([1, 3, 5]), draw.choice([1, 1, 2])
-            conv = nn.Conv2d(channels, out, kernel, stride, kernel // 2, bias=draw.random() < 0.5)
+            out, stride = draw.choice([4, 8, 11, 16, 20]), draw.choice([1, 1, 2])
+            kernel = draw.choice([(1, 1), (3, 3), (5, 5), (1, 7), (7, 1), (5, 3)])
+            padding = tuple(size // 2 for size in kernel)
+            conv = nn.Conv2d(channels, out, kernel, stride, padding, bias=draw.random() < 0.5)
             self.record([newest], conv, (out, (side - 1) // stride + 1))
 
     def record(self, inputs, operation, shape):
