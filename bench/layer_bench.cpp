@@ -80,7 +80,7 @@ Describe bottleneck(std::int64_t width, std::int64_t stride, Shortcut shortcut) 
                shortcut);
 }
 
-// ResNet-18 (CIFAR) at batch 64, ResNet-20 at 128, ResNet-50 (224 pixels) at 16.
+// ResNet-18 (CIFAR) at batch 64, ResNet-20 at 128, ResNet-50 (224 pixels) at 16, InceptionV3 (299 pixels) at 32.
 std::vector<Case> cases() {
   const Layout images = Layout::images, maps = Layout::features;
   const ConvOptions stem_3x3{.out = 64, .kernel = 3, .padding = 1};
@@ -103,6 +103,10 @@ std::vector<Case> cases() {
       {"resnet50/bottleneck", {16, 56, 56, 256}, maps, bottleneck(64, 1, Shortcut::identity)},
       {"resnet50/bottleneck_halving", {16, 28, 28, 512}, maps, bottleneck(256, 2, Shortcut::projection)},
       {"resnet50/mean_pool", {16, 7, 7, 2048}, maps, global_mean_pool},
+      {"inception_v3/conv_1x7",
+       {32, 17, 17, 192},
+       maps,
+       conv_norm_relu({.out = 192, .kernel = {1, 7}, .padding = {0, 3}})},
       {"resnet50/linear", {16, 2048}, Layout::plain, [](Value x) { return linear(x, "fc", 1000); }},
   };
 }
