@@ -1,5 +1,5 @@
-// Writes an HTML page about one training, or a comparison of several: results, curves, throughput, interruptions,
-// differences, machine and versions. With a data set, also the model's mistakes.
+// Writes an HTML page about one training, or a comparison of several: results, curves, throughput, networks,
+// interruptions, differences, machine and versions. With a data set, also the model's mistakes.
 //
 //   report runs/r20 --output r20.html
 //   report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html
@@ -20,6 +20,7 @@
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
+#include "models/model_zoo.hpp"
 #include "report/evaluation_page.hpp"
 #include "report/page/html.hpp"
 #include "report/training_page.hpp"
@@ -78,8 +79,9 @@ struct ReportOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
-// Collective. Returns HTML on rank 0.
-std::string tested(const Session& session, const ReportOptions& options, const std::filesystem::path& folder) {
+// Collective. Returns HTML on rank 0, where it also notes the network in `runs`.
+std::string tested(const Session& session, const ReportOptions& options, const std::filesystem::path& folder,
+                   std::vector<RunRecord>& runs) {
   RunModel model;
   const std::filesystem::path file = from_rank_0(session.world, [&] {
     model = model_of_run(folder);
@@ -89,6 +91,9 @@ std::string tested(const Session& session, const ReportOptions& options, const s
                            options.loader_threads, options.settings.run.test_time_augmentation});
   const Evaluation evaluation = test.evaluate();
   if (session.world.rank() != 0) return "";
+  for (RunRecord& run : runs) {
+    if (run.name == folder) run.network = model_graph(model_options(test.file()));
+  }
   const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.description,
                                           split_name(options.split), test.dataset().manifest().name);
   return evaluation_html(heading, evaluation, test.file().classes,
@@ -168,9 +173,12 @@ int main(int argc, char** argv) {
     on_rank_0(session.world, [&] { runs = runs_of(options); });
     std::string evaluations;
     for (const std::filesystem::path& folder : tested_folders(session, options, runs)) {
-      evaluations += tested(session, options, folder);
+      evaluations += tested(session, options, folder, runs);
     }
     if (!writes) return;
+    for (RunRecord& run : runs) {
+      if (!run.network) run.network = network_of_run(run.name);
+    }
     write_file_atomically(options.output, html_page(title_of(runs), training_html(runs, evaluations)));
     log::plain(fmt::format("{}: {}", options.output.string(), counted(runs.size(), "training")));
   });

@@ -1,13 +1,12 @@
 #include "network/cost.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "base/text/grouped.hpp"
-#include "network/fusion.hpp"
 
 namespace lockstep {
 namespace {
@@ -47,16 +46,15 @@ struct OperationText {
   std::string operator()(const op::Linear&) const { return "linear"; }
 };
 
-std::string describe(const NetworkGraph& graph, const LayerSpec& layer) {
-  std::string text = std::visit(OperationText(), graph.node(layer.main).operation);
-  if (layer.norm && *layer.norm != layer.main) text += " norm";
-  if (layer.adds) text += " add";
-  if (layer.activation == Activation::relu) text += " relu";
-  return text;
+std::vector<std::string> operations_of(const NetworkGraph& graph, const LayerSpec& layer) {
+  std::vector<std::string> operations = {std::visit(OperationText(), graph.node(layer.main).operation)};
+  if (layer.norm && *layer.norm != layer.main) operations.emplace_back("norm");
+  if (layer.adds) operations.emplace_back("add");
+  if (layer.activation == Activation::relu) operations.emplace_back("relu");
+  return operations;
 }
 
-std::string shape_text(const GraphNode& node) {
-  const ValueShape& shape = node.shape;
+std::string shape_text(const ValueShape& shape) {
   return shape.is_row() ? shape.text() : fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
 }
 
@@ -93,16 +91,24 @@ double multiply_adds(const NetworkGraph& graph) {
   return sum;
 }
 
+std::vector<LayerSummary> layer_summaries(const NetworkGraph& graph, std::span<const LayerSpec> layers) {
+  std::vector<LayerSummary> summaries = {{graph.node(0).name, {}, graph.node(0).shape}};
+  for (const LayerSpec& layer : layers) {
+    std::int64_t parameters = parameter_count(graph, layer.main);
+    if (layer.norm && *layer.norm != layer.main) parameters += parameter_count(graph, *layer.norm);
+    summaries.push_back({graph.node(layer.main).name, operations_of(graph, layer), graph.node(layer.output).shape,
+                         parameters, multiply_adds(graph, layer.main)});
+  }
+  return summaries;
+}
+
 std::string network_table(const NetworkGraph& graph) {
   std::vector<Row> rows = {{"layer", "operations", "output", "parameters", "MMAC"}};
-  rows.push_back({graph.node(0).name, "", shape_text(graph.node(0)), "", ""});
   std::int64_t parameters = 0;
-  for (const LayerSpec& layer : fuse(graph)) {
-    std::int64_t own = parameter_count(graph, layer.main);
-    if (layer.norm && *layer.norm != layer.main) own += parameter_count(graph, *layer.norm);
-    parameters += own;
-    rows.push_back({graph.node(layer.main).name, describe(graph, layer), shape_text(graph.node(layer.output)),
-                    grouped_unless_0(own), millions(multiply_adds(graph, layer.main))});
+  for (const LayerSummary& layer : layer_summaries(graph, fuse(graph))) {
+    parameters += layer.parameters;
+    rows.push_back({layer.name, fmt::format("{}", fmt::join(layer.operations, " ")), shape_text(layer.output),
+                    grouped_unless_0(layer.parameters), millions(layer.multiply_adds)});
   }
   rows.push_back({"total", "", "", grouped(parameters), millions(multiply_adds(graph))});
   std::array<std::size_t, 5> widths{};

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "network/fusion.hpp"
 #include "network/graph.hpp"
 
 namespace lockstep {
@@ -16,6 +19,16 @@ std::int64_t parameter_count(const NetworkGraph& graph, std::size_t index);
 // gradient of the images. Blur, norms and pooling count as none.
 double multiply_adds(const NetworkGraph& graph, std::size_t index);
 double multiply_adds(const NetworkGraph& graph);
+
+struct LayerSummary {
+  std::string name;                     // of its first node
+  std::vector<std::string> operations;  // "conv 3x3/2", "norm"; none for the input
+  ValueShape output;
+  std::int64_t parameters = 0;
+  double multiply_adds = 0;
+};
+// Of the input, then of each layer. `layers` are those of fuse().
+std::vector<LayerSummary> layer_summaries(const NetworkGraph& graph, std::span<const LayerSpec> layers);
 
 // A table with a row for each layer (fusion.hpp): name, operations, output shape, parameters, and millions of
 // multiply-adds (MMAC). Throws Error(usage) as fuse().

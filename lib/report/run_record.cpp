@@ -7,8 +7,11 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "models/model_zoo.hpp"
 #include "run/run_file.hpp"
 #include "run/training_status.hpp"
+#include "train/pretrained/run_model.hpp"
 
 namespace lockstep {
 namespace {
@@ -90,6 +93,12 @@ RunRecord read_run(const fs::path& folder) {
       summary.steps_per_epoch ? std::max(1.0, static_cast<double>(*summary.steps_per_epoch)) : mean;
   read_metrics_into(record, folder);
   return record;
+}
+
+std::optional<NetworkGraph> network_of_run(const fs::path& folder) try {
+  return model_graph(model_options(read_weights(model_of_run(folder).file)));
+} catch (const Error&) {
+  return std::nullopt;
 }
 
 std::string value_text(const nlohmann::json& value) {

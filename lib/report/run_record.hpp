@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "network/graph.hpp"
 #include "report/page/plot.hpp"
 #include "run/metrics.hpp"
 #include "run/summary.hpp"
@@ -28,6 +29,7 @@ struct RunRecord {
   double steps_per_epoch = 1;  // of a full epoch
   std::vector<MetricsLine> training, tests, validations;
   std::map<std::string, OwnMetric> own_metrics;  // by name, at most 16; of a training loop of its own
+  std::optional<NetworkGraph> network = {};      // if known; read_run() leaves it empty
 
   // A field of the summary as text, whatever its JSON type; "" if it is absent or null.
   std::string text(std::string_view field) const;
@@ -37,6 +39,10 @@ struct RunRecord {
 // Skips lines of other kinds and an incomplete last line. Throws Error(usage) if `folder` contains no training, and
 // Error(bad_data) that names the file and the line if the files are damaged.
 RunRecord read_run(const std::filesystem::path& folder);
+
+// The network of the model that model_of_run() finds, for the images of the training. Nothing if there is no such
+// model, or if it cannot be read.
+std::optional<NetworkGraph> network_of_run(const std::filesystem::path& folder);
 
 // An untrusted value as text, without quotes and brackets; "" for null. Numbers with decimals have at most six digits.
 // List elements are listed in order, object members after their names.

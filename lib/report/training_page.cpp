@@ -7,6 +7,8 @@
 #include <map>
 
 #include "base/clock.hpp"
+#include "network/network_text.hpp"
+#include "report/network_drawing.hpp"
 #include "report/page/html.hpp"
 #include "train/run_summary.hpp"
 
@@ -133,6 +135,32 @@ std::string interruptions_html(std::span<const RunRecord> runs) {
   return html_section("Interruptions", html_table(columns, rows) + left);
 }
 
+// Each network once, with the names of its trainings if there are several.
+std::string networks_html(std::span<const RunRecord> runs) {
+  struct DrawnNetwork {
+    std::string text;
+    std::string names;
+    const NetworkGraph* graph;
+  };
+  std::vector<DrawnNetwork> networks;
+  for (const RunRecord& run : runs) {
+    if (!run.network) continue;
+    const std::string text = network_text(*run.network);
+    const auto found = std::ranges::find(networks, text, &DrawnNetwork::text);
+    if (found == networks.end()) {
+      networks.push_back({text, run.name, &*run.network});
+    } else {
+      found->names += ", " + run.name;
+    }
+  }
+  std::string html;
+  for (const DrawnNetwork& network : networks) {
+    if (runs.size() > 1) html += fmt::format("<h3>{}</h3>\n", escaped(network.names));
+    html += network_html(*network.graph);
+  }
+  return html.empty() ? "" : html_section(networks.size() == 1 ? "Network" : "Networks", html);
+}
+
 // A table of an object's fields.
 std::string fields_html(const Json& object) {
   if (!object.is_object()) return "";
@@ -211,6 +239,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   html += html_section("Curves",
                        html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
   html += more;
+  html += networks_html(runs);
   html += interruptions_html(runs);
   std::string made;
   for (const RunRecord& run : runs) made += made_html(run);

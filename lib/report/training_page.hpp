@@ -34,8 +34,8 @@ struct Difference {
 };
 std::vector<Difference> differences_of(std::span<const RunRecord> runs);
 
-// The content for html_page(): results, curves, differences, interruptions, machine, command lines. `more` is HTML that
-// follows the curves.
+// The content for html_page(): results, curves, differences, networks, interruptions, machine, command
+// lines. `more` is HTML that follows the curves.
 std::string training_html(std::span<const RunRecord> runs, std::string_view more);
 std::string title_of(std::span<const RunRecord> runs);
 

@@ -52,6 +52,8 @@ TEST_F(ReportTest, a_training_becomes_a_page_at_any_number_of_ranks) {
   EXPECT_THAT(html, HasSubstr("&lt;i&gt;first&lt;/i&gt;"));
   EXPECT_THAT(html, HasSubstr("<h3>Confusion matrix</h3>"));
   EXPECT_THAT(html, HasSubstr("src=\"data:image/png;base64,iVBORw0KGgo"));
+  EXPECT_THAT(html, HasSubstr("<h2>Network</h2>"));
+  EXPECT_THAT(html, HasSubstr(">conv 5x5 + relu</text>"));
   const ProgramResult shared = run_program(under_mpirun(
       2, {built_program("report"), at("run"), "--data", at("data"), "--threads", "1", "--output", at("shared.html")}));
   ASSERT_EQ(shared.exit_code, 0) << shared.errors;
@@ -59,6 +61,22 @@ TEST_F(ReportTest, a_training_becomes_a_page_at_any_number_of_ranks) {
   // Its own page is written anew.
   EXPECT_EQ(report({at("run"), at("other"), "--output", page}).exit_code, 0);
   EXPECT_THAT(read_file(page, 1 << 24), HasSubstr("<h1>2 trainings</h1>"));
+}
+
+TEST_F(ReportTest, without_a_model_that_can_be_read_the_page_has_no_network) {
+  const fs::path without = at("without");
+  fs::copy(at("run"), without, fs::copy_options::recursive);
+  const fs::path page = at("without.html");
+  const auto has_network = [&] {
+    const ProgramResult result = report({without, "--output", page});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(page, 1 << 24).find("<h2>Network</h2>") != std::string::npos;
+  };
+  EXPECT_TRUE(has_network());
+  fs::resize_file(without / "model-best.h5", fs::file_size(without / "model-best.h5") / 2);
+  EXPECT_FALSE(has_network());
+  for (const char* name : {"model.h5", "model-best.h5", "checkpoints"}) fs::remove_all(without / name);
+  EXPECT_FALSE(has_network());
 }
 
 TEST_F(ReportTest, what_cannot_be_read_is_told_and_no_page_appears) {

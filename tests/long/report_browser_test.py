@@ -94,7 +94,7 @@ def main(programs):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         look_at(browser, folder, training_page(programs, folder), "Training of lenet on synthetic",
-                ("polyline", "circle", "rect", "table", "img", "figure"))
+                ("polyline", "circle", "rect", "path", "table", "img", "figure"))
         look_at(browser, folder, study_page(programs, folder), "Scaling of lenet up to 2 ranks",
                 ("polyline", "circle", "rect", "table", "figure"))
         look_at(browser, folder, search_page(programs, folder), "Search of train_cifar",

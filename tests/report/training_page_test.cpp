@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text/json_text.hpp"
+#include "models/model_zoo.hpp"
 
 namespace lockstep::training_page_test {
 
@@ -136,6 +137,16 @@ TEST(TrainingPageTest, several_trainings_have_a_plot_for_each_kind_and_a_table_o
   EXPECT_THAT(training_html(runs, ""), HasSubstr("<td>--lr</td><td>0.1</td><td>0.2</td>"));
   runs[1] = run_named("a");
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<td>--lr</td><td>")));
+}
+
+TEST(TrainingPageTest, each_network_is_drawn_once_with_the_names_of_its_trainings) {
+  std::vector<RunRecord> runs{run_named("a"), run_named("b"), run_named("c"), run_named("d")};
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<h2>Network")));
+  runs[0].network = runs[2].network = model_graph({"lenet", {32, 32, 3}, 10});
+  EXPECT_THAT(training_html(std::span(runs).first(1), ""), HasSubstr("<h2>Network</h2>\n<p>Parameters: 62,006."));
+  EXPECT_THAT(training_html(runs, ""), HasSubstr("<h2>Network</h2>\n<h3>a, c</h3>\n<p>Parameters: 62,006."));
+  runs[1].network = model_graph({"resnet20", {32, 32, 3}, 10});
+  EXPECT_THAT(training_html(runs, ""), testing::AllOf(HasSubstr("<h2>Networks</h2>"), HasSubstr("<h3>b</h3>")));
 }
 
 TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {

@@ -42,12 +42,16 @@ svg .grid { stroke: var(--line); } svg .axis { stroke: var(--quiet); }
 svg .mark { stroke-dasharray: 3 4; } svg .series { fill: none; stroke-linejoin: round; stroke-width: 2; }
 svg .spread { stroke: none; opacity: .2; } svg .cell { fill: var(--c0); } svg .wrong { fill: var(--c1); }
 svg .empty { fill: var(--panel); stroke: var(--line); stroke-width: .5; } svg text.count { fill: var(--text); }
+svg .box { fill: var(--back); stroke: var(--line); } svg .share { fill: var(--c0); opacity: .2; }
+svg .name { fill: var(--text); font-weight: 600; } svg .edge { fill: none; stroke: var(--quiet); stroke-width: 1.3; }
+svg .value:hover .edge { stroke: var(--c1); stroke-width: 2.5; } .drawing { width: fit-content; max-width: 100%; }
+.drawing .scroll { max-height: 85vh; overflow: auto; }
 .matrix { max-width: 46rem; }
 .pictures { display: flex; flex-wrap: wrap; gap: .8rem; } .pictures figure { width: 8.6rem; font-size: .8rem; }
 .pictures img { display: block; width: 100%; height: auto; image-rendering: pixelated; border-radius: 4px; }
 @media (min-width: 1400px) { body { max-width: 100rem; }
   .beside { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0 2.5rem; } }
-@media print { body { max-width: none; } figure { border: 1px solid var(--line); } }
+@media print { body { max-width: none; } .drawing .scroll { max-height: none; } figure { border: 1px solid var(--line); } }
 )";
 
 }  // namespace
