@@ -84,14 +84,14 @@ class NetworkSvg {
         "height=\"{:.0f}\"/>",
         title, box_left_, y - box_height / 2, box_width_, box_height);
     if (layer.multiply_adds > 0) {
-      svg += fmt::format(
-          "<rect class=\"share\" rx=\"5\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\"/>", box_left_,
-          y - box_height / 2, box_width_ * layer.multiply_adds / most_multiply_adds_, box_height);
+      svg +=
+          fmt::format(R"(<rect class="share" rx="5" x="{:.0f}" y="{:.0f}" width="{:.1f}" height="{:.0f}"/>)", box_left_,
+                      y - box_height / 2, box_width_ * layer.multiply_adds / most_multiply_adds_, box_height);
     }
-    svg += fmt::format("<text class=\"name\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>", box_left_ + 12,
+    svg += fmt::format(R"(<text class="name" x="{:.0f}" y="{:.0f}">{}</text>)", box_left_ + 12,
                        operations.empty() ? y + 5 : y - 3, escaped(label_of(layer)));
     if (!operations.empty()) {
-      svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>", box_left_ + 12, y + 13, escaped(operations));
+      svg += fmt::format(R"(<text x="{:.0f}" y="{:.0f}">{}</text>)", box_left_ + 12, y + 13, escaped(operations));
     }
     return svg + fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text></g>\n", box_left_ - 10,
                              y + 5, escaped(layer.output.text()));
@@ -105,7 +105,7 @@ class NetworkSvg {
         fmt::format("<g class=\"value\"><title>{}, {}</title>", escaped(from.name), escaped(from.output.text()));
     double branch = 0;  // of the arc before, from which the next one goes on
     for (const DrawnEdge& edge : edges) {
-      svg += fmt::format("<path class=\"edge\" d=\"{}\"/>", edge.lane ? arc_path(edge, branch) : arrow_path(edge));
+      svg += fmt::format(R"(<path class="edge" d="{}"/>)", edge.lane ? arc_path(edge, branch) : arrow_path(edge));
       if (edge.lane) branch = arc_end(edge) - corner;
     }
     return svg + "</g>\n";

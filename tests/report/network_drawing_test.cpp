@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -116,12 +117,12 @@ TEST(NetworkDrawingTest, every_edge_is_drawn_once_and_the_arcs_of_a_value_share_
 
 // Read from the paths themselves.
 TEST(NetworkDrawingTest, drawn_arcs_cover_no_part_of_a_lane_twice) {
+  constexpr std::string_view start = R"(class="edge" d=")";
   for (const NetworkGraph& graph : networks()) {
     const std::string html = network_html(graph);
     std::map<double, std::vector<std::pair<double, double>>> verticals;  // by column
-    for (std::size_t at = html.find("class=\"edge\" d=\""); at != std::string::npos;
-         at = html.find("class=\"edge\" d=\"", at + 1)) {
-      const char* const path = html.c_str() + at + 16;
+    for (std::size_t at = html.find(start); at != std::string::npos; at = html.find(start, at + 1)) {
+      const char* const path = html.c_str() + at + start.size();
       double x = 0;
       double y = 0;
       double turn = 0;
