@@ -218,6 +218,23 @@ TEST_F(OnnxNetworkTest, the_mean_over_space_has_several_forms) {
   expect_pool();
 }
 
+// It was refused, and so was DenseNet on 32 x 32 pixels, whose last pooling has 2 x 2.
+TEST_F(OnnxNetworkTest, a_mean_over_the_map_that_is_not_flattened_is_a_map_of_one_pixel) {
+  replace(1, "AveragePool", {"a"});
+  ints("kernel_shape", {8, 8});
+  replace(2, "Add", {"b", "b"});
+  const OnnxNetwork network = read();
+  std::string kinds;
+  for (const GraphNode& node : network.graph.nodes()) kinds += operation_name(node.operation) + " ";
+  EXPECT_EQ(kinds, "Input Conv AveragePool Add GlobalAveragePool Gemm ");
+  EXPECT_EQ(network.graph.node(2).as<op::AveragePool>()->pool.kernel, 8);
+  EXPECT_EQ(network.graph.node(3).shape, (ValueShape{1, 1, 4}));
+  replace(1, "GlobalAveragePool", {"a"});
+  for (const ValueShape& images : {ValueShape{8, 9, 0}, ValueShape{16, 16, 0}}) {
+    expect_error(Failure::usage, {"/Add", std::to_string(images.width), "flattened"}, [&] { read(images); });
+  }
+}
+
 TEST_F(OnnxNetworkTest, operators_may_follow_each_other_in_any_order) {
   replace(1, "Sigmoid", {"a"});
   replace(2, "Add", {"b", "a"});

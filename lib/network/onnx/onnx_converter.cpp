@@ -53,7 +53,7 @@ OnnxNetwork OnnxConverter::convert() {
   const auto found = values_.find(output);
   const NodeValue* const last = found == values_.end() ? nullptr : std::get_if<NodeValue>(&found->second);
   const std::vector<GraphNode>& nodes = network_.graph.nodes();
-  if (last == nullptr || last->is_unflattened_row || !nodes[last->node].shape.is_row()) {
+  if (last == nullptr || !nodes[last->node].shape.is_row()) {
     file_.unusable(fmt::format("its output '{}' is not a row of logits", short_text(output)));
   }
   require_read(last->node);
@@ -149,21 +149,31 @@ const onnx::TensorProto& OnnxConverter::constant_at(int index) const {
 
 std::size_t OnnxConverter::node_at(int index) {
   const KnownValue& value = input(index);
-  if (const auto* const sliced = std::get_if<SlicedValue>(&value)) {
-    const std::int64_t channels = network_.graph.node(sliced->node).shape.channels;
-    const NodeValue made{added(op::Subsample{sliced->stride, channels}, {sliced->node}, "")};
-    values_.at(node_->input(index)) = made;  // for its other readers
-    return made.node;
-  }
+  if (const auto* const node = std::get_if<NodeValue>(&value)) return node->node;
   if (std::holds_alternative<ImageValue>(value)) return 0;
   if (std::holds_alternative<PaddedValue>(value)) {
     node_->refuse("it reads a map with zeros around it (Pad), which only an AveragePool may. Use its own padding");
   }
-  const auto* const node = &std::get<NodeValue>(value);
-  if (node->is_unflattened_row) {
-    node_->refuse("it reads a pooled map that is not flattened. Flatten the mean of each channel");
+  NodeValue made{};
+  if (const auto* const mean = std::get_if<MeanValue>(&value)) {
+    made.node = added(mean_window(*mean), {mean->node}, "");
+  } else {
+    const auto& sliced = std::get<SlicedValue>(value);
+    made.node = added(op::Subsample{sliced.stride, shape_of(sliced.node).channels}, {sliced.node}, "");
   }
-  return node->node;
+  values_.at(node_->input(index)) = made;  // for its other readers
+  return made.node;
+}
+
+op::AveragePool OnnxConverter::mean_window(const MeanValue& mean) const {
+  const ValueShape& shape = shape_of(mean.node);
+  if (shape.height != shape.width || shape.height > Pool2d::largest_kernel) {
+    node_->refuse(
+        fmt::format("it reads the mean of {} x {} pixels, which is not flattened. Use torch.flatten(x, 1), or a square "
+                    "of up to {} x {} pixels",
+                    shape.height, shape.width, Pool2d::largest_kernel, Pool2d::largest_kernel));
+  }
+  return {{.kernel = shape.height, .stride = 1}};
 }
 
 std::string OnnxConverter::layer_name(const onnx::TensorProto& weight) {

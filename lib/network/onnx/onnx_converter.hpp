@@ -36,7 +36,9 @@ class OnnxConverter {
   };
   struct NodeValue {
     std::size_t node;
-    bool is_unflattened_row = false;  // ONNX sees it as [n, c, 1, 1], and it must be flattened
+  };
+  struct MeanValue {  // of a node's map, for ONNX [n, c, 1, 1]: a row if it is flattened, otherwise a map of one pixel
+    std::size_t node;
   };
   struct SlicedValue {  // every stride-th pixel of a node's map, which a Pad may follow
     std::size_t node;
@@ -46,7 +48,7 @@ class OnnxConverter {
     std::size_t node;
     std::int64_t padding;
   };
-  using KnownValue = std::variant<ImageValue, NodeValue, SlicedValue, PaddedValue>;
+  using KnownValue = std::variant<ImageValue, NodeValue, MeanValue, SlicedValue, PaddedValue>;
 
   ValueShape input_shape(std::optional<ValueShape> wanted);
   void require_read(std::size_t output) const;
@@ -58,6 +60,7 @@ class OnnxConverter {
   std::size_t added(const Operation& operation, std::vector<std::size_t> inputs, const std::string& name);
   const KnownValue& input(int index) const;
   std::size_t node_at(int index);  // that computes the input
+  op::AveragePool mean_window(const MeanValue& mean) const;
   const ValueShape& shape_of(std::size_t node) const { return network_.graph.node(node).shape; }
   const onnx::TensorProto* as_constant(int index) const;  // null: it is none
   const onnx::TensorProto& constant_at(int index) const;

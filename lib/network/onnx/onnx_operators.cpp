@@ -304,8 +304,9 @@ void OnnxConverter::reduce_mean() {
 }
 
 void OnnxConverter::pool_mean(bool keeps_dims) {
-  give_node(op::GlobalMeanPool{}, {node_at(0)});
-  std::get<NodeValue>(values_.at(node_->output())).is_unflattened_row = keeps_dims;
+  const std::size_t x = node_at(0);
+  if (keeps_dims) return give(MeanValue{x});
+  give_node(op::GlobalMeanPool{}, {x});
 }
 
 void OnnxConverter::flatten() {
@@ -324,12 +325,10 @@ void OnnxConverter::reshape() {
 }
 
 void OnnxConverter::give_flat() {
-  const auto* const value = std::get_if<NodeValue>(&input(0));
-  if (value != nullptr && network_.graph.node(value->node).shape.is_row()) {
-    give(NodeValue{value->node});
-  } else {
-    give_node(op::Flatten{}, {node_at(0)});
-  }
+  if (const auto* const mean = std::get_if<MeanValue>(&input(0))) return give_node(op::GlobalMeanPool{}, {mean->node});
+  const std::size_t x = node_at(0);
+  if (shape_of(x).is_row()) return give(NodeValue{x});
+  give_node(op::Flatten{}, {x});
 }
 
 void OnnxConverter::gemm() {
@@ -359,6 +358,9 @@ void OnnxConverter::transpose() {
 }
 
 void OnnxConverter::give_linear(const onnx::TensorProto& weight, bool is_transposed, bool has_bias) {
+  if (std::holds_alternative<MeanValue>(input(0))) {
+    node_->refuse("it reads a pooled map that is not flattened. Flatten the mean of each channel");
+  }
   const std::size_t x = node_at(0);
   if (weight.dims_size() != 2) node_->refuse("its weight is not a matrix");
   const std::int64_t out = weight.dims(is_transposed ? 0 : 1);
