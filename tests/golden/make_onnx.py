@@ -6,15 +6,20 @@ Needs torch 2.9 or newer and onnxscript. The networks have every operator that t
     residual_*.onnx    convolutions with norms, which one layer computes
     operators_*.onnx   norms, activations, sums and joined channels on their own
 
-NAME.txt has the logits of both modes and, for one training step, the L2 norm and a projection of each gradient and
-running statistic, all in float64, and the largest relative error of such a number in PyTorch's fp32.
+NAME.txt has numbers in float64: the logits of both modes, the loss, and the L2 norm and a projection of each gradient
+(NAME), of what five steps of SGD change in each parameter (change.NAME), and of the running statistics after them (NAME).
+fp32_error and fp32_change_error are the largest relative errors of gradients and changes in PyTorch's fp32.
 """
 import copy
+import math
 import pathlib
 import sys
 
 import torch
 from torch import nn
+
+SAMPLES = 4
+STEPS, LEARNING_RATE, MOMENTUM = 5, 0.05, 0.9
 
 
 class Layer(nn.Module):
@@ -80,11 +85,20 @@ class Operators(nn.Module):
         return self.last(torch.relu(self.hidden(x)))
 
 
-def export(net, folder, name):
-    images = torch.zeros(2, 3, 32, 32)
-    torch.onnx.export(net, images, folder / f"{name}_by_torchscript.onnx", dynamo=False, do_constant_folding=False,
-                      training=torch.onnx.TrainingMode.PRESERVE, opset_version=13)
-    torch.onnx.export(net, images, folder / f"{name}_by_dynamo.onnx", dynamo=True, optimize=False, external_data=True)
+def prepared(net):
+    """In training mode, with running statistics that an export, which may run the network, does not move."""
+    for module in net.train().modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = 0.0
+            nn.init.uniform_(module.running_mean, -0.2, 0.2)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    return net
+
+
+def export_by_torchscript(net, file, side):
+    older = {} if torch.__version__ < "2.5" else {"dynamo": False}
+    torch.onnx.export(net, torch.zeros(2, 3, side, side), str(file), do_constant_folding=False, opset_version=13,
+                      training=torch.onnx.TrainingMode.PRESERVE, **older)
 
 
 def without_notes(file):
@@ -106,37 +120,59 @@ def projected(values):
     return [values.norm().item(), (values * factors).sum().item()]
 
 
-def one_step(net, side):
+def training(net, side):
     """Numbers by name, in the network's precision."""
-    count = 4 * 3 * side * side
-    images = (((torch.arange(count) * 37 % 101) - 50).double() / 50).reshape(4, 3, side, side)
+    count = SAMPLES * 3 * side * side
+    images = (((torch.arange(count) * 37 % 101) - 50).double() / 50).reshape(SAMPLES, 3, side, side)
     images = images.to(next(net.parameters()).dtype)
-    norms = {name: module for name, module in net.named_modules() if isinstance(module, nn.BatchNorm2d)}
-    numbers = {"logits": net.eval()(images).flatten().tolist()}
-    for norm in norms.values():
-        norm.momentum = 0.1
-    logits = net.train()(images)
-    numbers["training_logits"] = logits.flatten().tolist()
-    nn.functional.cross_entropy(logits, torch.arange(4) * 3 % 10).backward()
+    logits = net.eval()(images)
+    labels = torch.arange(SAMPLES) * 3 % logits.shape[1]
+    numbers = {"logits": logits.flatten().tolist()}
+    for module in net.train().modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = 0.1
+    before = {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
+    optimizer = torch.optim.SGD(net.parameters(), LEARNING_RATE, MOMENTUM)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        logits = net(images)
+        loss = nn.functional.cross_entropy(logits, labels)
+        loss.backward()
+        if step == 0:
+            numbers["training_logits"] = logits.flatten().tolist()
+            numbers["loss"] = [loss.item()]
+            numbers.update((name, projected(parameter.grad)) for name, parameter in net.named_parameters())
+        optimizer.step()
     for name, parameter in net.named_parameters():
-        numbers[name] = projected(parameter.grad)
-    for name, norm in norms.items():
-        numbers[name + ".running_mean"] = projected(norm.running_mean)
-        numbers[name + ".running_var"] = projected(norm.running_var)
+        numbers["change." + name] = projected(parameter.detach().double() - before[name].double())
+    for name, values in net.named_buffers():
+        if ".running_" in name:
+            numbers[name] = projected(values)
     return numbers
 
 
-def lines(net, side):
-    """"name number...", and how far PyTorch's own fp32 is from them."""
-    exact = one_step(copy.deepcopy(net).double(), side)
-    single = one_step(copy.deepcopy(net), side)
-    gradients = [name for name in exact if "logits" not in name and ".running_" not in name]
-    largest = max(exact[name][0] for name in gradients)
-    errors = [abs(a - b) / exact[name][0] for name in gradients if exact[name][0] > 1e-6 * largest
-              for a, b in zip(exact[name], single[name])]
-    yield f"fp32_error {max(errors):.3g}"
-    for name, numbers in exact.items():
-        yield name + "".join(f" {number:.9g}" for number in numbers)
+def fp32_error(exact, single, names):
+    """The largest error, relative to the tensor's norm; of a small tensor, relative to 1 % of the largest one."""
+    largest = max(exact[name][0] for name in names)
+    if not 0 < largest < math.inf:
+        return math.inf
+    return max(abs(a - b) / max(exact[name][0], 1e-2 * largest)
+               for name in names for a, b in zip(exact[name], single[name]))
+
+
+def numbers_of(net, side):
+    """All of them, by name, with how far PyTorch's own fp32 is from them."""
+    exact = training(copy.deepcopy(net).double(), side)
+    single = training(copy.deepcopy(net), side)
+    gradients = [name for name, _ in net.named_parameters()]
+    changes = [name for name in exact if name.startswith("change.")]
+    return {"fp32_error": [fp32_error(exact, single, gradients)],
+            "fp32_change_error": [fp32_error(exact, single, changes)], **exact}
+
+
+def write_numbers(file, numbers):
+    """Lines "name number number ..."."""
+    file.write_text("".join(name + "".join(f" {number:.9g}" for number in values) + "\n" for name, values in numbers.items()))
 
 
 def main(folder):
@@ -144,14 +180,11 @@ def main(folder):
     folder.mkdir(exist_ok=True)
     for name, kind in {"residual": Residual, "operators": Operators}.items():
         torch.manual_seed(1)
-        net = kind().train()
-        for module in net.modules():
-            if isinstance(module, nn.BatchNorm2d):
-                module.momentum = 0.0  # an export may run the network, which must not move its statistics
-                nn.init.uniform_(module.running_mean, -0.2, 0.2)
-                nn.init.uniform_(module.running_var, 0.5, 1.5)
-        export(net, folder, name)
-        (folder / f"{name}.txt").write_text("".join(line + "\n" for line in lines(net, 32)))
+        net = prepared(kind())
+        export_by_torchscript(net, folder / f"{name}_by_torchscript.onnx", 32)
+        torch.onnx.export(net, torch.zeros(2, 3, 32, 32), folder / f"{name}_by_dynamo.onnx", dynamo=True, optimize=False,
+                          external_data=True)
+        write_numbers(folder / f"{name}.txt", numbers_of(net, 32))
     for file in folder.glob("*.onnx"):
         without_notes(file)
 
