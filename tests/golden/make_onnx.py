@@ -7,8 +7,8 @@ Needs torch 2.9 or newer and onnxscript. The networks have every operator that t
     operators_*.onnx   norms, activations, sums and joined channels on their own
 
 NAME.txt has numbers in float64: the logits of both modes, the loss, and the L2 norm and a projection of each gradient
-(NAME), of what five steps of SGD change in each parameter (change.NAME), and of the running statistics after them (NAME).
-fp32_error and fp32_change_error are the largest relative errors of gradients and changes in PyTorch's fp32.
+(NAME), of what five steps of SGD change in each parameter (change.NAME), and of the running statistics after them
+(NAME). fp32_error and fp32_change_error are the largest relative errors of gradients and changes in PyTorch's fp32.
 """
 import copy
 import math
@@ -151,28 +151,33 @@ def training(net, side):
     return numbers
 
 
-def fp32_error(exact, single, names):
-    """The largest error, relative to the tensor's norm; of a small tensor, relative to 1 % of the largest one."""
+def largest_error(exact, other, names):
+    """Relative to a tensor's norm; for small tensors, to 1 % of the largest norm. Infinite if nothing is learned."""
     largest = max(exact[name][0] for name in names)
     if not 0 < largest < math.inf:
         return math.inf
     return max(abs(a - b) / max(exact[name][0], 1e-2 * largest)
-               for name in names for a, b in zip(exact[name], single[name]))
+               for name in names for a, b in zip(exact[name], other[name]))
+
+
+def errors(exact, other):
+    """Of the gradients, and of what the steps change."""
+    changes = [name for name in exact if name.startswith("change.")]
+    gradients = [name.removeprefix("change.") for name in changes]
+    return [largest_error(exact, other, names) for names in (gradients, changes)]
 
 
 def numbers_of(net, side):
     """All of them, by name, with how far PyTorch's own fp32 is from them."""
     exact = training(copy.deepcopy(net).double(), side)
-    single = training(copy.deepcopy(net), side)
-    gradients = [name for name, _ in net.named_parameters()]
-    changes = [name for name in exact if name.startswith("change.")]
-    return {"fp32_error": [fp32_error(exact, single, gradients)],
-            "fp32_change_error": [fp32_error(exact, single, changes)], **exact}
+    of_gradients, of_changes = errors(exact, training(copy.deepcopy(net), side))
+    return {"fp32_error": [of_gradients], "fp32_change_error": [of_changes], **exact}
 
 
 def write_numbers(file, numbers):
     """Lines "name number number ..."."""
-    file.write_text("".join(name + "".join(f" {number:.9g}" for number in values) + "\n" for name, values in numbers.items()))
+    file.write_text("".join(f"{name} {' '.join(f'{number:.9g}' for number in values)}\n"
+                            for name, values in numbers.items()))
 
 
 def main(folder):
@@ -182,8 +187,8 @@ def main(folder):
         torch.manual_seed(1)
         net = prepared(kind())
         export_by_torchscript(net, folder / f"{name}_by_torchscript.onnx", 32)
-        torch.onnx.export(net, torch.zeros(2, 3, 32, 32), folder / f"{name}_by_dynamo.onnx", dynamo=True, optimize=False,
-                          external_data=True)
+        torch.onnx.export(net, torch.zeros(2, 3, 32, 32), folder / f"{name}_by_dynamo.onnx", dynamo=True,
+                          optimize=False, external_data=True)
         write_numbers(folder / f"{name}.txt", numbers_of(net, 32))
     for file in folder.glob("*.onnx"):
         without_notes(file)
