@@ -88,7 +88,7 @@ class Operators(nn.Module):
 def prepared(net):
     """In training mode, with running statistics that an export, which may run the network, does not move."""
     for module in net.train().modules():
-        if isinstance(module, nn.BatchNorm2d):
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
             module.momentum = 0.0
             nn.init.uniform_(module.running_mean, -0.2, 0.2)
             nn.init.uniform_(module.running_var, 0.5, 1.5)
@@ -129,7 +129,7 @@ def training(net, side):
     labels = torch.arange(SAMPLES) * 3 % logits.shape[1]
     numbers = {"logits": logits.flatten().tolist()}
     for module in net.train().modules():
-        if isinstance(module, nn.BatchNorm2d):
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
             module.momentum = 0.1
     before = {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
     optimizer = torch.optim.SGD(net.parameters(), LEARNING_RATE, MOMENTUM)

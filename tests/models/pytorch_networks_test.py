@@ -84,14 +84,33 @@ class Mean(nn.Module):
         return x.mean((2, 3))
 
 
+class Constants(nn.Module):
+    """Sums with, differences from, products with and quotients by one number, or one for each channel."""
+
+    def __init__(self, draw, shape):
+        super().__init__()
+        self.kind = draw.choice(["x + c", "x - c", "c - x", "x * c", "x / c"])
+        by_channel = len(shape) == 3 and draw.random() < 0.5
+        values = [draw.choice([-1.5, 0.5, 0.75, 2.0]) for _ in range(shape[0] if by_channel else 1)]
+        self.register_buffer("c", torch.tensor(values).reshape((-1, 1, 1) if by_channel else ()))
+
+    def forward(self, x):
+        c = self.c
+        return {"x + c": lambda: x + c, "x - c": lambda: x - c, "c - x": lambda: c - x, "x * c": lambda: x * c,
+                "x / c": lambda: x / c}[self.kind]()
+
+
 def bias(draw):
     return draw.random() < 0.5
 
 
 def conv(draw, shape):
-    kernel = draw.randint(1, 5)
-    return nn.Conv2d(shape[0], draw.choice(WIDTHS), kernel, draw.choice([1, 1, 2, 3]), draw.randint(0, kernel - 1),
-                     bias=bias(draw))
+    kernel = (draw.randint(1, 5),) * 2
+    if draw.random() < 0.3:
+        kernel = draw.choice([(1, 7), (7, 1), (1, 3), (5, 2)])
+    stride = (draw.choice([1, 1, 2, 3]),) * 2 if draw.random() < 0.8 else draw.choice([(1, 2), (2, 1)])
+    padding = [draw.randint(0, side - 1) for side in kernel]
+    return nn.Conv2d(shape[0], draw.choice(WIDTHS), kernel, stride, padding, bias=bias(draw))
 
 
 def window(draw):
@@ -121,6 +140,7 @@ ACTIVATIONS = {
     "sigmoid": (1, lambda draw, shape: nn.Sigmoid()),
     "tanh": (1, lambda draw, shape: nn.Tanh()),
     "add": (2, lambda draw, shape: Add()),
+    "constants": (2, Constants),
 }
 OF_MAPS = {
     **ACTIVATIONS,
@@ -137,6 +157,7 @@ TO_ROWS = {
 }
 OF_ROWS = {
     **ACTIVATIONS,
+    "norm of rows": (2, lambda draw, shape: nn.BatchNorm1d(shape[0])),
     "linear": (3, lambda draw, shape: nn.Linear(shape[0], draw.choice(WIDTHS), bias=bias(draw))),
 }
 

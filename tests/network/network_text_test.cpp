@@ -137,7 +137,8 @@ TEST(NetworkTextTest, damaged_text_is_refused_or_is_another_network) {
   NetworkGraph graph({8, 8, 3});
   Value x = conv(input(graph), "a", {.out = 8, .kernel = {1, 3}, .stride = {2, 1}, .padding = {0, 1}});
   x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), average_pool(x, {.kernel = 1, .stride = 1})});
-  linear(global_mean_pool(x), "fc", 10, false);
+  x = dropout(shift(scale(x, {2}), std::vector<float>(24, 0.5F)), 0.25F);
+  linear(flatten(unflatten(global_mean_pool(x))), "fc", 10, false);
   for (const std::string& whole : {network_text(model_graph({"resnet20", {32, 32, 3}, 10})), network_text(graph)}) {
     expect_no_damage_passes(whole);
   }

@@ -9,6 +9,7 @@
 #include "backend/cpu_backend.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "runtime/watch/rank_view.hpp"
+#include "step/named_model.hpp"
 #include "step/noise.hpp"
 #include "step/whole_step.hpp"
 #include "support/device/gpu_options.hpp"
@@ -70,7 +71,8 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     Device& on = session.device();
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.1F, 3);
+    WholeStep step(session, named_model(GetParam().model, shape), share, {"auto", 16 << 10}, OptimizerOptions{}, 0.1F,
+                   3);
     step.own_sync->scale_loss({2048, 0, 0});
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(on);
@@ -95,8 +97,8 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     Device& on = session.device();
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, {GetParam().model, {28, 28, 3}, 10}, share, {"auto", 16 << 10}, OptimizerOptions{}, 0.1F,
-                   3);
+    WholeStep step(session, named_model(GetParam().model, {28, 28, 3}), share, {"auto", 16 << 10}, OptimizerOptions{},
+                   0.1F, 3);
     const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
     step.choose_kernels({micro_batch_size}, sizes);
     std::vector<std::vector<float>> outcomes;
@@ -134,7 +136,8 @@ TEST_P(RecordedStepTest, steps_on_larger_images_are_recorded_anew) {
 
 INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
                          testing::Values(Case{"resnet20", 1, false}, Case{"resnet20", 4, false},
-                                         Case{"lenet", 2, false}, Case{"resnet20", 2, true}),
+                                         Case{"lenet", 2, false}, Case{"resnet20", 2, true}, Case{"dropout", 3, false},
+                                         Case{"dropout", 3, true}),
                          [](const auto& test) {
                            return std::string(test.param.model) + "_" + std::to_string(test.param.micro_batches) +
                                   "_parts" + (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");

@@ -12,6 +12,7 @@
 #include "device/precision.hpp"
 #include "step/all_reduce.hpp"
 #include "step/micro_batch_loader.hpp"
+#include "step/named_model.hpp"
 #include "step/whole_step.hpp"
 
 namespace lockstep::virtual_ranks_test {
@@ -35,8 +36,8 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const AllReduceOptions reduce{
       .reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::reproducible};
-  WholeStep step(session, {choice.model, shape, 10}, share, reduce, {.kind = choice.optimizer, .clip = {.norm = 0.5F}},
-                 0.1F, 3);
+  WholeStep step(session, named_model(choice.model, shape), share, reduce,
+                 {.kind = choice.optimizer, .clip = {.norm = 0.5F}}, 0.1F, 3);
   MicroBatchLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
@@ -58,6 +59,7 @@ TEST_P(VirtualRanksTest, ranks_together_learn_what_one_rank_learns_alone) {
 
 INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                          testing::Values(Case{"lenet", "shared", 16, DType::f32}, Case{"lenet", "mpi", 16, DType::f32},
+                                         Case{"dropout", "auto", 16, DType::f32},
                                          Case{"resnet20", "auto", 128, DType::f32},
                                          Case{"resnet20", "auto", 128, DType::bf16},
                                          Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::lars, "lars"},

@@ -30,7 +30,7 @@ class WholeStep : private StepMembers, public TrainingStep {
   WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share,
             const WeightSyncOptions& options, float label_smoothing, std::uint64_t seed)
       : StepMembers(session, model, share, options, seed),
-        TrainingStep(session, own_model, *own_sync, share, label_smoothing) {}
+        TrainingStep(session, own_model, *own_sync, share, label_smoothing, nullptr, seed) {}
   WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const AllReduceOptions& reduce,
             const OptimizerOptions& options, float label_smoothing, std::uint64_t seed)
       : WholeStep(session, model, share, WeightSyncOptions{reduce, options, {}}, label_smoothing, seed) {}
