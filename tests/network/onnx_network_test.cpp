@@ -539,6 +539,12 @@ TEST_F(OnnxNetworkTest, what_cannot_be_computed_is_refused_by_node) {
   refused_pads({"/Conv", "pads", "four"}, {-1, 0, -1, 0});
   refused_pads({"/Conv", "pads of 3x0", "kernel of 3"}, {3, 0, 3, 0});
   refused_pads({"/Conv", "pads of 1x3", "kernel of 3"}, {1, 3, 1, 3});
+  refused({"/Conv", "1x65537", "up to 65536"}, [&] {  // which no description of a network may have
+    onnx::TensorProto& weight = array_named("conv1.weight");
+    weight.clear_dims();
+    for (const std::int64_t dim : {1, 1, 1, 65537}) weight.add_dims(dim);
+    weight.mutable_float_data()->Resize(65537, 0);
+  });
   refused({"/Conv", "rows and columns"}, [&] {
     array_named("conv1.weight").mutable_dims()->RemoveLast();
     array_named("conv1.weight").set_dims(2, 9);

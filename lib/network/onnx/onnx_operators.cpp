@@ -95,6 +95,10 @@ void OnnxConverter::conv() {
                     .kernel = kernel,
                     .stride = window.stride,
                     .padding = window.padding};
+  if (std::max(kernel.height, kernel.width) > OnnxNode::largest_number) {
+    node_->refuse(fmt::format("a kernel of {} is not possible. Kernels have up to {} rows and columns", kernel.text(),
+                              OnnxNode::largest_number));
+  }
   if (conv.padding.height >= kernel.height || conv.padding.width >= kernel.width) {
     node_->refuse(fmt::format(
         "pads of {} are not possible with a kernel of {}. Pads are smaller than the kernel in each dimension",
