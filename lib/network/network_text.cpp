@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 constexpr std::size_t most_nodes = 40'000;
 constexpr std::int64_t largest_side = 65536;  // of images, windows and strides
 constexpr std::int64_t most_channels = std::int64_t{1} << 31;
+constexpr std::int64_t most_weights = std::int64_t{1} << 40;  // of a layer: their sum over all layers does not overflow
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Failure::bad_data, fmt::format("the description of its network is damaged: {}.", what));
@@ -100,10 +101,9 @@ class NumberReader {
   void end() const {
     if (has_more()) refuse();
   }
-
- private:
   [[noreturn]] void refuse() const { damaged(fmt::format("node '{}' has impossible numbers", name_)); }
 
+ private:
   const std::string& name_;
   const Json& numbers_;
   std::size_t at_ = 0;
@@ -136,6 +136,7 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
     conv.out_channels = numbers.next(1, most_channels);
     conv.kernel = numbers.next_size(1, largest_side);
     conv.stride = numbers.next_size(1, largest_side);
+    if (conv.kernel.area() > most_weights / conv.in_channels / conv.out_channels) numbers.refuse();
     conv.padding = numbers.next_size(0, {conv.kernel.height - 1, conv.kernel.width - 1});
     one.has_bias = numbers.next_flag();
     return one;
@@ -168,6 +169,7 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
   if (is(op::Linear{})) {
     const std::int64_t in = numbers.next(1, most_channels);
     const std::int64_t out = numbers.next(1, most_channels);
+    if (in > most_weights / out) numbers.refuse();
     return op::Linear{in, out, !numbers.has_more() || numbers.next_flag()};
   }
   const std::vector<Operation> others = {op::Relu{},   op::Sigmoid{},        op::Tanh{},    op::Add{},

@@ -1,4 +1,4 @@
-// A network of the operations that no model of the zoo has.
+// Networks of what no model of the zoo has.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,22 @@
 
 namespace lockstep {
 
-inline ModelOptions own_network() {
+// Convolutions whose rows and columns differ.
+inline ModelOptions rectangular_network() {
   using namespace build;
   NetworkGraph graph({16, 18, 3});
   Value x = conv(input(graph), "columns", {.out = 8, .kernel = {1, 7}, .padding = {0, 3}});
   x = relu(batch_norm(x, "bn"));
-  x = conv(x, "rows", {.out = 2, .kernel = {3, 2}, .stride = {1, 2}, .padding = {1, 0}, .has_bias = true});
+  x = conv(x, "rows", {.out = 8, .kernel = {3, 2}, .stride = {1, 2}, .padding = {1, 0}, .has_bias = true});
+  linear(global_mean_pool(x), "fc", 4);
+  return {.name = "rectangular", .sample = {16, 18, 3}, .classes = 4, .network = network_text(graph)};
+}
+
+// All other operations.
+inline ModelOptions own_network() {
+  using namespace build;
+  NetworkGraph graph({16, 18, 3});
+  Value x = relu(batch_norm(conv(input(graph), "conv", {.out = 2, .kernel = 3, .stride = 2}), "bn"));
   x = concat({clip(x, -1, 0.5F), leaky_relu(x, 0.1F), sigmoid(x), tanh(x)});
   x = average_pool(max_pool(x, {.kernel = 3, .stride = 2, .ceil = true}), {.kernel = 2, .stride = 1, .padding = 1},
                    true);

@@ -90,6 +90,9 @@ TEST(NetworkTextTest, text_that_is_no_network_is_refused) {
   refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[0,1e99]]]})", {"'a'", "numbers"});
   refused(R"({"input":[8,8,3],"nodes":[["Clip","a",[0],[3.4028234663852886e38,3.4028234663852886e38]]]})",
           {"'a'", "numbers"});
+  refused(
+      R"({"input":[8,8,3],"nodes":[["Conv","a",[0],[3,2147483648,1,1,0,0]],["Conv","b",[1],[2147483648,2147483648,1,1,0,0]]]})",
+      {"'b'", "numbers"});
   for (const char* numbers : {"[]", "[1e39]", R"(["1"])"}) {
     for (const char* kind : {"Mul", "Shift", "Dropout"}) {
       refused(fmt::format(R"({{"input":[8,8,3],"nodes":[["{}","a",[0],{}]]}})", kind, numbers).c_str(),

@@ -457,7 +457,37 @@ TEST_F(OnnxNetworkTest, computed_arrays_cannot_fill_the_memory) {
   numbers("one", {1});
   for (int i = 0; i < 6; ++i) node("Expand", {"one", "size"}, "big" + std::to_string(i));
   for (const onnx::NodeProto& one : rest.node()) *graph().add_node() = one;
+  EXPECT_NO_THROW(read());  // nothing reads them
+  replace(8, "Add", {"b", "big5"});
   expect_error(Failure::usage, {"/Expand", "too large"}, [&] { read(); });
+}
+
+// What computes an array is named only if no node that reads it has a better reason to be refused.
+TEST_F(OnnxNetworkTest, an_unknown_operator_is_named_before_its_arrays) {
+  const auto sorted = [&](const char* kind) {
+    replace(2, kind, {"b", "two"});
+    node("Unsqueeze", {"bn1.bias", "axes"}, "one");
+    node("Mul", {"one", "one"}, "two");
+    for (int node = 0; node < 2; ++node) {
+      for (int at = graph().node_size() - 1; at > 0; --at) graph().mutable_node()->SwapElements(at, at - 1);
+    }
+  };
+  numbers("axes", {1});
+  const onnx::ModelProto whole = model_;
+  sorted("PRelu");
+  expect_error(Failure::usage, {"/PRelu", "no such operator"}, [&] { read(); });
+  model_ = whole;
+  sorted("Add");
+  expect_error(Failure::usage, {"/Mul", "shapes"}, [&] { read(); });
+  model_ = whole;
+  replace(1, "BatchNormalization", {"a", "ones", "bn1.bias", "bn1.running_mean", "bn1.running_var"});
+  node("Constant", {}, "ones");
+  onnx::AttributeProto& ones = *last_->add_attribute();
+  ones.set_name("value_floats");
+  ones.set_type(onnx::AttributeProto::FLOATS);
+  for (int i = 0; i < 4; ++i) ones.add_floats(1);
+  for (int at = graph().node_size() - 1; at > 0; --at) graph().mutable_node()->SwapElements(at, at - 1);
+  expect_error(Failure::usage, {"/BatchNormalization", "affine=True"}, [&] { read(); });
 }
 
 TEST_F(OnnxNetworkTest, a_long_name_is_another_one_and_is_cut_in_messages) {

@@ -29,10 +29,27 @@ bool OnnxConstants::compute(const OnnxNode& node) {
   const auto found = table().find(node.kind());
   if (found == table().end() || (node.input_count() == 0 && node.kind() != "Constant")) return false;
   for (int i = 0; i < node.input_count(); ++i) {  // what CastLike imitates may be a map
-    if (find(node.input(i)) == nullptr && (i == 0 || node.kind() != "CastLike")) return false;
+    if (!is_array(node.input(i)) && (i == 0 || node.kind() != "CastLike")) return false;
   }
-  (this->*found->second)(node);
+  try {
+    for (int i = 0; i < node.input_count(); ++i) require_computed(node.input(i));
+    (this->*found->second)(node);
+  } catch (const Error& error) {
+    if (error.failure() != Failure::usage) throw;
+    set_aside(node, error);
+  }
   return true;
+}
+
+void OnnxConstants::set_aside(const OnnxNode& node, const Error& reason) { set_aside_.emplace(node.output(), reason); }
+
+bool OnnxConstants::is_array(const std::string& name) const {
+  return arrays_.contains(name) || set_aside_.contains(name);
+}
+
+void OnnxConstants::require_computed(const std::string& name) const {
+  const auto found = set_aside_.find(name);
+  if (found != set_aside_.end()) throw found->second;
 }
 
 const onnx::TensorProto* OnnxConstants::find(const std::string& name) const {
@@ -100,6 +117,9 @@ void OnnxConstants::constant(const OnnxNode& node) {
     give(node, {std::ssize(values)}, values);
   } else if (node.attribute("value_float") != nullptr) {
     give(node, {}, std::vector<float>{node.number("value_float", 0)});
+  } else if (node.attribute("value_floats") != nullptr) {
+    const std::vector<float> values = node.numbers("value_floats");
+    give(node, {std::ssize(values)}, values);
   } else {
     node.refuse("only arrays of float and int64 are possible");
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "network/onnx/onnx_file.hpp"
 #include "network/onnx/onnx_node.hpp"
 
@@ -20,8 +21,13 @@ class OnnxConstants {
   // `file` outlives this. Throws as OnnxFile::damaged() if two arrays have one name.
   explicit OnnxConstants(const OnnxFile& file);
 
-  // Whether the node's value is an array. Throws as OnnxNode::refuse() and OnnxFile::damaged().
+  // Whether the node's value is an array. Throws as OnnxFile::damaged(). If the array cannot be computed, it is set
+  // aside, because the node that reads it may have a better reason to be refused, such as an unknown operator.
   bool compute(const OnnxNode& node);
+  void set_aside(const OnnxNode& node, const Error& reason);
+  bool is_array(const std::string& name) const;  // also if it has been set aside
+  // Throws the reason if the array of this name has been set aside.
+  void require_computed(const std::string& name) const;
 
   // Null: not an array.
   const onnx::TensorProto* find(const std::string& name) const;
@@ -55,6 +61,7 @@ class OnnxConstants {
 
   const OnnxFile& file_;
   std::map<std::string, Array> arrays_;
+  std::map<std::string, Error> set_aside_;
   std::deque<onnx::TensorProto> computed_;
   std::int64_t computed_elements_ = 0;
 };

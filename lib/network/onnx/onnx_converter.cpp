@@ -40,6 +40,10 @@ OnnxNetwork OnnxConverter::convert() {
     node_ = &node;
     if (!node.is_standard()) refuse_operator();
     if (constants_.compute(node)) continue;
+    if (computes_array()) {
+      set_array_aside();
+      continue;
+    }
     const auto found = operators().find(node.kind());
     if (found == operators().end()) refuse_operator();
     (this->*found->second)();
@@ -68,6 +72,24 @@ OnnxNetwork OnnxConverter::convert() {
   network_.arrays = parameters_.take();
   network_.foreign_name = parameters_.foreign_name();
   return std::move(network_);
+}
+
+// Of other arrays, or of a map's shape. The weights of linear layers are transposed.
+bool OnnxConverter::computes_array() const {
+  if (node_->kind() == "Shape") return true;
+  if (node_->kind() == "Transpose" || node_->input_count() == 0) return false;
+  for (int i = 0; i < node_->input_count(); ++i) {
+    if (node_->has_input(i) && !constants_.is_array(node_->input(i))) return false;
+  }
+  return true;
+}
+
+void OnnxConverter::set_array_aside() {
+  try {
+    refuse_operator();
+  } catch (const Error& error) {
+    constants_.set_aside(*node_, error);
+  }
 }
 
 ValueShape OnnxConverter::input_shape(std::optional<ValueShape> wanted) {
@@ -131,6 +153,7 @@ std::size_t OnnxConverter::added(const Operation& operation, std::vector<std::si
 const OnnxConverter::KnownValue& OnnxConverter::input(int index) const {
   const auto found = values_.find(node_->input(index));
   if (found == values_.end()) {
+    constants_.require_computed(node_->input(index));
     if (as_constant(index) != nullptr) node_->refuse(fmt::format("its input {} is an array", index));
     node_->damaged(fmt::format("reads '{}', which no node before it computes", short_text(node_->input(index))));
   }
@@ -138,10 +161,13 @@ const OnnxConverter::KnownValue& OnnxConverter::input(int index) const {
 }
 
 const onnx::TensorProto* OnnxConverter::as_constant(int index) const {
-  return node_->has_input(index) ? constants_.find(node_->input(index)) : nullptr;
+  if (!node_->has_input(index)) return nullptr;
+  constants_.require_computed(node_->input(index));
+  return constants_.find(node_->input(index));
 }
 
 const onnx::TensorProto& OnnxConverter::constant_at(int index) const {
+  constants_.require_computed(node_->input(index));
   const onnx::TensorProto* const tensor = constants_.find(node_->input(index));
   if (tensor == nullptr) node_->refuse(fmt::format("its input {} is not an array in the file", index));
   return *tensor;

@@ -70,6 +70,8 @@ class OnnxConverter {
   // ---- operators (onnx_operators.cpp)
   static const std::map<std::string, Convert>& operators();
   [[noreturn]] void refuse_operator() const;
+  bool computes_array() const;
+  void set_array_aside();
   void add();
   void average_pool();
   void batch_norm();

@@ -57,6 +57,11 @@ Integers OnnxNode::integers(const char* name, Integers otherwise) const {
   return found == nullptr ? std::move(otherwise) : Integers(found->ints().begin(), found->ints().end());
 }
 
+std::vector<float> OnnxNode::numbers(const char* name) const {
+  const onnx::AttributeProto* const found = typed(name, onnx::AttributeProto::FLOATS);
+  return found == nullptr ? std::vector<float>() : std::vector<float>(found->floats().begin(), found->floats().end());
+}
+
 void OnnxNode::require_integer(const char* name, std::int64_t only, std::int64_t otherwise) const {
   const std::int64_t value = integer(name, otherwise);
   if (value != only) refuse(fmt::format("{} is {}. Only {} is possible", name, value, only));

@@ -38,6 +38,7 @@ class OnnxNode {
   std::int64_t integer(const char* name, std::int64_t otherwise) const;
   float number(const char* name, float otherwise) const;
   Integers integers(const char* name, Integers otherwise) const;
+  std::vector<float> numbers(const char* name) const;  // empty if it is absent
   // Throw as refuse() if the attribute has another value than `only`.
   void require_integer(const char* name, std::int64_t only, std::int64_t otherwise) const;
   void require_number(const char* name, float only, float otherwise) const;

@@ -62,7 +62,7 @@ void OnnxConverter::refuse_operator() const {
     node_->refuse("the loss includes it. Export a model that returns logits");
   }
   constexpr std::array<std::string_view, 4> of_shapes = {"Gather", "Shape", "Squeeze", "Unsqueeze"};
-  if (std::ranges::count(of_shapes, kind) > 0) {
+  if (std::ranges::count(of_shapes, kind) > 0 || operators().contains(kind)) {
     node_->refuse(
         "shapes cannot be computed. Export without dynamic_axes and dynamic_shapes, flatten by torch.flatten(x, 1), "
         "and "
@@ -130,6 +130,9 @@ void OnnxConverter::batch_norm() {
   const float epsilon = node_->number("epsilon", NormWeights{}.epsilon);
   const bool is_small = epsilon > 0 && epsilon <= 1;
   if (!is_small) node_->refuse(fmt::format("epsilon is {}. Only numbers above 0, up to 1, are possible", epsilon));
+  if (!constants_.is_in_file(node_->input(1))) {
+    node_->refuse("its scale and shift are no parameters. Use affine=True in PyTorch");
+  }
   const std::string name = layer_name(constant_at(1));
   if (shape_of(x).is_row()) {
     const std::size_t map = added(op::Unflatten{}, {x}, "");
