@@ -122,7 +122,7 @@ NetworkGraph named_network(const InspectOptions& options) {
   if (is_onnx_path(options.model)) {
     const OnnxNetwork network =
         read_onnx_network(options.model, side ? std::optional(ValueShape{*side, *side, 0}) : std::nullopt);
-    for (const std::string& warning : warnings_about(options.model, network)) log::warning("{}", warning);
+    for (const std::string& warning : network.warnings) log::warning("{}", warning);
     return network.graph;
   }
   constexpr std::int64_t usual_side = 224;

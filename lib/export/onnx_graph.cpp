@@ -5,6 +5,8 @@
 #include <array>
 #include <bit>
 
+#include "network/onnx/onnx_network.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -189,7 +191,7 @@ class OnnxGraph::AddNode {
   OnnxValue with_constants(const char* kind, std::span<const float> values) const {
     const auto count = std::ssize(values);
     const std::vector<std::int64_t> dims = count == 1 ? std::vector<std::int64_t>{} : std::vector{count, 1L, 1L};
-    const std::string name = fmt::format("constants_{}", graph_.graph_.initializer_size());
+    const std::string name = fmt::format("{}{}", exported_constants, graph_.graph_.initializer_size());
     return graph_.node(kind, Names{x_.front(), graph_.constant(name, dims, values)}).output(0);
   }
   OnnxValue flattened(const OnnxValue& map) const {

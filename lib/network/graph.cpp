@@ -91,7 +91,7 @@ class OutputShape {
   ValueShape operator()(const op::Linear& one) const {
     require(x_.is_row() && x_.channels == one.in, Failure::usage,
             "layer '{}' cannot take {}: it has weights for {} features. Use images of the size that the model was made "
-            "for.",
+            "for (--image-size).",
             name_, x_.text(), one.in);
     return {0, 0, one.out};
   }
@@ -193,15 +193,22 @@ NetworkGraph NetworkGraph::for_input(const ValueShape& input) const {
 }
 
 NetworkGraph NetworkGraph::with_outputs(std::int64_t outputs) const {
-  NetworkGraph other = *this;
-  GraphNode& last = other.nodes_.back();
-  auto* const linear = std::get_if<op::Linear>(&last.operation);
-  require(linear != nullptr, Failure::usage,
+  // Constants and activations may follow it.
+  std::size_t head = nodes_.size() - 1;
+  while (node(head).as<op::Linear>() == nullptr && node(head).shape.is_row() && node(head).inputs.size() == 1 &&
+         node(node(head).inputs[0]).shape.is_row()) {
+    head = node(head).inputs[0];
+  }
+  require(node(head).as<op::Linear>() != nullptr, Failure::usage,
           "the network ends with the {} '{}', not with a linear layer (Gemm) that --new-head could replace. Set its "
           "classes in PyTorch before the export.",
-          operation_name(last.operation), last.name);
-  linear->out = outputs;
-  last.shape.channels = outputs;
+          operation_name(nodes_.back().operation), nodes_.back().name);
+  NetworkGraph other(node(0).shape);
+  for (std::size_t index = 1; index < nodes_.size(); ++index) {
+    Operation operation = nodes_[index].operation;
+    if (index == head) std::get<op::Linear>(operation).out = outputs;
+    other.add(nodes_[index].name, operation, nodes_[index].inputs);
+  }
   return other;
 }
 

@@ -143,7 +143,8 @@ class NetworkGraph {
 
   // The same network for an input of another size. Throws Error(usage) as add().
   NetworkGraph for_input(const ValueShape& input) const;
-  // The same network with another number of outputs. Throws Error(usage) unless the last node is a Linear.
+  // The same network with another number of outputs. Throws Error(usage) unless it ends with a Linear, behind which
+  // only elementwise operations may stand.
   NetworkGraph with_outputs(std::int64_t outputs) const;
 
  private:

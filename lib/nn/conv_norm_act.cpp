@@ -7,19 +7,16 @@
 #include "nn/initialize.hpp"
 
 namespace lockstep {
-namespace {
+namespace {}  // namespace
 
 // A single value has no variance: its normalized value is the shift, whatever the input. Gradients would grow by 1 /
 // sqrt(epsilon) per layer.
-void require_variance(const Shape& y, const NormGroup* group, const std::string& norm) {
-  const std::int64_t ranks = group == nullptr ? 1 : group->size();
-  require(ranks * y[0] * y[1] * y[2] > 1, Failure::usage,
+void require_variance(std::int64_t values, const std::string& norm) {
+  require(values > 1, Failure::usage,
           "the norm '{}' cannot be trained: it sees only one value per channel, a map of 1 x 1 pixel of one sample. "
           "One value has no variance. Use more samples per rank or virtual rank, or larger ones.",
           norm);
 }
-
-}  // namespace
 
 ConvNormAct::ConvNormAct(const LayerContext& context, std::unique_ptr<Convolution> conv, const std::string& name,
                          std::int64_t channels, const op::BatchNorm& norm, Activation activation, NormReader reader)
@@ -61,7 +58,8 @@ PreviousNorm ConvNormAct::norm_for_reader(Accumulate accumulate) const {
 
 Tensor ConvNormAct::normed_input(const NormedMap& x, const Tensor& sums, Mode mode) {
   const Shape shape = conv_ == nullptr ? x.x.shape() : conv_->output_shape(x.x.shape());
-  if (mode == Mode::train) require_variance(shape, statistics_.group, scale_.name);
+  const std::int64_t ranks = statistics_.group == nullptr ? 1 : statistics_.group->size();
+  if (mode == Mode::train) require_variance(ranks * shape[0] * shape[1] * shape[2], scale_.name);
   return conv_ == nullptr ? x.x : conv_->forward(x, sums, mode);
 }
 

@@ -23,6 +23,9 @@
 
 namespace lockstep {
 
+// Throws Error(usage) that names the norm if its statistics would be those of a single value.
+void require_variance(std::int64_t values, const std::string& norm);
+
 class ConvNormAct final : public Layer {
  public:
   // Registers scale, shift and running statistics of `channels` channels under `name`. `conv`: null for none. `reader`:

@@ -78,7 +78,7 @@ def resumed(runs):
     """With the file, without it, and not with another one."""
     more = ["--epochs", "2", "--checkpoint-every", "5", "--keep-latest", "9"]
     whole = runs.train("whole", "net.onnx", *more)
-    for name in ("with", "without", "elsewhere", "other"):
+    for name in ("with", "without", "elsewhere", "damaged", "other"):
         shutil.copytree(runs.folder / "whole", runs.folder / name)
         for file in (runs.folder / name / "checkpoints").glob("step-*.h5"):
             if int(file.stem[5:]) > 15:
@@ -91,6 +91,8 @@ def resumed(runs):
     (runs.folder / "there").mkdir()
     shutil.copy(runs.folder / "away.onnx", runs.folder / "there" / "net.onnx")
     runs.expect("resumed with the file elsewhere", runs.train("elsewhere", "there/net.onnx", *more) == whole)
+    file.write_bytes((runs.folder / "away.onnx").read_bytes()[:-1000])
+    runs.expect("resumed with a damaged file", runs.train("damaged", "net.onnx", *more) == whole)
     shutil.copy(runs.golden / "residual_by_torchscript.onnx", file)
     runs.expect_refused("another network", 2, ["train_cifar", *runs.options("other", "net.onnx"), *more], "net.onnx",
                         "not the one with which the checkpoint was trained")

@@ -287,7 +287,7 @@ TEST_F(OnnxNetworkTest, constants_multiply_and_add) {
   scalar("two", 2);
   replace(2, "Mul", {"by_channel", "b"});
   EXPECT_EQ(factors(), (Floats{1, 2, 3, 4}));
-  expect_message(warnings_about("net.onnx", read()).at(0), {"net.onnx", "by_channel", "not trained"});
+  expect_message(read().warnings.at(0), {"net.onnx", "by_channel", "not trained"});
   replace(2, "Mul", {"b", "two"});
   EXPECT_EQ(factors(), Floats{2});
   replace(2, "Div", {"b", "by_channel"});
@@ -395,13 +395,16 @@ TEST_F(OnnxNetworkTest, a_linear_layer_may_have_no_bias) {
 }
 
 TEST_F(OnnxNetworkTest, names_that_are_not_pytorchs_are_told) {
-  EXPECT_EQ(read().foreign_name, "");
+  EXPECT_EQ(read().warnings, Names());
   node_at(0).set_input(1, "onnx::Conv_146");
   array_named("conv1.weight").set_name("onnx::Conv_146");
   const OnnxNetwork network = read();
-  EXPECT_EQ(network.foreign_name, "onnx::Conv_146");
   EXPECT_EQ(network.graph.node(1).name, "layer1");
-  expect_message(warnings_about("net.onnx", network).at(0), {"net.onnx", "onnx::Conv_146", "optimize=False"});
+  expect_message(network.warnings.at(0), {"net.onnx", "onnx::Conv_146", "optimize=False"});
+  graph().set_doc_string("rule_name: FuseBatchNormIntoConv");
+  expect_message(read().warnings.at(0), {"net.onnx", "merged", "optimize=False"});
+  number(node_at(1), "momentum", 0.99F);
+  expect_message(read().warnings.at(1), {"net.onnx", "'bn1'", "momentum"});
 }
 
 TEST_F(OnnxNetworkTest, a_normalization_at_the_input_is_told_apart) {
@@ -462,6 +465,40 @@ TEST_F(OnnxNetworkTest, computed_arrays_cannot_fill_the_memory) {
   expect_error(Failure::usage, {"/Expand", "too large"}, [&] { read(); });
 }
 
+// As x.view(x.size(0), -1) in PyTorch's older exporter.
+TEST_F(OnnxNetworkTest, the_batch_may_be_taken_from_a_shape) {
+  graph().mutable_node()->RemoveLast();  // Gemm
+  graph().mutable_node()->RemoveLast();  // Flatten
+  numbers("first", {0});
+  array_named("first").clear_dims();
+  numbers("rest", {-1});
+  node("Shape", {"d"}, "shape");
+  node("Gather", {"shape", "first"}, "batch");
+  node("Unsqueeze", {"batch", "axes"}, "batches");
+  numbers("axes", {0});
+  node("Concat", {"batches", "rest"}, "two");
+  integer("axis", 0);
+  node("Reshape", {"d", "two"}, "e");
+  node("Gemm", {"e", "fc.weight", "fc.bias"}, "y");
+  integer("transB", 1);
+  EXPECT_EQ(read().graph.nodes().back().shape, (ValueShape{0, 0, 10}));
+  array_named("first").set_int64_data(0, 4);
+  expect_error(Failure::usage, {"/Gather", "list"}, [&] { read(); });
+}
+
+TEST_F(OnnxNetworkTest, impossible_shapes_are_refused) {
+  replace(4, "Reshape", {"d", "shape"});
+  numbers("shape", {0, -1});
+  EXPECT_NO_THROW(read());
+  for (const Dims& dims : {Dims{-1, -1}, Dims{0, 0}, Dims{-2, 4}, Dims{-1, 1 << 20, 1, 1}, Dims{4, -1, -1, 1}}) {
+    onnx::TensorProto& shape = array_named("shape");
+    shape.set_dims(0, std::ssize(dims));
+    shape.clear_int64_data();
+    for (const std::int64_t dim : dims) shape.add_int64_data(dim);
+    expect_error(Failure::usage, {"/Reshape", "shape"}, [&] { read(); });
+  }
+}
+
 // What computes an array is named only if no node that reads it has a better reason to be refused.
 TEST_F(OnnxNetworkTest, an_unknown_operator_is_named_before_its_arrays) {
   const auto sorted = [&](const char* kind) {
@@ -496,7 +533,7 @@ TEST_F(OnnxNetworkTest, a_long_name_is_another_one_and_is_cut_in_messages) {
   node_at(0).set_input(1, name + ".weight");
   const OnnxNetwork network = read();
   EXPECT_EQ(network.graph.node(1).name, "layer1");
-  EXPECT_LT(warnings_about("net.onnx", network).at(0).size(), 600U);
+  EXPECT_LT(network.warnings.at(0).size(), 600U);
   EXPECT_EQ(short_text(Dims(1000, 7)), "[7, 7, 7, 7, 7, 7, 7, 7, ...]");
 }
 

@@ -18,10 +18,11 @@ OnnxConstants::OnnxConstants(const OnnxFile& file) : file_(file) {
 
 const std::map<std::string, OnnxConstants::Compute>& OnnxConstants::table() {
   static const std::map<std::string, Compute> all = {
-      {"Cast", &OnnxConstants::cast},       {"CastLike", &OnnxConstants::to_float},
-      {"Concat", &OnnxConstants::concat},   {"Constant", &OnnxConstants::constant},
-      {"Expand", &OnnxConstants::expand},   {"Identity", &OnnxConstants::identity},
-      {"Reshape", &OnnxConstants::reshape}, {"Shape", &OnnxConstants::shape}};
+      {"Cast", &OnnxConstants::cast},     {"CastLike", &OnnxConstants::to_float},
+      {"Concat", &OnnxConstants::concat}, {"Constant", &OnnxConstants::constant},
+      {"Expand", &OnnxConstants::expand}, {"Identity", &OnnxConstants::identity},
+      {"Gather", &OnnxConstants::gather}, {"Reshape", &OnnxConstants::reshape},
+      {"Shape", &OnnxConstants::shape},   {"Unsqueeze", &OnnxConstants::unsqueeze}};
   return all;
 }
 
@@ -142,11 +143,33 @@ void OnnxConstants::to_float(const OnnxNode& node) {
 
 void OnnxConstants::shape(const OnnxNode& node) {
   const onnx::TensorProto& tensor = input(node, 0);
-  const Integers dims(tensor.dims().begin(), tensor.dims().end());
+  give_shape(node, Integers(tensor.dims().begin(), tensor.dims().end()));
+}
+
+void OnnxConstants::give_shape(const OnnxNode& node, const Integers& dims) {
   const std::int64_t start = node.integer("start", 0);
   const std::int64_t end = std::min<std::int64_t>(node.integer("end", std::ssize(dims)), std::ssize(dims));
   if (start < 0 || end < start) node.refuse("its start and end are not possible");
   give(node, {end - start}, Integers(dims.begin() + start, dims.begin() + end));
+}
+
+// One number of a list, as of a shape.
+void OnnxConstants::gather(const OnnxNode& node) {
+  node.require_integer("axis", 0, 0);
+  const Integers values = file_.integers(input(node, 0));
+  const onnx::TensorProto& place = input(node, 1);
+  const Integers places = file_.integers(place);
+  if (places.size() != 1 || places[0] < 0 || places[0] >= std::ssize(values)) {
+    node.refuse("only one number of a list can be taken");
+  }
+  give(node, Integers(place.dims().begin(), place.dims().end()), Integers{values[static_cast<std::size_t>(places[0])]});
+}
+
+// A number becomes a list.
+void OnnxConstants::unsqueeze(const OnnxNode& node) {
+  const onnx::TensorProto& number = input(node, 0);
+  if (number.dims_size() != 0) node.refuse("only a number can become a list");
+  give(node, {1}, file_.integers(number));
 }
 
 void OnnxConstants::concat(const OnnxNode& node) {

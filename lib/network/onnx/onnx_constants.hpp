@@ -24,6 +24,8 @@ class OnnxConstants {
   // Whether the node's value is an array. Throws as OnnxFile::damaged(). If the array cannot be computed, it is set
   // aside, because the node that reads it may have a better reason to be refused, such as an unknown operator.
   bool compute(const OnnxNode& node);
+  // The value of a Shape of a map or row, without the batch, which is 0: so Reshape leaves it as it is.
+  void give_shape(const OnnxNode& node, const Integers& dims);
   void set_aside(const OnnxNode& node, const Error& reason);
   bool is_array(const std::string& name) const;  // also if it has been set aside
   // Throws the reason if the array of this name has been set aside.
@@ -55,9 +57,11 @@ class OnnxConstants {
   void concat(const OnnxNode& node);
   void constant(const OnnxNode& node);
   void expand(const OnnxNode& node);
+  void gather(const OnnxNode& node);
   void identity(const OnnxNode& node);
   void reshape(const OnnxNode& node);
   void shape(const OnnxNode& node);
+  void unsqueeze(const OnnxNode& node);
 
   const OnnxFile& file_;
   std::map<std::string, Array> arrays_;

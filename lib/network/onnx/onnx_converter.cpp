@@ -23,12 +23,7 @@ std::string words_of(const Error& error) {
 
 OnnxConverter::OnnxConverter(const OnnxFile& file, std::optional<ValueShape> images)
     : file_(file),
-      network_{.graph = NetworkGraph(input_shape(images)),
-               .arrays = {},
-               .mean = {},
-               .deviation = {},
-               .foreign_name = {},
-               .constant_name = {}},
+      network_{.graph = NetworkGraph(input_shape(images)), .arrays = {}, .mean = {}, .deviation = {}, .warnings = {}},
       constants_(file),
       parameters_(file, network_.graph.node(0).name) {
   define(image_name_, ImageValue{});
@@ -70,13 +65,32 @@ OnnxNetwork OnnxConverter::convert() {
     file_.unusable("it subtracts a mean from the images, but divides by no deviation");
   }
   network_.arrays = parameters_.take();
-  network_.foreign_name = parameters_.foreign_name();
+  add_warnings();
   return std::move(network_);
+}
+
+void OnnxConverter::add_warnings() {
+  constexpr std::string_view keep_norms =
+      "export model.train() with optimize=False (dynamo=True), or with training=TrainingMode.PRESERVE and "
+      "do_constant_folding=False";
+  const auto warn = [&](const std::string& what) {
+    network_.warnings.push_back(fmt::format("network '{}': {}.", short_text(file_.name()), what));
+  };
+  if (file_.has_merged_norms()) {
+    warn(fmt::format("the exporter has merged batch norms into other layers. To train them, {}", keep_norms));
+  } else if (!parameters_.foreign_name().empty()) {
+    warn(fmt::format("parameter '{}' has no name of PyTorch's. If batch norms were merged into convolutions, {}",
+                     short_text(parameters_.foreign_name()), keep_norms));
+  }
+  if (!constant_name_.empty()) {
+    warn(fmt::format("'{}' is multiplied or added, and is not trained: it remains as it is",
+                     short_text(constant_name_)));
+  }
+  if (!momentum_.empty()) warn(momentum_);
 }
 
 // Of other arrays, or of a map's shape. The weights of linear layers are transposed.
 bool OnnxConverter::computes_array() const {
-  if (node_->kind() == "Shape") return true;
   if (node_->kind() == "Transpose" || node_->input_count() == 0) return false;
   for (int i = 0; i < node_->input_count(); ++i) {
     if (node_->has_input(i) && !constants_.is_array(node_->input(i))) return false;

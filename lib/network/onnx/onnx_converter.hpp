@@ -52,6 +52,7 @@ class OnnxConverter {
 
   ValueShape input_shape(std::optional<ValueShape> wanted);
   void require_read(std::size_t output) const;
+  void add_warnings();
 
   // ---- values; `index` counts the inputs of the node that is converted
   void define(const std::string& name, KnownValue value);
@@ -91,6 +92,7 @@ class OnnxConverter {
   void pad();
   void reduce_mean();
   void relu();
+  void shape();
   void reshape();
   void sigmoid();
   void slice();
@@ -117,6 +119,9 @@ class OnnxConverter {
   OnnxConstants constants_;
   std::map<std::string, const onnx::TensorProto*> transposed_;  // weights, by the name of what Transpose gives
   OnnxParameters parameters_;
+  // For warnings; empty: none.
+  std::string constant_name_;       // an array of the file that is multiplied or added, although it may be a parameter
+  std::string momentum_;            // what is said of a norm with another momentum
   const OnnxNode* node_ = nullptr;  // the one that is converted
 };
 

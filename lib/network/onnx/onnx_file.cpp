@@ -43,6 +43,7 @@ std::string short_text(const std::vector<std::int64_t>& list) {
 OnnxFile::OnnxFile(std::filesystem::path path) : path_(std::move(path)) {
   const std::string bytes = read_file(path_, most_bytes);
   if (bytes.empty() || !model_.ParseFromString(bytes)) damaged("it is no ONNX model, or an incomplete copy of one");
+  has_merged_norms_ = bytes.find("FuseBatchNormInto") != std::string::npos;  // in metadata that older libraries skip
   if (!model_.has_graph() || model_.graph().node_size() == 0) damaged("it has no network");
   if (graph().node_size() > most_nodes) {
     unusable(fmt::format("it has {} nodes, more than {}", graph().node_size(), most_nodes));

@@ -29,6 +29,8 @@ class OnnxFile {
 
   const onnx::GraphProto& graph() const { return model_.graph(); }
   std::int64_t operator_set() const { return operator_set_; }
+  // Whether PyTorch's exporter notes that it merged batch norms into other layers.
+  bool has_merged_norms() const { return has_merged_norms_; }
   std::string name() const { return path_.filename().string(); }  // for messages
 
   // Error(bad_data) and Error(usage): "network 'net.onnx' cannot be read: <what>. <what to try>" and "... cannot be
@@ -60,6 +62,7 @@ class OnnxFile {
   std::filesystem::path path_;
   onnx::ModelProto model_;
   std::int64_t operator_set_ = 0;
+  bool has_merged_norms_ = false;
 };
 
 }  // namespace lockstep

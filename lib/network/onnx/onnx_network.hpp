@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "network/graph.hpp"
@@ -24,13 +25,10 @@ struct OnnxNetwork {
   // Of a normalization at the input, which is not part of the graph: (x - mean) / deviation by channel. Empty without.
   std::vector<float> mean;
   std::vector<float> deviation;
-  // A parameter whose name is not PyTorch's, as of a norm that the exporter merged into a convolution. Empty: none.
-  std::string foreign_name;
-  // An array that is multiplied or added, and so is not trained, although it may be a parameter. Empty: none.
-  std::string constant_name;
+  std::vector<std::string> warnings;  // for the user: where the training may not be what the file's author means
 };
-// What to say of both to a user. `path` is for messages.
-std::vector<std::string> warnings_about(const std::string& path, const OnnxNetwork& network);
+// How export_model names arrays that are multiplied or added.
+inline constexpr std::string_view exported_constants = "constants_";
 
 // `images`: their height and width; none: those in the file. Throws Error(usage) that names the node if the network
 // cannot be computed, and Error(bad_data) if the file is damaged.

@@ -48,6 +48,7 @@ const std::map<std::string, OnnxConverter::Convert>& OnnxConverter::operators() 
                                                      {"ReduceMean", &OnnxConverter::reduce_mean},
                                                      {"Relu", &OnnxConverter::relu},
                                                      {"Reshape", &OnnxConverter::reshape},
+                                                     {"Shape", &OnnxConverter::shape},
                                                      {"Sigmoid", &OnnxConverter::sigmoid},
                                                      {"Slice", &OnnxConverter::slice},
                                                      {"Sub", &OnnxConverter::subtract},
@@ -141,6 +142,13 @@ void OnnxConverter::batch_norm() {
     give_node(op::BatchNorm{.epsilon = epsilon}, {x}, name);
   }
   const std::array<const char*, 4> endings = {".weight", ".bias", ".running_mean", ".running_var"};
+  constexpr float usual = 0.9F;  // PyTorch's 0.1: ONNX has the share of the old value
+  const float momentum = node_->number("momentum", usual);
+  constexpr float rounding = 1e-6F;
+  if (momentum_.empty() && std::abs(momentum - usual) > rounding) {
+    momentum_ =
+        fmt::format("norm '{}' has another momentum than 0.1 (in PyTorch), which its running statistics use", name);
+  }
   const NamedArray* last = nullptr;
   for (int i = 0; i < std::ssize(endings); ++i) {
     last = &keep(name + endings[static_cast<std::size_t>(i)], constant_at(i + 1), {channels});
@@ -181,6 +189,12 @@ float OnnxConverter::bound_at(int index, float otherwise) const {
   return values.front();
 }
 
+void OnnxConverter::shape() {
+  const ValueShape& shape = shape_of(node_at(0));
+  const Integers of_map = {0, shape.channels, shape.height, shape.width};
+  constants_.give_shape(*node_, shape.is_row() ? Integers{0, shape.channels} : of_map);
+}
+
 void OnnxConverter::sigmoid() { give_node(op::Sigmoid{}, {node_at(0)}); }
 void OnnxConverter::tanh() { give_node(op::Tanh{}, {node_at(0)}); }
 
@@ -216,8 +230,9 @@ std::vector<float> OnnxConverter::constants_at(int index, std::size_t x) {
     node_->refuse(fmt::format("'{}' has the shape {}. Only one number, or one for each channel of a map, is possible",
                               short_text(tensor.name()), short_text(dims)));
   }
-  if (network_.constant_name.empty() && constants_.is_in_file(node_->input(index))) {
-    network_.constant_name = tensor.name();
+  const bool is_known_constant = tensor.name().starts_with(exported_constants);
+  if (constant_name_.empty() && !is_known_constant && constants_.is_in_file(node_->input(index))) {
+    constant_name_ = tensor.name();
   }
   return file_.floats(tensor);
 }
@@ -324,8 +339,14 @@ void OnnxConverter::flatten() {
 void OnnxConverter::reshape() {
   const Integers shape = file_.integers(constant_at(1));
   // With images of another size than the file's, there are other features, which a Gemm then names.
-  if (shape.size() == 4 && shape[2] == 1 && shape[3] == 1) return give_node(op::Unflatten{}, {node_at(0)});
-  if (shape.size() != 2) {
+  const bool keeps_zeros = node_->integer("allowzero", 0) != 0 && std::ranges::count(shape, 0) > 0;
+  const bool is_possible = std::ranges::all_of(shape, [](std::int64_t dim) { return dim >= -1; }) &&
+                           std::ranges::count(shape, -1) <= 1 && !keeps_zeros;
+  if (is_possible && shape.size() == 4 && shape[2] == 1 && shape[3] == 1) {
+    const std::size_t x = node_at(0);
+    if (shape[1] == -1 || shape[1] == shape_of(x).channels) return give_node(op::Unflatten{}, {x});
+  }
+  if (!is_possible || shape.size() != 2 || shape[1] == 0) {
     node_->refuse(fmt::format("the shape {} is not possible. Use torch.flatten(x, 1)", short_text(shape)));
   }
   give_flat();
@@ -435,7 +456,7 @@ void OnnxConverter::divide() {
     std::vector<float> factors = constants_at(1, x);
     for (float& factor : factors) factor = 1 / factor;
     if (!std::ranges::all_of(factors, [](float factor) { return std::isfinite(factor); })) {
-      node_->refuse("it divides by 0");
+      node_->refuse("it divides by 0, or by a number near 0");
     }
     give_node(op::Scale{std::move(factors)}, {x});
     return;

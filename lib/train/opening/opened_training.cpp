@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "dataset/shards/hash.hpp"
 #include "files/model_file.hpp"
+#include "nn/conv_norm_act.hpp"
 #include "run/run_file.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/evaluation/model_fit.hpp"
@@ -123,16 +124,29 @@ bool is_left_whole(const OpenedTraining& training) {
   return world.max(is_whole ? 1 : 0) > 0;
 }
 
+// Before anything is written: layers refuse it too, but in the first step.
+void require_variances(const ModelOptions& model, std::int64_t samples) {
+  const NetworkGraph graph = model_graph(model);
+  for (const GraphNode& node : graph.nodes()) {
+    if (node.as<op::BatchNorm>() == nullptr) continue;
+    require_variance(samples * node.shape.height * node.shape.width, node.name + ".weight");
+  }
+}
+
 // Collective. For all image sizes of training and tests.
 void choose_kernels(const OpenedTraining& training) {
   Learner& learner = *training.learner;
   const ModelOptions& model = learner.model.options;
+  const std::int64_t ranks = learner.norm_group == nullptr ? 1 : learner.norm_group->size();
   std::vector<SampleShape> shapes;
   on_all_ranks(training.session.world, [&] {
     for (const PictureSize& size :
          training_sizes(training.recipe.images, training.data->manifest(), training.data->length.epochs)) {
       require_takes(model, size.height, size.width);
       shapes.push_back({size.height, size.width, model.sample.channels});
+      ModelOptions sized = model;
+      sized.sample = shapes.back();
+      require_variances(sized, ranks * training.data->share.micro_batch_size());
     }
   });
   std::vector<std::int64_t> evaluation_batches;

@@ -29,14 +29,21 @@ bool is_close(const std::vector<float>& given, const std::vector<float>& own) {
 GivenNetwork given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
                            const ModelFile* earlier) {
   if (earlier != nullptr && is_absent(recipe.model)) return {earlier->network, {}};
-  const OnnxNetwork network = network_in_file(recipe, options);
+  OnnxNetwork network{.graph = NetworkGraph({}), .arrays = {}, .mean = {}, .deviation = {}, .warnings = {}};
+  try {
+    network = network_in_file(recipe, options);
+  } catch (const Error& error) {
+    if (earlier == nullptr) throw;
+    return {earlier->network,
+            {fmt::format("{} The training goes on with the network in its checkpoint.", error.what())}};
+  }
   GivenNetwork given{network_text(network.graph), {}};
   if (!network.mean.empty() && !(is_close(network.mean, data.mean) && is_close(network.deviation, data.deviation))) {
     given.warnings.push_back(fmt::format(
         "'{}' normalizes images by another mean and deviation than those of the data, which are used instead.",
         recipe.model));
   }
-  std::ranges::move(warnings_about(recipe.model, network), std::back_inserter(given.warnings));
+  std::ranges::copy(network.warnings, std::back_inserter(given.warnings));
   require(earlier == nullptr || given.text == earlier->network, Failure::usage,
           "the network in '{}' is not the one with which the checkpoint was trained. Restore the file and the options "
           "(--new-head), or start a new training with another --output.",
