@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -23,37 +20,8 @@
 #include "runtime/watch/rank_status.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
+#include "train/failing_allocation.hpp"
 #include "train/train.hpp"
-
-namespace {
-
-// The next allocation of the main thread, in one of these phases and of this size, fails.
-struct FailingAllocation {
-  std::atomic<bool> is_armed = false;
-  pthread_t thread{};
-  std::array<lockstep::Phase, 2> phases{};
-  std::size_t least_bytes = 0;
-  std::int64_t first_step = 0;  // counted from 1
-
-  bool fails(std::size_t bytes) {
-    if (!is_armed || bytes < least_bytes || ::pthread_equal(::pthread_self(), thread) == 0) return false;
-    const lockstep::RankStatus& rank = lockstep::rank_status::record();
-    if (std::ranges::find(phases, rank.phase.load()) == phases.end() || rank.step < first_step) return false;
-    is_armed = false;
-    return true;
-  }
-};
-FailingAllocation failing_allocation;
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  if (failing_allocation.fails(bytes)) throw std::bad_alloc();
-  if (void* const memory = std::malloc(std::max(bytes, std::size_t{1}))) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace lockstep::failing_trainings_test {
 
