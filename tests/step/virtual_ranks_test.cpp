@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <ranges>
 #include <span>
@@ -13,6 +14,7 @@
 #include "step/all_reduce.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/named_model.hpp"
+#include "step/noise.hpp"
 #include "step/whole_step.hpp"
 
 namespace lockstep::virtual_ranks_test {
@@ -68,6 +70,38 @@ INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                            return std::string(test.param.model) + "_" + test.param.reducer + "_" +
                                   precision_name(test.param.precision) + "_" + test.param.optimizer_name;
                          });
+
+// One image in all places of a batch: only dropout tells its samples apart.
+class OneImageLoader final : public Loader {
+ public:
+  OneImageLoader(Device& device, std::int64_t samples) : batch_(noise_batch(device, shape, samples, 10)) {
+    std::vector<float> pixels(static_cast<std::size_t>(batch_.images.shape().count()));
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i % (shape.height * 3)) / 64;
+    device.write(pixels, batch_.images);
+    device.write(std::vector<float>(static_cast<std::size_t>(samples), 3.0F), batch_.labels);
+  }
+  const Batch& next() override { return batch_; }
+  double waited_ms() const override { return 0; }
+
+ private:
+  Batch batch_;
+};
+
+TEST(DropoutDrawsTest, draws_belong_to_samples_however_a_batch_is_divided) {
+  const Communicator self(MPI_COMM_SELF);
+  const auto first_loss = [&](int micro_batches, std::uint64_t seed) {
+    const Session session{self, open_backend({.name = "cpu", .threads = 1})};
+    const LoaderShare share{8, micro_batches, 0, micro_batches};
+    WholeStep step(session, named_model("dropout", shape), share, {}, OptimizerOptions{}, 0.0F, seed);
+    initialize(step.model().store, 3);
+    OneImageLoader loader(session.device(), share.micro_batch_size());
+    return step.run(loader, 5, 0.05).metrics.loss();
+  };
+  const double whole = first_loss(1, 3);
+  EXPECT_NEAR(first_loss(2, 3), whole, 1e-5 * whole);
+  EXPECT_NEAR(first_loss(8, 3), whole, 1e-5 * whole);
+  EXPECT_GT(std::abs(first_loss(1, 4) - whole), 1e-4 * whole);
+}
 
 TEST(ReproducibleSumsTest, leave_room_for_all_parts_of_a_step) {
   const Communicator world(MPI_COMM_WORLD);
