@@ -72,7 +72,7 @@ struct NumbersOf {
 // Reads the numbers of a node in order, each with its bounds.
 class NumberReader {
  public:
-  NumberReader(const std::string& name, const Json& numbers) : name_(name), numbers_(numbers) {
+  NumberReader(std::string name, const Json& numbers) : name_(std::move(name)), numbers_(numbers) {
     if (!numbers.is_array()) refuse();
   }
   std::int64_t next(std::int64_t least, std::int64_t most) {
@@ -104,7 +104,7 @@ class NumberReader {
   [[noreturn]] void refuse() const { damaged(fmt::format("node '{}' has impossible numbers", name_)); }
 
  private:
-  const std::string& name_;
+  std::string name_;
   const Json& numbers_;
   std::size_t at_ = 0;
 };
