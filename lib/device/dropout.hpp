@@ -22,20 +22,23 @@ inline std::array<float, dropout_key_count> dropout_key_values(std::uint64_t see
 
 // The draws of one layer in one micro-batch.
 struct DropoutDraws {
+  static constexpr std::int64_t quad_size = 4;  // channels of a draw
+
   std::uint32_t layer;
   float ratio;
   const float* key;
   std::int64_t channels;
 
-  // Factors of the channels [4 * quad, 4 * quad + 4) of a pixel: 0 or 1 / (1 - ratio).
-  LOCKSTEP_HOST_DEVICE std::array<float, 4> factors(std::int64_t sample, std::int64_t pixel, std::int64_t quad) const {
+  LOCKSTEP_HOST_DEVICE std::int64_t quads() const { return (channels + quad_size - 1) / quad_size; }  // of a pixel
+  // Factors of the four channels of a quad of a pixel: 0 or 1 / (1 - ratio).
+  LOCKSTEP_HOST_DEVICE std::array<float, quad_size> factors(std::int64_t sample, std::int64_t pixel,
+                                                            std::int64_t quad) const {
     const std::uint64_t of_step = static_cast<std::uint64_t>(key[1]) << 24 | static_cast<std::uint64_t>(key[0]);
     const std::uint64_t of_sample = static_cast<std::uint64_t>(key[2]) + static_cast<std::uint64_t>(sample);
-    const std::int64_t quads = (channels + 3) / 4;
     const auto bits =
-        philox(of_step, std::uint64_t{layer} << 32 | of_sample, static_cast<std::uint64_t>(pixel * quads + quad));
-    std::array<float, 4> result{};
-    for (std::size_t i = 0; i < 4; ++i) result[i] = uniform(bits[i]) < ratio ? 0 : 1 / (1 - ratio);
+        philox(of_step, std::uint64_t{layer} << 32 | of_sample, static_cast<std::uint64_t>(pixel * quads() + quad));
+    std::array<float, quad_size> result{};
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = uniform(bits[i]) < ratio ? 0 : 1 / (1 - ratio);
     return result;
   }
 };

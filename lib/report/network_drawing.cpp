@@ -103,7 +103,7 @@ class NetworkSvg {
     const LayerSummary& from = layout_.rows[edges.front().from];
     std::string svg =
         fmt::format("<g class=\"value\"><title>{}, {}</title>", escaped(from.name), escaped(from.output.text()));
-    double branch = 0;  // of the arc before, from which the next one goes on
+    double branch = 0;  // where the previous arc left the lane, and the next one continues
     for (const DrawnEdge& edge : edges) {
       svg += fmt::format(R"(<path class="edge" d="{}"/>)", edge.lane ? arc_path(edge, branch) : arrow_path(edge));
       if (edge.lane) branch = arc_end(edge) - corner;

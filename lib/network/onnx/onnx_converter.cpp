@@ -89,7 +89,7 @@ void OnnxConverter::add_warnings() {
   if (!momentum_.empty()) warn(momentum_);
 }
 
-// Of other arrays, or of a map's shape. The weights of linear layers are transposed.
+// From other arrays alone. Transpose is not among them: it may turn the weights of a linear layer.
 bool OnnxConverter::computes_array() const {
   if (node_->kind() == "Transpose" || node_->input_count() == 0) return false;
   for (int i = 0; i < node_->input_count(); ++i) {
@@ -167,7 +167,6 @@ std::size_t OnnxConverter::added(const Operation& operation, std::vector<std::si
 const OnnxConverter::KnownValue& OnnxConverter::input(int index) const {
   const auto found = values_.find(node_->input(index));
   if (found == values_.end()) {
-    constants_.require_computed(node_->input(index));
     if (as_constant(index) != nullptr) node_->refuse(fmt::format("its input {} is an array", index));
     node_->damaged(fmt::format("reads '{}', which no node before it computes", short_text(node_->input(index))));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -29,14 +30,14 @@ bool is_close(const std::vector<float>& given, const std::vector<float>& own) {
 GivenNetwork given_network(const Recipe& recipe, const ModelOptions& options, const Manifest& data,
                            const ModelFile* earlier) {
   if (earlier != nullptr && is_absent(recipe.model)) return {earlier->network, {}};
-  OnnxNetwork network{.graph = NetworkGraph({}), .arrays = {}, .mean = {}, .deviation = {}, .warnings = {}};
+  std::optional<OnnxNetwork> read;
   try {
-    network = network_in_file(recipe, options);
+    read = network_in_file(recipe, options);
   } catch (const Error& error) {
-    if (earlier == nullptr) throw;
-    return {earlier->network,
-            {fmt::format("{} The training goes on with the network in its checkpoint.", error.what())}};
+    if (earlier == nullptr || error.failure() != Failure::bad_data) throw;
+    return {earlier->network, {fmt::format("{} The checkpoint's network is used instead.", error.what())}};
   }
+  const OnnxNetwork& network = *read;
   GivenNetwork given{network_text(network.graph), {}};
   if (!network.mean.empty() && !(is_close(network.mean, data.mean) && is_close(network.deviation, data.deviation))) {
     given.warnings.push_back(fmt::format(

@@ -16,7 +16,7 @@ void multiply(std::uint16_t& bf16, float factor) { bf16 = to_bf16(from_bf16(bf16
 
 template <typename Stored>
 void drop_map(const CpuContext& context, const DropoutDraws& draws, const FeatureMap& x, const FeatureMap& y) {
-  constexpr std::int64_t quad_size = 4;
+  constexpr std::int64_t quad_size = DropoutDraws::quad_size;
   parallel_for(context.threads, y.images * y.blocks(), [&](std::int64_t plane) {
     const std::int64_t image = plane / y.blocks();
     const std::int64_t block = plane % y.blocks();
@@ -53,12 +53,13 @@ void drop(const CpuContext& context, const Dropout& dropout, const Tensor& x_ten
 void plain_drop(const CpuContext& context, const Dropout& dropout, const Tensor& x, const Tensor& y) {
   const std::int64_t features = x.shape()[1];
   const DropoutDraws draws = draws_of(dropout, features);
+  constexpr std::int64_t quad_size = DropoutDraws::quad_size;
   parallel_for(context.threads, x.shape()[0], [&](std::int64_t sample) {
     const float* const from = x.as<float>() + sample * features;
     float* const to = y.as<float>() + sample * features;
-    for (std::int64_t first = 0; first < features; first += 4) {
-      const auto factors = draws.factors(sample, 0, first / 4);
-      const std::int64_t end = std::min<std::int64_t>(first + 4, features);
+    for (std::int64_t first = 0; first < features; first += quad_size) {
+      const auto factors = draws.factors(sample, 0, first / quad_size);
+      const std::int64_t end = std::min(first + quad_size, features);
       for (std::int64_t i = first; i < end; ++i) to[i] = from[i] * factors[static_cast<std::size_t>(i - first)];
     }
   });

@@ -46,7 +46,7 @@ struct Drop {
   std::byte* y;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    constexpr int quad_size = 4;
+    constexpr int quad_size = DropoutDraws::quad_size;
     const Division by_group = divide(index, x.groups);
     const Division by_image = divide(by_group.quotient, x.pixels());
     ChannelVector values = load<dtype>(x.data, index);
@@ -100,18 +100,17 @@ struct ActivateGradientPlain {
   }
 };
 
-// One thread for four features.
+// One thread for a quad of features.
 struct DropPlain {
   DropoutDraws draws;
   const float* x;
   float* y;
 
-  LOCKSTEP_HOST_DEVICE static std::int64_t quads(std::int64_t features) { return (features + 3) / 4; }
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const Division place = divide(index, quads(draws.channels));
+    const Division place = divide(index, draws.quads());
     const auto factors = draws.factors(place.quotient, 0, place.remainder);
-    const std::int64_t first = 4 * place.remainder;
-    for (std::int64_t i = first; i < first + 4 && i < draws.channels; ++i) {
+    const std::int64_t first = DropoutDraws::quad_size * place.remainder;
+    for (std::int64_t i = first; i < first + DropoutDraws::quad_size && i < draws.channels; ++i) {
       const std::int64_t at = place.quotient * draws.channels + i;
       y[at] = x[at] * factors[static_cast<std::size_t>(i - first)];
     }

@@ -191,7 +191,7 @@ template <typename Launch>
 void KernelOps<Launch>::drop(const Dropout& dropout, const Tensor& x, const Tensor& y) {
   const DropoutDraws draws{dropout.layer, dropout.ratio, floats(dropout.key), x.shape()[x.shape().ndim - 1]};
   if (x.layout() == Layout::plain) {
-    launch_(x.shape()[0] * DropPlain::quads(draws.channels), DropPlain{draws, floats(x), y.as<float>()});
+    launch_(x.shape()[0] * draws.quads(), DropPlain{draws, floats(x), y.as<float>()});
     return;
   }
   with_dtype(x.dtype(), [&](auto dtype) {
