@@ -111,7 +111,8 @@ role full_disk 1 '((SLURM_RESTART_COUNT)) || echo x >/dev/full'
 role full_everywhere 1 'echo x >/dev/full'
 role full_in_a_world 2 "((SLURM_PROCID)) || exec sleep 60; $print_full; exit 1"
 JOB_RETRY_COUNT=0 role killed_with_a_line 2 "((SLURM_PROCID)) || { sleep 2; exit 3; }; $print_full; exec sleep 60"
-JOB_RETRY_COUNT=0 role handled 1 "$print_full; seq 500; exit 1"
+# One stream, because srun does not keep the order of two.
+JOB_RETRY_COUNT=0 role handled 1 "$print_full; seq 500 >&2; sleep 1; exit 1"
 # The nodes are kept after a failure.
 LOCKSTEP_HOLD_ON_FAILURE=1h pretend looked_at "v1 x0"
 LOCKSTEP_HOLD_ON_FAILURE=1h pretend look_and_stop_job "v1 x0"
