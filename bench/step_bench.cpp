@@ -42,7 +42,7 @@ struct StepBenchOptions {
   std::int64_t batch = 64;
   std::int64_t steps = 20;
   Bound bound = Bound::none;
-  Settings settings;  // of the device and the all-reduce
+  Settings settings;  // of the device and the exchange between ranks
 
   void declare(CLI::App& app) {
     app.description("Measures whole training steps on noise. Prints one JSON line.");
@@ -59,7 +59,7 @@ struct StepBenchOptions {
     // Handled by main before anything is opened.
     app.add_flag_callback(
         "--first-step", [] {}, "Only measure the time to the first step, without and with stored kernel choices");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sync, FieldGroup::reduction});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
@@ -114,15 +114,20 @@ Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, st
 
 void bench(Session& session, const StepBenchOptions& options) {
   const Communicator& world = session.world;
-  const LoaderShare share{options.batch * world.size(), world.size(), world.rank(), 1};
+  const Recipe& recipe = options.settings.recipe;
+  const int updates = recipe.batch.local_steps;
+  const LoaderShare share{options.batch * world.size() * updates, world.size() * updates, world.rank() * updates,
+                          updates, updates};
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
   Model own(session.device(), model);
-  const WeightSyncOptions how{all_reduce_options(options.settings.recipe, options.settings.run),
+  const WeightSyncOptions how{all_reduce_options(recipe, options.settings.run),
                               {.momentum_kind = Momentum::nesterov},
                               {},
-                              options.settings.run.sums.shard_optimizer};
+                              options.settings.run.sums.shard_optimizer,
+                              local_updates(recipe)};
   const std::unique_ptr<WeightSync> sync = make_weight_sync(session, own.store, how, share.total_micro_batches);
   initialize(own.store, 0);
+  sync->begin();
   TrainingStep step(session, own, *sync, share, 0.0F);
   step.choose_kernels({options.batch});
   NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));

@@ -157,8 +157,8 @@ void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSett
   const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
   declare_recipe(app, settings, usual);
   declare_fields(app, settings,
-                 {data, staging, augmentation, resizing, testing, model, optimizer, schedule, device, batch, reduction,
-                  output, checkpoints, monitoring});
+                 {data, staging, augmentation, resizing, testing, model, optimizer, schedule, device, batch, sync,
+                  reduction, output, checkpoints, monitoring});
   // --print-recipe needs no data. It refuses everything else that a training would refuse.
   const PrintRecipe print(app, "Print the recipe that results from all options, as JSON, and exit", {"--data"});
   app.final_callback([&app, &settings, &valid, usual, print] {

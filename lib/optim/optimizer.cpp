@@ -68,10 +68,14 @@ OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer)
 }
 
 void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state) {
-  std::set<std::string> given;
-  for (const auto& [name, entries] : state) given.insert(printable(name));
   std::set<std::string> kept;
   for (const StateArray& array : optimizer.state()) kept.insert(array.name);
+  require_same_arrays(kept, state);
+}
+
+void require_same_arrays(const std::set<std::string>& kept, const OptimizerState& state) {
+  std::set<std::string> given;
+  for (const auto& [name, entries] : state) given.insert(printable(name));
   require(given == kept, Failure::usage,
           "the checkpoint was written with another optimizer: it stores {} per parameter, but this training needs {}. "
           "So it cannot resume. Use the same optimizer, or start from scratch.",

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ bool needs_norms(const OptimizerOptions& options);
 // name.
 using OptimizerState = std::map<std::string, std::vector<ParameterStore::Entry>>;
 
-// Throws Error(usage) if `state` belongs to another optimizer.
+// Throws Error(usage) if `state` belongs to another optimizer: if it has other arrays than this one's, or than `kept`.
 void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state);
+void require_same_arrays(const std::set<std::string>& kept, const OptimizerState& state);
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer);
 // Throws as require_same_arrays() and ParameterStore::assign_to().
 void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state);

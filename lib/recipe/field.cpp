@@ -60,6 +60,7 @@ const char* heading_of(FieldGroup group) {
     case FieldGroup::device:
       return "Precision and device";
     case FieldGroup::batch:
+    case FieldGroup::sync:
     case FieldGroup::reduction:
       return "Distribution";
     case FieldGroup::output:

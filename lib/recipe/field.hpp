@@ -24,6 +24,7 @@ enum class FieldGroup : std::uint8_t {
   schedule,
   device,
   batch,
+  sync,
   reduction,
   output,
   checkpoints,

@@ -29,6 +29,7 @@ constexpr std::array<Choice<Flip>, 2> flips{{{"random", Flip::random}, {"alterna
 constexpr std::array<Choice<Shuffle>, 2> shuffles{{{"full", Shuffle::full}, {"blocks", Shuffle::blocks}}};
 constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
+constexpr std::array<Choice<Sync>, 2> syncs{{{"all-reduce", Sync::all_reduce}, {"local", Sync::local}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
@@ -204,6 +205,32 @@ std::vector<Field> batch_fields() {
   };
 }
 
+std::vector<Field> sync_fields() {
+  constexpr FieldGroup group = FieldGroup::sync;
+  return {
+      one_value(
+          {"sync", group, "NAME",
+           "How ranks keep their weights together. all-reduce: sums of gradients in every update; local: each rank "
+           "updates its own weights, and the ranks average them once per step (local SGD, DiLoCo)"},
+          of(&Recipe::sync), one_of(syncs)),
+      read_by(
+          one_value({"local-steps", group, "UPDATES",
+                     "With --sync local: updates of each rank's own weights per step, each on one micro-batch. Steps "
+                     "are counted as a whole"},
+                    of(&Recipe::batch, &BatchOptions::local_steps), from_to(1, 65536)),
+          "sync", {"local"}),
+      read_by(one_value({"outer-lr", group, "RATE",
+                         "With --sync local: rate at which the common weights follow the mean of the ranks' weights"},
+                        of(&Recipe::outer, &OuterOptimizer::rate), NumberForm<float>{{0, 2, LeastIs::excluded}}),
+              "sync", {"local"}),
+      read_by(
+          one_value({"outer-momentum", group, "SHARE",
+                     "With --sync local: Nesterov momentum of the common weights (DiLoCo: 0.9, with --outer-lr 0.7)"},
+                    of(&Recipe::outer, &OuterOptimizer::momentum), from_to(0.0F, 0.9999F)),
+          "sync", {"local"}),
+  };
+}
+
 std::vector<Field> testing_fields() {
   constexpr FieldGroup group = FieldGroup::testing;
   return {flag({"test-flip", group, "", "Evaluate the mean of the logits of each image and its mirror image"},
@@ -321,10 +348,10 @@ std::vector<Field> checkpoint_fields() {
 
 std::vector<Field> all_fields() {
   std::vector<Field> fields;
-  for (std::vector<Field> group :
-       std::array{data_fields(), staging_fields(), augmentation_fields(), resizing_fields(), testing_fields(),
-                  model_fields(), optimizer_fields(), length_fields(), schedule_fields(), device_fields(),
-                  batch_fields(), reduction_fields(), output_fields(), checkpoint_fields(), monitoring_fields()}) {
+  for (std::vector<Field> group : std::array{
+           data_fields(), staging_fields(), augmentation_fields(), resizing_fields(), testing_fields(), model_fields(),
+           optimizer_fields(), length_fields(), schedule_fields(), device_fields(), batch_fields(), sync_fields(),
+           reduction_fields(), output_fields(), checkpoint_fields(), monitoring_fields()}) {
     std::ranges::move(group, std::back_inserter(fields));
   }
   return fields;

@@ -51,6 +51,11 @@ std::string model_name(const Recipe& recipe) {
   return recipe.blur_pool == BlurPool::none ? recipe.model : with_blur(recipe.model);
 }
 
+std::optional<LocalUpdates> local_updates(const Recipe& recipe) {
+  if (recipe.sync != Sync::local) return std::nullopt;
+  return LocalUpdates{recipe.batch.local_steps, recipe.outer.rate, recipe.outer.momentum};
+}
+
 BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samples) {
   if (!options.global_batch || options.global_batch->by == ChosenBy::user) return options;
   const std::int64_t micro_batches = options.virtual_ranks.value_or(ranks * std::max(options.accumulate, 1));
@@ -60,7 +65,8 @@ BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samp
           options.virtual_ranks     ? "Lower --virtual-ranks"
           : options.accumulate == 1 ? "Start fewer ranks"
                                     : "Start fewer ranks, or lower --accumulate");
-  const std::int64_t most = std::max(std::min(options.global_batch->value, samples), micro_batches);
+  const std::int64_t most =
+      std::max(std::min(options.global_batch->value, samples / options.local_steps), micro_batches);
   options.global_batch->value = most / micro_batches * micro_batches;
   return options;
 }
@@ -75,7 +81,9 @@ LoaderShare loader_share(const BatchOptions& options, int rank, int ranks) {
   require_divides(
       global, micro_batches,
       fmt::format("{} x {}", counted(ranks, "rank"), counted(options.accumulate, "gradient accumulation step")));
-  return {global, static_cast<int>(micro_batches), rank * options.accumulate, options.accumulate};
+  const int updates = options.local_steps;
+  const int per_rank = options.accumulate * updates;
+  return {global * updates, static_cast<int>(micro_batches * updates), rank * per_rank, per_rank, updates};
 }
 
 std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& options, const Manifest& data,

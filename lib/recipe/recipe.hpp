@@ -30,13 +30,33 @@ struct ChosenNumber {
   ChosenBy by = ChosenBy::user;
 };
 
-// The batch size, given as the global batch or as the micro-batch size of each rank. Exactly one of the first two is
-// set.
+// The batch size of an update, given as the global batch or as the micro-batch size of each rank. Exactly one of the
+// first two is set.
 struct BatchOptions {
   std::optional<ChosenNumber> global_batch;
   std::optional<std::int64_t> batch_per_rank;  // size of one micro-batch
   int accumulate = 1;                          // gradient accumulation steps: micro-batches per rank in each step
   std::optional<int> virtual_ranks = {};  // number of equal micro-batches in a global batch, for any number of ranks
+  int local_steps = 1;  // with Sync::local: updates of each rank's own weights in a step, each on one micro-batch
+};
+
+// How ranks keep their weights together (step/weight_sync.hpp).
+enum class Sync : std::uint8_t {
+  all_reduce,  // each update is of common weights, by the gradients of all ranks
+  local,       // each rank updates its own weights, and then their mean is taken
+};
+
+// The optimizer of the common weights with Sync::local: SGD with Nesterov momentum, without weight decay.
+struct OuterOptimizer {
+  float rate = 1;
+  float momentum = 0;
+};
+
+// Of step/local_sync.hpp.
+struct LocalUpdates {
+  int updates = 1;  // of each rank's own weights in a step
+  float outer_rate = 1;
+  float outer_momentum = 0;
 };
 
 // Rounding of sums over micro-batches and ranks.
@@ -110,6 +130,8 @@ struct Recipe {
   std::optional<EarlyStop> early_stop;    // unset: the training ends as the two above say
   std::uint64_t seed = 0;
   BatchOptions batch;
+  Sync sync = Sync::all_reduce;
+  OuterOptimizer outer;
   LearningRate learning_rate;
   OptimizerOptions optimizer;
   EmaOptions ema;
@@ -127,11 +149,14 @@ struct Recipe {
 // Name of the model for make_model().
 std::string model_name(const Recipe& recipe);
 
+// std::nullopt unless each rank updates weights of its own.
+std::optional<LocalUpdates> local_updates(const Recipe& recipe);
+
 inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::reproducible : Sums::rounded; }
 
-// Adjusts a global batch that the program chose to `ranks` and `samples`. It is limited to the number of training
-// samples, rounded down to a multiple of the number of micro-batches, and holds at least one sample per micro-batch.
-// Throws Error(usage) if there are fewer samples than micro-batches.
+// Adjusts a global batch that the program chose to `ranks` and `samples`. It is limited so that a step has at most the
+// training samples, rounded down to a multiple of the number of micro-batches, and holds at least one sample per
+// micro-batch. Throws Error(usage) if there are fewer samples than micro-batches.
 BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samples);
 
 // The micro-batches of `rank`; ranks get equal numbers, which differ by at most one with virtual ranks. Throws

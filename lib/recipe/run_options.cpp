@@ -30,6 +30,32 @@ void require_possible_schedule(const Recipe& recipe) {
   LrSchedule(rate, 1, fine, fine);
 }
 
+// Each rank's weights depend on the number of ranks, and ranks exchange nothing within a step.
+void require_possible_sync(const Recipe& recipe, const RunOptions& run) {
+  if (recipe.sync != Sync::local) {
+    require(recipe.batch.local_steps == 1, Failure::usage, "--local-steps {} needs --sync local.",
+            recipe.batch.local_steps);
+    return;
+  }
+  require(!recipe.batch.virtual_ranks, Failure::usage,
+          "--virtual-ranks gives the same weights on any number of ranks, but with --sync local each rank updates its "
+          "own. Leave out one of the two.");
+  require(recipe.batch.accumulate == 1, Failure::usage,
+          "--sync local makes an update of each micro-batch, but --accumulate {} adds up several. Leave out "
+          "--accumulate, or set --local-steps {} instead.",
+          recipe.batch.accumulate, recipe.batch.accumulate);
+  require(recipe.sync_batch_norm_ranks == 1, Failure::usage,
+          "--sync-batch-norm exchanges statistics in each micro-batch, but with --sync local ranks exchange nothing "
+          "within a step. Leave out one of the two.");
+  require(
+      !run.sums.shard_optimizer, Failure::usage,
+      "--shard-optimizer divides one optimizer state, but with --sync local each rank has its own. Leave out one of "
+      "the two.");
+  require(recipe.arithmetic.precision != DType::f16, Failure::usage,
+          "--precision fp16 skips an update on all ranks if one of them overflows, but with --sync local they do not "
+          "learn of it. Use --precision bf16.");
+}
+
 std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }
 
 void require_possible_tags(const std::vector<std::string>& tags) {
@@ -55,6 +81,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
+  require_possible_sync(recipe, run);
   require_possible_tags(run.tags);
   all_reduce_options(recipe, run);
 }

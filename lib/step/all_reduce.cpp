@@ -106,7 +106,7 @@ void AllReduce::ready(const Parameter& parameter) {
   }
 }
 
-void AllReduce::give_up_micro_batch() {
+void AllReduce::report_rest() {
   while (next_ >= 0) ready(store_.parameters()[static_cast<std::size_t>(next_)]);
 }
 

@@ -57,7 +57,7 @@ class AllReduce final : public GradientSink {
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
   // Reports the gradients that are left of the micro-batch, whatever values they have.
-  void give_up_micro_batch();
+  void report_rest();
   // Collective, stream-ordered. Call once after the last micro-batch's backward. Starts all sums if needs_host().
   void finish();
   bool needs_host() const { return reducer_->needs_host(); }  // see WeightSync

@@ -22,17 +22,24 @@ GradientSink& AllReduceSync::begin_micro_batch(int micro_batch, int micro_batche
   return *all_reduce_;
 }
 
-// The loss makes every rank skip the update, and end.
-void AllReduceSync::give_up_micro_batch() {
+void AllReduceSync::mark_failure() const {
   FlatPasses& flat = store_.device().flat();
   flat.set(store_.metric_slots(ParameterStore::loss_slot), std::numeric_limits<float>::quiet_NaN());
   flat.set(store_.metric_slots(ParameterStore::failure_slot), 1.0F);
-  all_reduce_->give_up_micro_batch();
+}
+
+void AllReduceSync::give_up_micro_batch() {
+  mark_failure();
+  all_reduce_->report_rest();
+}
+
+void AllReduceSync::judge(const StepRecord& record) const {
+  store_.device().flat().judge(store_.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
+                               record);
 }
 
 void AllReduceSync::update() {
-  store_.device().flat().judge(store_.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
-                               record_);
+  judge(record_);
   optimizer_->step(record_);
   store_.update_running_statistics(record_);
   if (ema_) ema_->follow(record_);

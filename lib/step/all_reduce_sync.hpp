@@ -1,5 +1,5 @@
-// What replicated and sharded updates have in common: sums by AllReduce, and the update of this rank's parts of the
-// weights by one optimizer.
+// What all implementations have in common: sums by AllReduce, and the update of common weights, or of this rank's parts
+// of them, by one optimizer.
 #pragma once
 
 #include "optim/ema.hpp"
@@ -11,6 +11,7 @@ namespace lockstep {
 class AllReduceSync : public WeightSync {
  public:
   GradientSink& begin_micro_batch(int micro_batch, int micro_batches) override;
+  Accumulate accumulate_metrics() const override { return all_reduce_->accumulate(); }
   void give_up_micro_batch() override;
   void sum_gradients() override { all_reduce_->finish(); }
   void update() override;
@@ -30,6 +31,10 @@ class AllReduceSync : public WeightSync {
   AllReduceSync(ParameterStore& store, std::unique_ptr<AllReduce> all_reduce, const WeightSyncOptions& options,
                 std::optional<std::vector<FlatPart>> parts);
   void count_overflows() override { all_reduce_->count_overflows(); }
+  // Judges what the metric slots hold.
+  void judge(const StepRecord& record) const;
+  // In the metric slots. The loss makes every rank skip the update, and end.
+  void mark_failure() const;
   const Tensor& optimizer_array(const std::string& name) const;
 
   std::unique_ptr<AllReduce> all_reduce_;

@@ -16,10 +16,9 @@ LossSums loss_sums(const ParameterStore& store) {
   return {store.metric_slots(ParameterStore::loss_slot), store.metric_slots(ParameterStore::correct_slot)};
 }
 
-Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_batch) {
+Metrics step_metrics(std::span<const float> metric_slots, std::int64_t divisor, std::int64_t samples) {
   const auto loss = static_cast<double>(metric_slots[ParameterStore::loss_slot]);
-  return {loss * static_cast<double>(global_batch), std::llround(metric_slots[ParameterStore::correct_slot]),
-          global_batch};
+  return {loss * static_cast<double>(divisor), std::llround(metric_slots[ParameterStore::correct_slot]), samples};
 }
 
 std::string diverged_loss_message(double loss, std::int64_t step, double learning_rate) {

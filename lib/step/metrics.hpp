@@ -22,11 +22,11 @@ struct Metrics {
   void add(const Metrics& other);
 };
 
-// The metric slots that sum the loss of a step's micro-batches. The loss must be scaled by 1 / global batch.
+// The metric slots that sum the loss of a step's micro-batches.
 LossSums loss_sums(const ParameterStore& store);
 
-// Metrics of a step on `global_batch` samples, from its reduced metric slots.
-Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_batch);
+// Metrics of a step on `samples` samples, from its reduced metric slots. Losses were divided by `divisor` samples.
+Metrics step_metrics(std::span<const float> metric_slots, std::int64_t divisor, std::int64_t samples);
 
 // The message for a training that diverged because the loss of `step` (counted from 0) is not finite.
 std::string diverged_loss_message(double loss, std::int64_t step, double learning_rate);

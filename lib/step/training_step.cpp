@@ -2,7 +2,6 @@
 
 #include <cassert>
 #include <chrono>
-#include <span>
 #include <thread>
 #include <utility>
 
@@ -55,23 +54,30 @@ void TrainingStep::warm_up_kernels(const std::vector<std::int64_t>& evaluation_b
   }
 }
 
-void TrainingStep::run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
+// Of the micro-batches whose mean is one update.
+std::int64_t TrainingStep::micro_batches_per_update() const {
+  return sync_.updates_own_weights() ? 1 : share_.total_micro_batches;
+}
+
+std::int64_t TrainingStep::samples_per_update() const { return micro_batches_per_update() * share_.micro_batch_size(); }
+
+void TrainingStep::run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate metrics) {
   rank_status::enter(Phase::forward);
-  model_.statistics = {1.0F / static_cast<float>(share_.total_micro_batches), accumulate, norm_group_};
+  model_.statistics = {1.0F / static_cast<float>(micro_batches_per_update()), sink.accumulate(), norm_group_};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
-  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch),
+  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(samples_per_update()),
                          sync_.record().at(step_loss_scale)};
   const Tensor gradient = softmax_cross_entropy(device_, logits, {batch.labels, batch.others, batch.shares}, loss,
-                                                loss_sums(model_.store), accumulate);
+                                                loss_sums(model_.store), metrics);
   rank_status::enter(Phase::backward);
   model_.network->backward(gradient, sink);
 }
 
-void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate) {
+void TrainingStep::start(Loader& loader, std::int64_t step, std::span<const double> learning_rates) {
   assert(steps_in_flight() <= device_.steps_ahead());
   failure_report::set_step(step);
   rank_status::set_step(step);
-  sync_.set_learning_rate(learning_rate);
+  sync_.set_learning_rate(learning_rates.front());
   if (state_ != nullptr) state_->let_go();
   for (int micro_batch = 0; micro_batch < share_.micro_batches; ++micro_batch) {
     const Batch* batch = nullptr;
@@ -79,6 +85,8 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
       rank_status::enter(Phase::reading);
       batch = &loader.next();
     });
+    const auto update = static_cast<std::size_t>(micro_batch);
+    if (update > 0 && update < learning_rates.size()) sync_.set_learning_rate(learning_rates[update]);
     draw_dropout(step, micro_batch);
     queue_micro_batch(batch, micro_batch);
     attempt([&] { loader.start_next(); });
@@ -88,7 +96,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
     update_graph_->run([this] { update(); });
     sync_.share_weights();
   }
-  in_flight_.push_back({step, learning_rate, spare_readback()});
+  in_flight_.push_back({step, learning_rates.back(), spare_readback()});
   in_flight_.back().record->start(sync_.record().all());
 }
 
@@ -103,8 +111,9 @@ void TrainingStep::queue_micro_batch(const Batch* batch, int micro_batch) {
   const MicroBatchKind kind = is_last ? last_micro_batch : micro_batch == 0 ? first_micro_batch : middle_micro_batch;
   micro_batch_graphs_[kind]->run([&] {
     GradientSink& sink = sync_.begin_micro_batch(micro_batch, share_.micro_batches);
-    attempt([&] { run_micro_batch(*batch, sink, sink.accumulate()); });
+    attempt([&] { run_micro_batch(*batch, sink, sync_.accumulate_metrics()); });
     if (failure_.has_failed()) sync_.give_up_micro_batch();
+    sync_.end_micro_batch();
     if (!is_last || sync_.needs_host()) return;
     sync_.sum_gradients();
     update();
@@ -143,7 +152,7 @@ StepResult TrainingStep::finish() {
   const std::span<const float> values = oldest.record->values();
   const std::span<const float> metric_slots = values.subspan(step_metric_slots);
   if (metric_slots[ParameterStore::failure_slot] != 0) failure_.agree(Phase::gathering);
-  const Metrics metrics = step_metrics(metric_slots, share_.global_batch);
+  const Metrics metrics = step_metrics(metric_slots, samples_per_update(), share_.global_batch);
   const auto verdict = static_cast<StepVerdict>(static_cast<std::uint8_t>(values[step_verdict]));
   StepResult result{oldest.step,
                     oldest.learning_rate,

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ namespace lockstep {
 // Result of a step.
 struct StepResult {
   std::int64_t step = 0;
-  double learning_rate = 0;
+  double learning_rate = 0;  // of its last update
   Metrics metrics;
   bool skipped = false;        // a gradient overflowed on some rank, so no weight changed
   double loss_scale = 1;       // for the next step
@@ -62,8 +63,10 @@ class TrainingStep {
 
   // Collective, stream-ordered. Queues the next step on the loader's next batches, which are on the device. `step`
   // counts from 0. At most Device::steps_ahead() steps may be in flight before the call. If this rank has failed, it
-  // takes part in the sums only, and no rank changes its weights.
-  void start(Loader& loader, std::int64_t step, double learning_rate);
+  // takes part in the sums only, and no rank changes its weights. `learning_rates`: of each micro-batch if each is an
+  // update, else one; the last one is of all that follow.
+  void start(Loader& loader, std::int64_t step, std::span<const double> learning_rates);
+  void start(Loader& loader, std::int64_t step, double learning_rate) { start(loader, step, {&learning_rate, 1}); }
   // Failures of this rank in and between steps. A step keeps its own there if the host computes it, without
   // synchronized batch norm; otherwise they pass.
   ContainedFailure& failure() { return failure_; }
@@ -93,10 +96,12 @@ class TrainingStep {
     std::unique_ptr<Readback> record;
   };
 
+  std::int64_t micro_batches_per_update() const;
+  std::int64_t samples_per_update() const;
   void draw_dropout(std::int64_t step, int micro_batch);
   void queue_micro_batch(const Batch* batch, int micro_batch);
   void update();
-  void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
+  void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate metrics);
   void warm_up_kernels(const std::vector<std::int64_t>& evaluation_batches,
                        const std::vector<SampleShape>& micro_batches);
   void attempt(const std::function<void()>& work);

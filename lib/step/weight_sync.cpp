@@ -4,6 +4,7 @@
 
 #include "device/flat/flat_passes.hpp"
 #include "runtime/failure/contained_failure.hpp"
+#include "step/local_sync.hpp"
 #include "step/replicated_sync.hpp"
 #include "step/sharded_sync.hpp"
 
@@ -30,11 +31,11 @@ std::optional<LossScale> WeightSync::loss_scale() const {
   return record_.loss_scale();
 }
 
-std::int64_t WeightSync::tensor_count() const { return std::ssize(groups()) * std::ssize(store_.names()); }
+std::int64_t WeightSync::tensor_count() const { return tensor_sets() * std::ssize(store_.names()); }
 
 // Statistics, which are few, are counted for every group.
 std::int64_t WeightSync::state_bytes() const {
-  return std::ssize(groups()) * (store_.parameter_count() + store_.statistics_count()) * size_of(DType::f32);
+  return tensor_sets() * (store_.parameter_count() + store_.statistics_count()) * size_of(DType::f32);
 }
 
 TrainingTensors tensors_of(const WeightSync& sync) {
@@ -65,7 +66,9 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
   std::unique_ptr<WeightSync> sync;
   on_all_ranks(session.world, [&] {
     std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
-    if (options.shard_optimizer) {
+    if (options.local) {
+      sync = std::make_unique<LocalSync>(session.world, store, std::move(all_reduce), options);
+    } else if (options.shard_optimizer) {
       sync = std::make_unique<ShardedSync>(store, std::move(all_reduce), options, std::move(own));
     } else {
       sync = std::make_unique<ReplicatedSync>(store, std::move(all_reduce), options);

@@ -6,6 +6,7 @@
 // implementation:
 //
 //   - After share_weights() (stream-ordered) weights and running statistics are equal on all ranks.
+//   - A rank may change its own weights within a step (`updates_own_weights`), but a step ends with common ones.
 //   - Metrics, overflow counts, stop requests and marks of failed ranks travel with the gradients. After update()
 //     record() has their sums over all ranks and the verdict, equal on all ranks. Only an `applied` step changes a
 //     weight, a statistic or the EMA.
@@ -48,8 +49,9 @@ inline constexpr const char* ema_group = "ema";
 struct WeightSyncOptions {
   AllReduceOptions reduce;
   OptimizerOptions optimizer;
-  std::optional<EmaRule> ema;    // unset: no EMA is kept
-  bool shard_optimizer = false;  // see sharded_sync.hpp
+  std::optional<EmaRule> ema;              // unset: no EMA is kept
+  bool shard_optimizer = false;            // see sharded_sync.hpp
+  std::optional<LocalUpdates> local = {};  // see local_sync.hpp; unset: no rank has weights of its own
 };
 
 class WeightSync {
@@ -58,12 +60,19 @@ class WeightSync {
   WeightSync(const WeightSync&) = delete;
   WeightSync& operator=(const WeightSync&) = delete;
 
+  // Whether each micro-batch is an update of this rank's own weights. Its loss is then divided by its own samples, not
+  // by the global batch, and its batch statistics count once.
+  virtual bool updates_own_weights() const { return false; }
+
   // One step calls these in this order, collectively and stream-ordered. begin_micro_batch() precedes the forward of
-  // each micro-batch, whose backward reports gradients to the returned sink.
-  void set_learning_rate(double rate);
+  // each micro-batch, whose backward reports gradients to the returned sink, and end_micro_batch() follows it.
+  virtual void set_learning_rate(double rate);
   virtual GradientSink& begin_micro_batch(int micro_batch, int micro_batches) = 0;
+  // Whether the micro-batch's loss and counts overwrite the metric slots or are added.
+  virtual Accumulate accumulate_metrics() const = 0;
   // For a rank that has failed in the micro-batch: takes part in its sums, and marks the step. No rank applies it.
   virtual void give_up_micro_batch() = 0;
+  virtual void end_micro_batch() {}
   virtual void sum_gradients() = 0;
   virtual void update() = 0;
   virtual void share_weights() {}
@@ -81,7 +90,7 @@ class WeightSync {
   void scale_loss(const LossScale& state);
   std::optional<LossScale> loss_scale() const;  // std::nullopt without loss scaling. Blocking
   // For a resumed training: the number of steps applied before its first step here, without skipped ones.
-  void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
+  virtual void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
   const StepRecord& record() const { return record_; }
 
   // The state, between two steps. Blocking. Collective unless is_replicated().
@@ -94,6 +103,8 @@ class WeightSync {
   // Of all groups, at least.
   std::int64_t tensor_count() const;
   std::int64_t state_bytes() const;  // of their values
+  // How often visit() passes the store's tensors, over all groups.
+  virtual std::int64_t tensor_sets() const { return std::ssize(groups()); }
   // Throws Error(usage) if the state belongs to another optimizer, and as ParameterStore::assign().
   virtual void assign(const TrainingTensors& tensors) = 0;
   virtual bool keeps_ema() const = 0;

@@ -2,7 +2,7 @@
 """Kills a training at random steps, starts it again, and wants the bits of one that nobody disturbed.
 
 kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--in-checkpoint] [--program NAME] [--model NAME]
-                        [--seed S] [--with=OPTIONS]
+                        [--steps STEPS] [--seed S] [--with=OPTIONS]
 """
 import argparse
 import os
@@ -16,8 +16,6 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
 from training import Training, image_options, make_data, send, under_mpirun  # noqa: E402: found only now
-
-STEPS = 60
 
 
 def training(options, data, folder, output):
@@ -71,6 +69,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=60, help="of the training, if its options change them")
     parser.add_argument("--in-checkpoint", action="store_true", help="kill the last rank while rank 0 writes a checkpoint")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--with", dest="more", default="", help="further options of the training; FOLDER: one of the test's own")
@@ -87,7 +86,7 @@ def main():
             sys.exit(f"the undisturbed run failed: {whole.words()}")
 
         left = 0
-        for kill, step in enumerate(sorted(random.sample(range(1, STEPS), min(options.kills, STEPS - 1)))):
+        for kill, step in enumerate(sorted(random.sample(range(1, options.steps), min(options.kills, options.steps - 1)))):
             kill_one = run_until_killed_in_checkpoint if options.in_checkpoint else run_until_killed
             came_to_it = kill_one(killed, step)
             left += len(partial_checkpoints(killed))  # of this kill: a start removes those of earlier ones

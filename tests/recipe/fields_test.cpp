@@ -60,10 +60,10 @@ std::string example(const Field& field) {
 const Field& field_named(std::string_view name) { return *std::ranges::find(training_fields(), name, &Field::name); }
 
 TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
-  static_assert(members_of<BatchOptions>() == 4 && members_of<CheckpointInterval>() == 3);
+  static_assert(members_of<BatchOptions>() == 5 && members_of<CheckpointInterval>() == 3);
   EXPECT_EQ(entries(Field::Part::recipe),
             (leaves_of<Recipe, ImageOptions, RandomTransforms, ShuffleOptions, BatchOptions, LearningRate,
-                       OptimizerOptions, GradientClip, EmaOptions, Arithmetic, InitialWeights>()));
+                       OptimizerOptions, OuterOptimizer, GradientClip, EmaOptions, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointOptions, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunOptions, DeviceChoice, ReducerOptions>()) - 1 + checkpoints);
@@ -173,10 +173,11 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
     if (is_number && field.validation_error("0").empty()) taken.insert(field.name);
   }
   EXPECT_EQ(taken,
-            (std::set<std::string>{"seed",       "crop-padding", "label-smoothing", "momentum",  "weight-decay",
-                                   "beta1",      "ema",          "warmup-from",     "lr-end",    "beta2",
-                                   "lr-batch",   "warmup",       "milestones",      "threads",   "gpu-memory-limit",
-                                   "bucket-mib", "hang-timeout", "audit-every",     "keep-best", "sync-batch-norm"}));
+            (std::set<std::string>{
+                "seed",        "crop-padding", "label-smoothing", "momentum",         "outer-momentum", "weight-decay",
+                "beta1",       "ema",          "warmup-from",     "lr-end",           "beta2",          "lr-batch",
+                "warmup",      "milestones",   "threads",         "gpu-memory-limit", "bucket-mib",     "hang-timeout",
+                "audit-every", "keep-best",    "sync-batch-norm"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "recipe/run_options.hpp"
 #include "support/messages.hpp"
 
 namespace lockstep::recipe_test {
@@ -52,6 +53,19 @@ TEST(LoaderShareTest, a_batch_per_rank_counts_once_for_each_part_of_each_rank) {
   EXPECT_EQ(loader_share(per_rank(32, 4), 0, 2).global_batch, 256);
 }
 
+// The batch is that of one update.
+TEST(LoaderShareTest, a_step_has_as_many_batches_as_each_rank_makes_updates) {
+  BatchOptions options = global(96);
+  options.local_steps = 4;
+  const LoaderShare share = loader_share(options, 1, 3);
+  EXPECT_EQ(share.global_batch, 384);
+  EXPECT_EQ(share.update_batch(), 96);
+  EXPECT_EQ(share.total_micro_batches, 12);
+  EXPECT_EQ(share.first_micro_batch, 4);
+  EXPECT_EQ(share.micro_batches, 4);
+  EXPECT_EQ(share.micro_batch_size(), 32);
+}
+
 TEST(LoaderShareTest, virtual_ranks_go_to_ranks_in_order_as_evenly_as_they_can) {
   for (int ranks = 1; ranks <= 12; ++ranks) {
     int next = 0;
@@ -90,6 +104,32 @@ TEST(LoaderShareTest, a_batch_that_cannot_be_shared_is_refused) {
   });
 }
 
+TEST(SyncTest, what_local_updates_cannot_keep_is_refused) {
+  const auto refuses = [](const std::function<void(Settings&)>& change) {
+    return [change] {
+      Settings settings;
+      settings.recipe.model = "lenet";
+      settings.recipe.batch.global_batch = ChosenNumber{96};
+      settings.recipe.sync = Sync::local;
+      settings.recipe.batch.local_steps = 4;
+      change(settings);
+      ValidSettings{settings};
+    };
+  };
+  refuses([](Settings&) {})();
+  expect_refusals({
+      {"virtual ranks", refuses([](Settings& settings) { settings.recipe.batch.virtual_ranks = 4; }),
+       "--virtual-ranks"},
+      {"accumulation", refuses([](Settings& settings) { settings.recipe.batch.accumulate = 2; }), "--accumulate"},
+      {"shared norms", refuses([](Settings& settings) { settings.recipe.sync_batch_norm_ranks = 0; }),
+       "--sync-batch-norm"},
+      {"a divided optimizer", refuses([](Settings& settings) { settings.run.sums.shard_optimizer = true; }),
+       "--shard-optimizer"},
+      {"fp16", refuses([](Settings& settings) { settings.recipe.arithmetic.precision = DType::f16; }), "fp16"},
+      {"all-reduce", refuses([](Settings& settings) { settings.recipe.sync = Sync::all_reduce; }), "--local-steps"},
+  });
+}
+
 // Three ranks were refused the default, whose neighbours they then had to type.
 TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
   const auto fits = [](const BatchOptions& options, int ranks, std::int64_t samples) {
@@ -102,6 +142,10 @@ TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_da
   EXPECT_EQ(fits(usual(256), 1, 80), 80);
   EXPECT_EQ(fits(usual(256), 3, 80), 78);
   EXPECT_EQ(fits(global(128), 3, 80), 128) << "a user's is kept, and refused";
+  BatchOptions local = usual(128);
+  local.local_steps = 8;
+  EXPECT_EQ(fits(local, 3, 50000), 126);
+  EXPECT_EQ(fits(local, 3, 80 * 8), 78);
   for (const int ranks : {1, 2, 5, 12}) EXPECT_EQ(fits(virtual_ranks(usual(128), 12), ranks, 50000), 120) << ranks;
 }
 

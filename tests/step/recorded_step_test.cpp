@@ -53,11 +53,20 @@ std::optional<DeviceView> device_marks() {
   return view_of(rank_status::record(), 0, "").device;
 }
 
+enum class Updates { of_steps, of_micro_batches };
+
 struct Case {
   const char* model;
   int micro_batches;
   bool on_gpu_kernels;
+  Updates updates = Updates::of_steps;
 };
+
+WeightSyncOptions sync_options(const char* reducer, int micro_batches, Updates updates) {
+  WeightSyncOptions options{{reducer, 16 << 10}, {}, {}};
+  if (updates == Updates::of_micro_batches) options.local = LocalUpdates{micro_batches, 0.7F, 0.9F};
+  return options;
+}
 
 std::unique_ptr<Device> open(const Case& choice) {
   return choice.on_gpu_kernels ? open_hosted_cuda_device({}) : cpu::open_cpu_device({.threads = 1});
@@ -71,15 +80,16 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     Device& on = session.device();
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, named_model(GetParam().model, shape), share, {"auto", 16 << 10}, OptimizerOptions{}, 0.1F,
-                   3);
-    step.own_sync->scale_loss({2048, 0, 0});
+    const bool scales_loss = GetParam().updates == Updates::of_steps;
+    WholeStep step(session, named_model(GetParam().model, shape), share,
+                   sync_options("auto", share.micro_batches, GetParam().updates), 0.1F, 3);
+    if (scales_loss) step.own_sync->scale_loss({2048, 0, 0});
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(on);
     const Batch test = noise_batch(on, shape, micro_batch_size, 10);
     std::vector<std::vector<float>> outcomes;
     for (int index = 0; index < 5; ++index) {
-      if (index == 3) step.own_sync->scale_loss({1024, 0, 0});  // as after an overflow
+      if (index == 3 && scales_loss) step.own_sync->scale_loss({1024, 0, 0});  // as after an overflow
       step.start(loader, index, 0.05 / (1 + index));
       step.finish();
       for (const Tensor& array : {step.model().store.gradient_buffer(), step.model().store.values()}) {
@@ -97,8 +107,8 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     Device& on = session.device();
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, named_model(GetParam().model, {28, 28, 3}), share, {"auto", 16 << 10}, OptimizerOptions{},
-                   0.1F, 3);
+    WholeStep step(session, named_model(GetParam().model, {28, 28, 3}), share,
+                   sync_options("auto", share.micro_batches, GetParam().updates), 0.1F, 3);
     const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
     step.choose_kernels({micro_batch_size}, sizes);
     std::vector<std::vector<float>> outcomes;
@@ -137,10 +147,12 @@ TEST_P(RecordedStepTest, steps_on_larger_images_are_recorded_anew) {
 INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
                          testing::Values(Case{"resnet20", 1, false}, Case{"resnet20", 4, false},
                                          Case{"lenet", 2, false}, Case{"resnet20", 2, true}, Case{"dropout", 3, false},
-                                         Case{"dropout", 3, true}),
+                                         Case{"dropout", 3, true}, Case{"resnet20", 3, true, Updates::of_micro_batches},
+                                         Case{"resnet20", 1, false, Updates::of_micro_batches}),
                          [](const auto& test) {
                            return std::string(test.param.model) + "_" + std::to_string(test.param.micro_batches) +
-                                  "_parts" + (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
+                                  (test.param.updates == Updates::of_micro_batches ? "_updates" : "_parts") +
+                                  (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
                          });
 
 // The same on a GPU, update and sums included: a graph against the calls that it was made from.
@@ -149,6 +161,7 @@ struct GraphCase {
   DType precision;
   int micro_batches;
   const char* reducer;
+  Updates updates = Updates::of_steps;
 };
 
 class GraphTest : public testing::TestWithParam<GraphCase> {
@@ -158,8 +171,8 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     const Session session{world_, open_backend(gpu_options(options))};
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
-    WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, OptimizerOptions{}, 0.1F,
-                   3);
+    WholeStep step(session, {"resnet20", shape, 10}, share,
+                   sync_options(GetParam().reducer, share.micro_batches, GetParam().updates), 0.1F, 3);
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(session.device());
     for (int index = 0; index < steps; ++index) {
@@ -204,7 +217,8 @@ std::vector<GraphCase> graph_cases() {
   return {{"cuda_fp32_nccl", DType::f32, 1, "nccl"},
           {"cuda_bf16_nccl_parts", DType::bf16, 4, "nccl"},
           {"cuda_fp16_nccl", DType::f16, 1, "nccl"},
-          {"cuda_bf16_mpi", DType::bf16, 2, "mpi"}};
+          {"cuda_bf16_mpi", DType::bf16, 2, "mpi"},
+          {"cuda_bf16_nccl_updates", DType::bf16, 3, "nccl", Updates::of_micro_batches}};
 }
 
 INSTANTIATE_TEST_SUITE_P(, GraphTest, testing::ValuesIn(graph_cases()),

@@ -240,4 +240,15 @@ TEST_F(FailingTrainingsTest, of_two_with_a_sharded_optimizer) {
   fail_in_every_way({{2, 2}, 1});
 }
 
+TEST_F(FailingTrainingsTest, of_two_with_local_updates) {
+  change_ = [](Settings& settings) {
+    settings.recipe.sync = Sync::local;
+    settings.recipe.batch.local_steps = 2;
+    settings.recipe.epochs = {4};  // as many steps
+  };
+  faults_.pop_back();  // its last checkpoint is written again
+  faults_.pop_back();  // no later test is the best one, so no model is written
+  fail_in_every_way({{2, 2}, 1});
+}
+
 }  // namespace lockstep::failing_trainings_test

@@ -80,6 +80,10 @@ class FlatPasses {
   virtual void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) = 0;
   // Swaps the elements of both. `values` is a parameter array or an array that no layer reads.
   virtual void exchange(const Tensor& values, const Tensor& other) = 0;
+  // values = other. `values` as in exchange().
+  virtual void copy(const Tensor& other, const Tensor& values) = 0;
+  // difference = (a - b) * factor. `difference` may be one of the two, and is no array that a layer reads.
+  virtual void subtract(const Tensor& a, const Tensor& b, float factor, const Tensor& difference) = 0;
   // `values`, a parameter array, was changed by something other than these passes and Device::store(), such as a gather
   // over ranks: renews what the device keeps beside it (a half-precision copy).
   virtual void renew_copies(const Tensor& values) = 0;

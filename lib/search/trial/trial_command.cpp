@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr int not_started = 127;
 constexpr int not_executable = 126;
-constexpr std::array batch_options =
-    std::to_array<std::string_view>({"global-batch", "batch-per-rank", "accumulate", "virtual-ranks", "recipe"});
+constexpr std::array batch_options = std::to_array<std::string_view>(
+    {"global-batch", "batch-per-rank", "accumulate", "virtual-ranks", "local-steps", "recipe"});
 
 bool states(const std::vector<std::string>& words, std::string_view option) {
   return std::ranges::find(words, option, option_of) != words.end();

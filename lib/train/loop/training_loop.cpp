@@ -118,7 +118,7 @@ bool TrainingLoop::train_epoch(std::int64_t epoch) {
     if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end})) {
       training_.learner->sync->request_stop();
     }
-    step_.start(*loader_, step, training_.data->schedule.at(step));
+    step_.start(*loader_, step, training_.data->rates(step));
     progress_.step = step + 1;
     finish_steps(steps_ahead);
     stops_.note_step(watch.seconds());
@@ -199,7 +199,7 @@ std::optional<Evaluation> TrainingLoop::evaluate(const TestedSplit& tested) {
   Evaluation evaluation = evaluate_live(*tested.evaluator, tested.split, tested.data.samples());
   if (std::isfinite(evaluation.loss())) return evaluation;
   divergence_ = diverged_test_message(split_name(tested.split), evaluation.loss(), progress_.step,
-                                      training_.data->schedule.at(progress_.step - 1));
+                                      training_.data->rates(progress_.step - 1).back());
   return std::nullopt;
 }
 

@@ -44,16 +44,17 @@ std::string other_batch_message(const OpenedTraining& training) {
   const LoaderShare& share = training.data->share;
   const std::int64_t samples = training.data->train->samples();
   const std::optional<ChosenNumber>& usual = batch.global_batch;
-  if (!usual || usual->by == ChosenBy::user || usual->value == share.global_batch) return "";
-  const std::string begin = fmt::format("global batch: {} instead of {}", share.global_batch, usual->value);
+  const std::int64_t chosen = share.update_batch();
+  if (!usual || usual->by == ChosenBy::user || usual->value == chosen) return "";
+  const std::string begin = fmt::format("global batch: {} instead of {}", chosen, usual->value);
   if (training.earlier() != nullptr) return begin + ", as in the checkpoint";
   const std::string parts = fmt::format(
-      "{} micro-batches ({})", share.total_micro_batches,
-      batch.virtual_ranks ? "virtual ranks" : ranks_and_steps(training.session.world.size(), share.micro_batches));
+      "{} micro-batches ({})", share.total_micro_batches / share.updates,
+      batch.virtual_ranks ? "virtual ranks" : ranks_and_steps(training.session.world.size(), batch.accumulate));
   std::string why = fmt::format(", which is not divisible by {}", parts);
-  if (samples < usual->value) {
+  if (samples < usual->value * share.updates) {
     why = fmt::format(": the training set has {} samples", samples);
-    if (samples > share.global_batch) why += fmt::format(", which is not divisible by {}", parts);
+    if (samples > chosen) why += fmt::format(", which is not divisible by {}", parts);
   }
   return begin + why + ". To choose another, set --global-batch";
 }
@@ -86,6 +87,9 @@ void log_description(const OpenedTraining& training) {
   if (recipe.batch.virtual_ranks) {
     log::info("batch: {} in total ({} virtual ranks x {}, on {}), {}", share.global_batch, share.total_micro_batches,
               share.micro_batch_size(), counted(session.world.size(), "rank"), steps);
+  } else if (recipe.sync == Sync::local) {
+    log::info("batch: {} per rank, {} in total ({}); {} per step, {}", share.micro_batch_size(), share.update_batch(),
+              counted(session.world.size(), "rank"), counted(share.updates, "update"), steps);
   } else {
     log::info("batch: {} per rank, {} in total ({}), {}", share.micro_batch_size() * share.micro_batches,
               share.global_batch, ranks_and_steps(session.world.size(), share.micro_batches), steps);
@@ -96,21 +100,22 @@ void log_description(const OpenedTraining& training) {
         "samples: each epoch leaves out {} of {}, different ones each time, because its last batch would be incomplete",
         left_out, on.train->samples());
   }
-  const double scaled = scaled_rate(rate, share.global_batch);
+  const std::int64_t batch = share.update_batch();
+  const double scaled = scaled_rate(rate, batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
-            rate.base_batch == 0 ? share.global_batch : rate.base_batch, scaled, share.global_batch);
+            rate.base_batch == 0 ? batch : rate.base_batch, scaled, batch);
   for (const RateScale& scale : training.recipe.optimizer.rate_scales) {
     log::info("learning rate: {} times that for parameters '{}'", scale.factor, printable(scale.pattern));
   }
   // Of six lenet runs on MNIST with different seeds, one or two stopped learning at 0.2, and none at 0.05.
   constexpr double bold_rate = 0.1;
-  if (learner.model.store.statistics().empty() && scaled * 128 / static_cast<double>(share.global_batch) > bold_rate) {
+  if (learner.model.store.statistics().empty() && scaled * 128 / static_cast<double>(batch) > bold_rate) {
     log::info(
         "learning rate: {} has no batch norm and may stop learning at this rate. Its loss then stays near {:.2f}. If "
         "it does, set --lr 0.05",
         learner.model.options.name, std::log(static_cast<double>(data.classes.size())));
   }
-  log::info("gradients: {}", learner.gradients_text());
+  log::info("{}: {}", recipe.sync == Sync::local ? "weights" : "gradients", learner.gradients_text());
   if (training.run.sums.shard_optimizer) {
     log::info("optimizer: its state{} is divided among {} (--shard-optimizer)",
               learner.sync->keeps_ema() ? ", with the EMA," : "", counted(session.world.size(), "rank"));

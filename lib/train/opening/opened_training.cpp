@@ -188,7 +188,7 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
   const Manifest& manifest = training.data->manifest();
   on_all_ranks(world, [&] {
     training.fixed_recipe = fixed_recipe(
-        completed(training.recipe, training.data->share.global_batch, manifest, session.device()), manifest);
+        completed(training.recipe, training.data->share.update_batch(), manifest, session.device()), manifest);
     require_resumable(training);
   });
   training.learner =

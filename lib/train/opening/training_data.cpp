@@ -17,12 +17,15 @@ namespace lockstep {
 
 namespace {
 
-TrainingLength training_length(const Recipe& recipe, const Manifest& train, std::int64_t global_batch) {
+TrainingLength training_length(const Recipe& recipe, const Manifest& train, const LoaderShare& share) {
   require(recipe.epochs.value >= 1, Failure::usage, "--epochs is {}. Set it to 1 or more.", recipe.epochs.value);
-  const std::int64_t steps = train.samples() / global_batch;
+  const std::int64_t steps = train.samples() / share.global_batch;
+  require(steps >= 1 || share.updates == 1, Failure::usage,
+          "a step of {} updates takes {} samples, but the training set has {}. Lower --local-steps or the batch.",
+          share.updates, share.global_batch, train.samples());
   require(
       steps >= 1, Failure::usage,
-      "the global batch of {} samples is larger than the training set of {} samples. Lower {}.", global_batch,
+      "the global batch of {} samples is larger than the training set of {} samples. Lower {}.", share.global_batch,
       train.samples(),
       recipe.batch.global_batch ? fmt::format("--global-batch to {} at most", train.samples()) : "--batch-per-rank");
   const std::int64_t all =
@@ -31,8 +34,8 @@ TrainingLength training_length(const Recipe& recipe, const Manifest& train, std:
 }
 
 LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const TrainingLength& length) {
-  return {recipe.learning_rate, share.global_batch, schedule_steps(recipe, length.steps_per_epoch),
-          length.steps_per_epoch};
+  return {recipe.learning_rate, share.update_batch(), schedule_steps(recipe, length.steps_per_epoch) * share.updates,
+          length.steps_per_epoch * share.updates};
 }
 
 // Collective. Folders to read the data from: the original ones, or staged copies. Staging is slow, so errors of the
@@ -41,9 +44,8 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
                           const LoaderShare& share, const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
   if (run.stage.empty()) return from;
-  on_all_ranks(world, [&] {
-    schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
-  });
+  on_all_ranks(
+      world, [&] { schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share)); });
   return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
                [&] { stops.end_start_if_asked("the staged data are kept. The same command starts again."); });
 }
@@ -78,7 +80,7 @@ TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const Load
                          const SplitFolders& folders) {
   auto train = std::make_unique<Dataset>(folders.of(Split::train));
   const Manifest& manifest = train->manifest();
-  const TrainingLength length = training_length(recipe, manifest, share.global_batch);
+  const TrainingLength length = training_length(recipe, manifest, share);
   const ImageRules rules = test_rules(recipe.images, manifest);
   LrSchedule schedule = schedule_of(recipe, share, length);
   auto test = open_tested(folders, run.data, Split::test, manifest);
@@ -91,6 +93,12 @@ TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const Load
 }
 
 }  // namespace
+
+std::vector<double> TrainingData::rates(std::int64_t step) const {
+  std::vector<double> rates;
+  for (int update = 0; update < share.updates; ++update) rates.push_back(schedule.at(step * share.updates + update));
+  return rates;
+}
 
 TrainingData open_data(const Communicator& world, const Recipe& recipe, const RunOptions& run,
                        const Checkpoint* earlier, const StopAgreement& stops) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "dataset/dataset.hpp"
@@ -21,8 +22,9 @@ struct TrainingData {
   std::unique_ptr<Dataset> validation;  // null: the data have no validation split
   ImageRules test_rules;
   TrainingLength length;
-  LrSchedule schedule;
+  LrSchedule schedule;  // of the updates, of which a step may have several
 
+  std::vector<double> rates(std::int64_t step) const;             // of the step's updates
   const Manifest& manifest() const { return train->manifest(); }  // all splits have its classes and normalization
 };
 

@@ -105,6 +105,18 @@ TEST_P(CudaFlatKernelsTest, arrays_that_change_places_leave_a_narrow_copy) {
   }
 }
 
+TEST_P(CudaFlatKernelsTest, a_copied_array_leaves_a_narrow_copy) {
+  const CudaContext context{cpu_.arena, GetParam()};
+  const OneCopy copy;
+  const Tensor values = array(1);
+  KernelFlatPasses<HostLaunch>(context, copy, HostLaunch()).copy(array(2), values);
+  const std::vector<float> now = contents(values);
+  EXPECT_EQ(now, contents(array(2)));
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(copy.values[i], GetParam() == DType::f16 ? to_f16(now[i]) : to_bf16(now[i])) << i;
+  }
+}
+
 TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_was) {
   const CudaContext context{cpu_.arena, GetParam()};
   const OneCopy copy;

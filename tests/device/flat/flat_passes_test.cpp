@@ -162,6 +162,25 @@ TEST_P(FlatPassesTest, exchanges_arrays_of_any_length) {
   }
 }
 
+TEST_P(FlatPassesTest, copies_and_subtracts_arrays_of_any_length) {
+  for (const std::int64_t elements : {1, 3, 5, 102, 8193}) {
+    std::vector<float> a(static_cast<std::size_t>(elements));
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i) * 0.375F;
+    const Tensor from = make(a);
+    const Tensor other = make(std::vector<float>(a.size(), 0.3F));
+    std::vector<float> expected = a;
+    for (float& value : expected) value = (value - 0.3F) * 0.7F;
+    const Tensor apart = make(std::vector<float>(a.size(), 9.0F));
+    flat_.subtract(from, other, 0.7F, apart);
+    EXPECT_EQ(read(apart), expected) << elements;
+    flat_.copy(from, apart);
+    EXPECT_EQ(read(apart), a) << elements;
+    flat_.subtract(from, other, 0.7F, other);
+    EXPECT_EQ(read(other), expected) << elements;
+    EXPECT_EQ(read(from), a) << elements;
+  }
+}
+
 TEST_P(FlatPassesTest, moves_running_statistics_towards_the_batch) {
   const Tensor running = make({0.0F, 1.0F});
   flat_.average(make({4.0F, 3.0F}), 0.25F, running, record(0));

@@ -286,6 +286,14 @@ class RepeatingFlatPasses final : public FlatPasses {
   void exchange(const Tensor& values, const Tensor& other) override {
     calls_.keep([this, values = unowned(values), other = unowned(other)] { inner_.exchange(values, other); });
   }
+  void copy(const Tensor& other, const Tensor& values) override {
+    calls_.keep([this, other = unowned(other), values = unowned(values)] { inner_.copy(other, values); });
+  }
+  void subtract(const Tensor& a, const Tensor& b, float factor, const Tensor& difference) override {
+    calls_.keep([this, a = unowned(a), b = unowned(b), factor, difference = unowned(difference)] {
+      inner_.subtract(a, b, factor, difference);
+    });
+  }
   void renew_copies(const Tensor& values) override {
     calls_.keep([this, values = unowned(values)] { inner_.renew_copies(values); });
   }

@@ -93,6 +93,24 @@ void CpuFlatPasses::exchange(const Tensor& values, const Tensor& other) {
   std::swap_ranges(values.as<float>(), values.as<float>() + values.shape().count(), other.as<float>());
 }
 
+void CpuFlatPasses::copy(const Tensor& other, const Tensor& values) {
+  assert(values.shape().count() == other.shape().count());
+  const float* const from = other.as<float>();
+  float* const into = values.as<float>();
+  parallel_parts(context_.threads, values.shape().count(),
+                 [=](std::int64_t first, std::int64_t last) { std::copy(from + first, from + last, into + first); });
+}
+
+void CpuFlatPasses::subtract(const Tensor& a, const Tensor& b, float factor, const Tensor& difference) {
+  assert(a.shape().count() == difference.shape().count() && b.shape().count() == difference.shape().count());
+  const float* const from = a.as<float>();
+  const float* const less = b.as<float>();
+  float* const into = difference.as<float>();
+  parallel_parts(context_.threads, difference.shape().count(), [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) into[i] = (from[i] - less[i]) * factor;
+  });
+}
+
 void CpuFlatPasses::count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) {
   constexpr std::uint32_t all_but_sign = 0x7fffffff;  // as integers, magnitudes and NaNs keep their order
   const auto bound = std::bit_cast<std::uint32_t>(limit);

@@ -20,6 +20,8 @@ class CpuFlatPasses final : public FlatPasses {
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override;
   void exchange(const Tensor& values, const Tensor& other) override;
+  void copy(const Tensor& other, const Tensor& values) override;
+  void subtract(const Tensor& a, const Tensor& b, float factor, const Tensor& difference) override;
   void renew_copies(const Tensor& /*values*/) override {}  // keeps none
   std::int64_t overflow_counters() const override { return 1; }
   void count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) override;

@@ -303,6 +303,37 @@ struct ExchangeValues {
   }
 };
 
+// Copies an array to another. One thread per four elements.
+struct CopyValues {
+  const float* other;
+  float* values;
+  std::uint16_t* narrow;  // half-precision copy of the values, or null
+  DType narrow_dtype;
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Float4 now = load_float4(other, index, count);
+    store_float4(now, values, index, count);
+    store_narrow(now, narrow_dtype, narrow, index, count);
+  }
+};
+
+// difference = (a - b) * factor. One thread per four elements.
+struct Subtract {
+  const float* a;
+  const float* b;
+  float factor;
+  float* difference;
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    Float4 values = load_float4(a, index, count);
+    const Float4 less = load_float4(b, index, count);
+    for (int i = 0; i < quad; ++i) values.at[i] = (values.at[i] - less.at[i]) * factor;
+    store_float4(values, difference, index, count);
+  }
+};
+
 // One thread per element.
 struct AverageInto {
   const float* batch;

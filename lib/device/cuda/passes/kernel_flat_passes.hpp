@@ -206,6 +206,18 @@ class KernelFlatPasses final : public FlatPasses {
                            reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)), context_.precision, count});
   }
 
+  void copy(const Tensor& other, const Tensor& values) override {
+    const std::int64_t count = values.shape().count();
+    launch_(quads(count),
+            CopyValues{other.as<float>(), values.as<float>(),
+                       reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)), context_.precision, count});
+  }
+
+  void subtract(const Tensor& a, const Tensor& b, float factor, const Tensor& difference) override {
+    const std::int64_t count = difference.shape().count();
+    launch_(quads(count), Subtract{a.as<float>(), b.as<float>(), factor, difference.as<float>(), count});
+  }
+
   void renew_copies(const Tensor& values) override {
     auto* const narrow = reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values));
     const std::int64_t count = values.shape().count();
