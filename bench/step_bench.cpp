@@ -115,9 +115,8 @@ Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, st
 void bench(Session& session, const StepBenchOptions& options) {
   const Communicator& world = session.world;
   const Recipe& recipe = options.settings.recipe;
-  const int updates = recipe.batch.local_steps;
-  const LoaderShare share{options.batch * world.size() * updates, world.size() * updates, world.rank() * updates,
-                          updates, updates};
+  const BatchOptions batch{std::nullopt, options.batch, 1, {}, recipe.batch.local_steps};
+  const LoaderShare share = loader_share(batch, world.rank(), world.size(), servers_of(options.settings));
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
   Model own(session.device(), model);
   const WeightSyncOptions how{all_reduce_options(recipe, options.settings.run),

@@ -29,7 +29,8 @@ constexpr std::array<Choice<Flip>, 2> flips{{{"random", Flip::random}, {"alterna
 constexpr std::array<Choice<Shuffle>, 2> shuffles{{{"full", Shuffle::full}, {"blocks", Shuffle::blocks}}};
 constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
-constexpr std::array<Choice<Sync>, 2> syncs{{{"all-reduce", Sync::all_reduce}, {"local", Sync::local}}};
+constexpr std::array<Choice<Sync>, 3> syncs{
+    {{"all-reduce", Sync::all_reduce}, {"local", Sync::local}, {"ps", Sync::servers}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
@@ -211,8 +212,13 @@ std::vector<Field> sync_fields() {
       one_value(
           {"sync", group, "NAME",
            "How ranks keep their weights together. all-reduce: sums of gradients in every update; local: each rank "
-           "updates its own weights, and the ranks average them once per step (local SGD, DiLoCo)"},
+           "updates its own weights, and the ranks average them once per step (local SGD, DiLoCo); ps: as all-reduce, "
+           "but by parameter servers, which are the last ranks"},
           of(&Recipe::sync), one_of(syncs)),
+      read_by(one_value({"servers", group, "RANKS",
+                         "With --sync ps: parameter servers. They have no samples, add gradients and update weights"},
+                        of(&RunOptions::sums, &ReducerOptions::servers), from_to(1, 65536)),
+              "sync", {"ps"}),
       read_by(
           one_value({"local-steps", group, "UPDATES",
                      "With --sync local: updates of each rank's own weights per step, each on one micro-batch. Steps "
@@ -273,10 +279,13 @@ std::vector<Field> device_fields() {
 std::vector<Field> reduction_fields() {
   constexpr FieldGroup group = FieldGroup::reduction;
   return {
-      one_value({"reduce", group, "NAME",
-                 "How gradients are summed: nccl between GPUs, mpi, or shared memory within a node (shared); auto: the "
-                 "fastest available"},
-                of(&RunOptions::sums, &ReducerOptions::reducer), one_of(reducers)),
+      read_by(
+          one_value(
+              {"reduce", group, "NAME",
+               "How gradients are summed: nccl between GPUs, mpi, or shared memory within a node (shared); auto: the "
+               "fastest available"},
+              of(&RunOptions::sums, &ReducerOptions::reducer), one_of(reducers)),
+          "sync", {"all-reduce", "local"}),
       one_value({"bucket-mib", group, "MIB", "Size of a gradient bucket; 0: from measured latency and bandwidth"},
                 of(&RunOptions::sums, &ReducerOptions::bucket_mib), from_to<std::int64_t>(0, 1024)),
       flag(

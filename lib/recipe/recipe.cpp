@@ -86,6 +86,15 @@ LoaderShare loader_share(const BatchOptions& options, int rank, int ranks) {
   return {global * updates, static_cast<int>(micro_batches * updates), rank * per_rank, per_rank, updates};
 }
 
+LoaderShare loader_share(const BatchOptions& options, int rank, int ranks, int servers) {
+  const int trainers = ranks - servers;
+  if (rank < trainers) return loader_share(options, rank, trainers);
+  LoaderShare share = loader_share(options, 0, trainers);
+  share.first_micro_batch = share.total_micro_batches;
+  share.micro_batches = 0;
+  return share;
+}
+
 std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& options, const Manifest& data,
                                           std::int64_t global_batch) {
   constexpr std::int64_t mebibyte = 1 << 20;

@@ -44,6 +44,7 @@ struct BatchOptions {
 enum class Sync : std::uint8_t {
   all_reduce,  // each update is of common weights, by the gradients of all ranks
   local,       // each rank updates its own weights, and then their mean is taken
+  servers,     // as all_reduce, but some ranks have no samples, and only they add gradients and update weights
 };
 
 // The optimizer of the common weights with Sync::local: SGD with Nesterov momentum, without weight decay.
@@ -71,6 +72,7 @@ struct AllReduceOptions {
   std::int64_t bucket_bytes = 4 << 20;  // 0: chosen from the latency and bandwidth measured at the start
   Sums sums = Sums::rounded;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients are sent; the last bucket is always fp32
+  int servers = 0;          // the last ranks, which add and update for all (comm/server_all_reducer.hpp); 0: all do
 };
 
 // Exponential moving average of the weights.
@@ -163,6 +165,8 @@ BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samp
 // Error(usage) if the global batch does not divide into equal micro-batches, naming the nearest that do, and if a rank
 // would have none.
 LoaderShare loader_share(const BatchOptions& options, int rank, int ranks);
+// The same if the last `servers` of `ranks` ranks have no samples.
+LoaderShare loader_share(const BatchOptions& options, int rank, int ranks, int servers);
 
 // std::nullopt for a full shuffle.
 std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& options, const Manifest& data,

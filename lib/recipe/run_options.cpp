@@ -30,13 +30,18 @@ void require_possible_schedule(const Recipe& recipe) {
   LrSchedule(rate, 1, fine, fine);
 }
 
+void require_possible_servers(const Recipe& recipe, const RunOptions& run) {
+  require(
+      !run.sums.shard_optimizer, Failure::usage,
+      "--shard-optimizer divides the optimizer state among all ranks, but with --sync ps the servers have it. Leave "
+      "out --shard-optimizer.");
+  require(recipe.sync_batch_norm_ranks == 1, Failure::usage,
+          "--sync-batch-norm needs samples on every rank, but with --sync ps servers have none. Leave out one of the "
+          "two.");
+}
+
 // Each rank's weights depend on the number of ranks, and ranks exchange nothing within a step.
-void require_possible_sync(const Recipe& recipe, const RunOptions& run) {
-  if (recipe.sync != Sync::local) {
-    require(recipe.batch.local_steps == 1, Failure::usage, "--local-steps {} needs --sync local.",
-            recipe.batch.local_steps);
-    return;
-  }
+void require_possible_local_updates(const Recipe& recipe, const RunOptions& run) {
   require(!recipe.batch.virtual_ranks, Failure::usage,
           "--virtual-ranks gives the same weights on any number of ranks, but with --sync local each rank updates its "
           "own. Leave out one of the two.");
@@ -81,7 +86,10 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
-  require_possible_sync(recipe, run);
+  require(recipe.sync == Sync::local || recipe.batch.local_steps == 1, Failure::usage,
+          "--local-steps {} needs --sync local.", recipe.batch.local_steps);
+  if (recipe.sync == Sync::local) require_possible_local_updates(recipe, run);
+  if (recipe.sync == Sync::servers) require_possible_servers(recipe, run);
   require_possible_tags(run.tags);
   all_reduce_options(recipe, run);
 }
@@ -119,12 +127,16 @@ void require_follows(const Device& device, const Recipe& recipe) {
           device.description());
 }
 
+int servers_of(const Settings& settings) {
+  return settings.recipe.sync == Sync::servers ? settings.run.sums.servers : 0;
+}
+
 AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run) {
   constexpr std::int64_t mebibyte = 1 << 20;
   require(!recipe.batch.virtual_ranks || recipe.wire == DType::f32, Failure::usage,
           "--virtual-ranks sums gradients reproducibly, but --wire {} rounds them. Leave out one of the two.",
           precision_name(recipe.wire));
-  return {run.sums.reducer, run.sums.bucket_mib * mebibyte, sums_of(recipe), recipe.wire};
+  return {run.sums.reducer, run.sums.bucket_mib * mebibyte, sums_of(recipe), recipe.wire, servers_of({recipe, run})};
 }
 
 }  // namespace lockstep

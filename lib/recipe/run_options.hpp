@@ -34,6 +34,7 @@ struct DeviceChoice {
 struct ReducerOptions {
   std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_mib = 4;   // 0: chosen from the latency and bandwidth measured at the start
+  int servers = 1;               // with Sync::servers: ranks without samples, which update the weights
   bool shard_optimizer = false;  // each rank keeps only its part of the optimizer state and the EMA (ZeRO stage 1)
 };
 
@@ -89,6 +90,9 @@ Arithmetic arithmetic_of(const Device& device);
 // Throws Error(usage) if `device` was opened for another recipe: if it uses arithmetic that this recipe does not allow,
 // or chooses kernels nondeterministically although virtual ranks are used.
 void require_follows(const Device& device, const Recipe& recipe);
+
+// How many of a training's ranks have no samples.
+int servers_of(const Settings& settings);
 
 // Throws Error(usage) if virtual ranks are combined with a reduced-precision wire.
 AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run);

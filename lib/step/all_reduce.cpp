@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/server_all_reducer.hpp"
+#include "runtime/failure/contained_failure.hpp"
 #include "step/bucket_size.hpp"
 
 namespace lockstep {
@@ -26,6 +29,12 @@ int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
     ++start;
   }
   return start;
+}
+
+void require_servers_fit(const Device& device, const AllReduceOptions& options) {
+  require(device.steps_ahead() == 0, Failure::usage,
+          "--sync ps computes on CPUs only. Use --device cpu, or --sync all-reduce.");
+  require_full_wire(options.wire);
 }
 
 }  // namespace
@@ -195,7 +204,13 @@ std::unique_ptr<AllReduce> make_all_reduce(const Session& session, ParameterStor
   const DType summed = is_reproducible ? DType::i64 : DType::f32;
   const std::int64_t gathered = sharding == Sharding::none ? 0 : store.gradient_count();
   const std::int64_t bytes = count * size_of(summed) + gathered * size_of(DType::f32);
-  auto reducer = session.backend->make_reducer(options.reducer, session.world, bytes, options.wire);
+  std::unique_ptr<AllReducer> reducer;
+  if (options.servers > 0) {
+    on_all_ranks(session.world, [&] { require_servers_fit(device, options); });
+    reducer = make_server_all_reducer(session.world, options.servers);
+  } else {
+    reducer = session.backend->make_reducer(options.reducer, session.world, bytes, options.wire);
+  }
   const Tensor sums = reducer->allocate(count, summed);
   store.allocate(is_reproducible ? device.make_persistent(count, DType::f32) : sums,
                  gathered > 0 ? reducer->allocate(gathered) : Tensor());

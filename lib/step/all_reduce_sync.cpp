@@ -33,6 +33,16 @@ void AllReduceSync::give_up_micro_batch() {
   all_reduce_->report_rest();
 }
 
+// Stop requests and marks of failures stay.
+void AllReduceSync::contribute_nothing() {
+  FlatPasses& flat = store_.device().flat();
+  flat.set(store_.gradient_buffer().slice(0, store_.gradient_count() + store_.statistics_count()), 0);
+  for (const auto slot : {ParameterStore::loss_slot, ParameterStore::correct_slot, ParameterStore::overflow_slot}) {
+    flat.set(store_.metric_slots(slot), 0);
+  }
+  all_reduce_->report_rest();
+}
+
 void AllReduceSync::judge(const StepRecord& record) const {
   store_.device().flat().judge(store_.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
                                record);

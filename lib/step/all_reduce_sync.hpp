@@ -13,6 +13,7 @@ class AllReduceSync : public WeightSync {
   GradientSink& begin_micro_batch(int micro_batch, int micro_batches) override;
   Accumulate accumulate_metrics() const override { return all_reduce_->accumulate(); }
   void give_up_micro_batch() override;
+  void contribute_nothing() override;
   void sum_gradients() override { all_reduce_->finish(); }
   void update() override;
   bool needs_host() const override { return all_reduce_->needs_host(); }

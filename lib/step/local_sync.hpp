@@ -28,6 +28,7 @@ class LocalSync final : public AllReduceSync {
   GradientSink& begin_micro_batch(int micro_batch, int micro_batches) override;
   Accumulate accumulate_metrics() const override;
   void give_up_micro_batch() override { mark_failure(); }
+  void contribute_nothing() override {}  // every rank has samples
   void end_micro_batch() override;
   void sum_gradients() override;
   void update() override;

@@ -6,6 +6,9 @@
 // If an update needs norms of whole gradients (clipping, LARS), gradients are summed for every rank, so that every rank
 // computes the same norms. All bits are then those of ReplicatedSync; without norms, where sums are added in rank order
 // (one node, shared memory) or do not depend on the order (virtual ranks).
+//
+// With parameter servers (comm/server_all_reducer.hpp), the ranks that own parts are the servers, which have no
+// samples.
 #pragma once
 
 #include "step/all_reduce_sync.hpp"

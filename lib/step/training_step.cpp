@@ -91,6 +91,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, std::span<const doub
     queue_micro_batch(batch, micro_batch);
     attempt([&] { loader.start_next(); });
   }
+  if (share_.micro_batches == 0) join_step();
   if (sync_.needs_host()) {
     sync_.sum_gradients();
     update_graph_->run([this] { update(); });
@@ -98,6 +99,16 @@ void TrainingStep::start(Loader& loader, std::int64_t step, std::span<const doub
   }
   in_flight_.push_back({step, learning_rates.back(), spare_readback()});
   in_flight_.back().record->start(sync_.record().all());
+}
+
+// Of a rank without samples.
+void TrainingStep::join_step() {
+  sync_.begin_micro_batch(0, 1);
+  failure_.has_failed() ? sync_.give_up_micro_batch() : sync_.contribute_nothing();
+  if (sync_.needs_host()) return;
+  sync_.sum_gradients();
+  update();
+  sync_.share_weights();
 }
 
 void TrainingStep::draw_dropout(std::int64_t step, int micro_batch) {

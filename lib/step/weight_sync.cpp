@@ -59,7 +59,8 @@ std::vector<ParameterStore::Entry> weights_to_use(const WeightSync& sync) {
 std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterStore& store,
                                              const WeightSyncOptions& options, int micro_batches) {
   Sharding sharding = Sharding::none;
-  if (options.shard_optimizer) {
+  const bool is_sharded = options.shard_optimizer || options.reduce.servers > 0;
+  if (is_sharded) {
     sharding = needs_norms(options.optimizer) ? Sharding::updates : Sharding::sums_and_updates;
   }
   auto all_reduce = make_all_reduce(session, store, options.reduce, micro_batches, sharding);
@@ -68,7 +69,7 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
     std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
     if (options.local) {
       sync = std::make_unique<LocalSync>(session.world, store, std::move(all_reduce), options);
-    } else if (options.shard_optimizer) {
+    } else if (is_sharded) {
       sync = std::make_unique<ShardedSync>(store, std::move(all_reduce), options, std::move(own));
     } else {
       sync = std::make_unique<ReplicatedSync>(store, std::move(all_reduce), options);

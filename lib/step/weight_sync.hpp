@@ -50,7 +50,7 @@ struct WeightSyncOptions {
   AllReduceOptions reduce;
   OptimizerOptions optimizer;
   std::optional<EmaRule> ema;              // unset: no EMA is kept
-  bool shard_optimizer = false;            // see sharded_sync.hpp
+  bool shard_optimizer = false;            // see sharded_sync.hpp; so with servers
   std::optional<LocalUpdates> local = {};  // see local_sync.hpp; unset: no rank has weights of its own
 };
 
@@ -72,6 +72,8 @@ class WeightSync {
   virtual Accumulate accumulate_metrics() const = 0;
   // For a rank that has failed in the micro-batch: takes part in its sums, and marks the step. No rank applies it.
   virtual void give_up_micro_batch() = 0;
+  // For a rank without samples, in the place of a micro-batch's forward and backward: takes part with zeros.
+  virtual void contribute_nothing() = 0;
   virtual void end_micro_batch() {}
   virtual void sum_gradients() = 0;
   virtual void update() = 0;

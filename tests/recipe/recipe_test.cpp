@@ -130,6 +130,39 @@ TEST(SyncTest, what_local_updates_cannot_keep_is_refused) {
   });
 }
 
+TEST(LoaderShareTest, servers_have_no_micro_batches_and_trainers_share_all) {
+  for (const int servers : {1, 3}) {
+    for (int rank = 0; rank < 2 + servers; ++rank) {
+      const LoaderShare share = loader_share(global(96, 2), rank, 2 + servers, servers);
+      EXPECT_EQ(share.global_batch, 96);
+      EXPECT_EQ(share.total_micro_batches, 4);
+      EXPECT_EQ(share.micro_batches, rank < 2 ? 2 : 0);
+      EXPECT_EQ(share.first_micro_batch, rank < 2 ? rank * 2 : 4);
+    }
+  }
+}
+
+TEST(SyncTest, what_parameter_servers_cannot_keep_is_refused) {
+  const auto refuses = [](const std::function<void(Settings&)>& change) {
+    return [change] {
+      Settings settings;
+      settings.recipe.model = "lenet";
+      settings.recipe.batch.global_batch = ChosenNumber{96};
+      settings.recipe.sync = Sync::servers;
+      change(settings);
+      ValidSettings{settings};
+    };
+  };
+  refuses([](Settings& settings) { settings.recipe.batch.virtual_ranks = 4; })();
+  expect_refusals({
+      {"shared norms", refuses([](Settings& settings) { settings.recipe.sync_batch_norm_ranks = 0; }),
+       "--sync-batch-norm"},
+      {"a divided optimizer", refuses([](Settings& settings) { settings.run.sums.shard_optimizer = true; }),
+       "--shard-optimizer"},
+      {"local updates", refuses([](Settings& settings) { settings.recipe.batch.local_steps = 4; }), "--local-steps"},
+  });
+}
+
 // Three ranks were refused the default, whose neighbours they then had to type.
 TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
   const auto fits = [](const BatchOptions& options, int ranks, std::int64_t samples) {

@@ -40,6 +40,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"virtual-ranks", "8"},
                                                               {"local-steps", "8"},
                                                               {"sync", "local"},
+                                                              {"servers", "2"},
                                                               {"outer-lr", "0.7"},
                                                               {"outer-momentum", "0.9"},
                                                               {"optimizer", "adamw"},

@@ -251,4 +251,19 @@ TEST_F(FailingTrainingsTest, of_two_with_local_updates) {
   fail_in_every_way({{2, 2}, 1});
 }
 
+// The one that fails is the server, which has no samples.
+TEST_F(FailingTrainingsTest, of_two_trainers_and_a_server) {
+  change_ = [](Settings& settings) {
+    const bool has_one_rank = settings.recipe.seed == 1;
+    if (!has_one_rank) settings.recipe.sync = Sync::servers;
+  };
+  faults_.pop_back();  // its last checkpoint is written again
+  std::erase_if(faults_, [](const Fault& fault) {
+    const std::string name = fault.name;
+    return name == "damaged training sample" || name == "no memory in forward" || name == "no memory in backward" ||
+           name == "reducer of GPUs";
+  });
+  fail_in_every_way({{1, 3}, 1});
+}
+
 }  // namespace lockstep::failing_trainings_test

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -221,6 +222,18 @@ LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, 
 SampleShape image_shape(const LoaderSource& source) {
   return {source.rules.size.height, source.rules.size.width, source.dataset->manifest().shape.channels};
 }
+
+namespace {
+
+class IdleLoader final : public Loader {
+ public:
+  const Batch& next() override { throw std::logic_error("a rank without samples asked for a batch"); }
+  double waited_ms() const override { return 0; }
+};
+
+}  // namespace
+
+std::unique_ptr<Loader> make_idle_loader() { return std::make_unique<IdleLoader>(); }
 
 std::unique_ptr<Loader> make_host_loader(const LoaderSource& source) { return std::make_unique<HostLoader>(source); }
 

@@ -72,6 +72,9 @@ enum class DataPlace : std::uint8_t {
   host,       // host memory: pixels are uploaded ahead of need, overlapped with the previous micro-batch
 };
 
+// For a rank without samples: next() must not be called.
+std::unique_ptr<Loader> make_idle_loader();
+
 // Loads into host memory, planar fp32.
 std::unique_ptr<Loader> make_host_loader(const LoaderSource& source);
 

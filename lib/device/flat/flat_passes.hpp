@@ -70,8 +70,8 @@ class FlatPasses {
   // the number of threads. The device outlives the update.
   virtual std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) = 0;
 
-  // slot[0] = value.
-  virtual void set(const Tensor& slot, float value) = 0;
+  // Every element of `values`, which is no array that a layer reads, becomes `value`.
+  virtual void set(const Tensor& values, float value) = 0;
   // Stores the verdict on a step in its record, and a copy of `metric_slots`.
   virtual void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) = 0;
   // running = averaged(running, momentum, batch), if the verdict in the record is `applied`.

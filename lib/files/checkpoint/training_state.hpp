@@ -42,7 +42,7 @@ struct ReportState {
 
 // Everything that affects the bits of the result and is not part of a recipe.
 struct Origin {
-  int ranks = 1;
+  int ranks = 1;  // that have samples
   std::string device;
   std::string gradients;                        // how gradients are summed, and in how many buckets
   std::string plan_conditions;                  // Device::plan_conditions(): what the choice of kernels depends on

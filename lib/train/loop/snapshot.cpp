@@ -42,7 +42,7 @@ Checkpoint checkpoint_of(const OpenedTraining& training, const TrainingProgress&
                          counters.state(),
                          learner.sync->loss_scale(),
                          training.fixed_recipe,
-                         this_origin(training.session, learner.gradients_text()),
+                         this_origin(training.session, training.data->trainers, learner.gradients_text()),
                          training.session.device().ops().export_plan(),
                          {}}};
   checkpoint.ema = std::move(tensors.ema);

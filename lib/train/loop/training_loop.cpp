@@ -68,6 +68,10 @@ ImageRules TrainingLoop::rules_of(std::int64_t epoch) const {
 // Loads from `step` on. There must be no other loader.
 void TrainingLoop::load(std::int64_t step) {
   const TrainingData& data = *training_.data;
+  if (data.share.micro_batches == 0) {
+    loader_ = make_idle_loader();
+    return;
+  }
   const Recipe& recipe = training_.recipe;
   const std::int64_t epoch = step / length_.steps_per_epoch;
   loader_ = training_.session.backend->load_onto(

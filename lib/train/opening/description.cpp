@@ -48,13 +48,13 @@ std::string other_batch_message(const OpenedTraining& training) {
   if (!usual || usual->by == ChosenBy::user || usual->value == chosen) return "";
   const std::string begin = fmt::format("global batch: {} instead of {}", chosen, usual->value);
   if (training.earlier() != nullptr) return begin + ", as in the checkpoint";
-  const std::string parts = fmt::format(
-      "{} micro-batches ({})", share.total_micro_batches / share.updates,
-      batch.virtual_ranks ? "virtual ranks" : ranks_and_steps(training.session.world.size(), batch.accumulate));
+  const std::string parts =
+      fmt::format("{} micro-batches ({})", share.total_micro_batches / share.updates,
+                  batch.virtual_ranks ? "virtual ranks" : ranks_and_steps(training.data->trainers, batch.accumulate));
   std::string why = fmt::format(", which is not divisible by {}", parts);
   if (samples < usual->value * share.updates) {
     why = fmt::format(": the training set has {} samples", samples);
-    if (samples > chosen) why += fmt::format(", which is not divisible by {}", parts);
+    if (samples > share.global_batch) why += fmt::format(", which is not divisible by {}", parts);
   }
   return begin + why + ". To choose another, set --global-batch";
 }
@@ -84,15 +84,19 @@ void log_description(const OpenedTraining& training) {
   const std::string other = other_batch_message(training);
   if (!other.empty()) log::info(std::string_view(other));
   const std::string steps = counted(length.steps_per_epoch, "step") + " per epoch";
+  if (on.trainers < session.world.size()) {
+    log::info("roles: {} (ranks 0 to {}), {}", counted(on.trainers, "trainer"), on.trainers - 1,
+              counted(session.world.size() - on.trainers, "parameter server"));
+  }
   if (recipe.batch.virtual_ranks) {
     log::info("batch: {} in total ({} virtual ranks x {}, on {}), {}", share.global_batch, share.total_micro_batches,
-              share.micro_batch_size(), counted(session.world.size(), "rank"), steps);
+              share.micro_batch_size(), counted(on.trainers, "rank"), steps);
   } else if (recipe.sync == Sync::local) {
     log::info("batch: {} per rank, {} in total ({}); {} per step, {}", share.micro_batch_size(), share.update_batch(),
               counted(session.world.size(), "rank"), counted(share.updates, "update"), steps);
   } else {
     log::info("batch: {} per rank, {} in total ({}), {}", share.micro_batch_size() * share.micro_batches,
-              share.global_batch, ranks_and_steps(session.world.size(), share.micro_batches), steps);
+              share.global_batch, ranks_and_steps(on.trainers, share.micro_batches), steps);
   }
   const std::int64_t left_out = on.train->samples() - length.steps_per_epoch * share.global_batch;
   if (left_out > 0) {

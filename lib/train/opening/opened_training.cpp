@@ -94,7 +94,7 @@ void load_weights(const OpenedTraining& training) {
   if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
   learner.sync->set_applied_steps(state.progress.step - std::llround(skipped));
-  const Origin now = this_origin(session, learner.gradients_text());
+  const Origin now = this_origin(session, training.data->trainers, learner.gradients_text());
   const Sums sums = sums_of(training.recipe);
   const std::string difference = origin_difference(state.origin, now, sums);
   if (!difference.empty() && training.steps_left() > 0 && session.world.rank() == 0) {

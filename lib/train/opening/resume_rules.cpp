@@ -106,9 +106,8 @@ BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, 
                                           ranks_and_steps(ranks, options.accumulate), counted(nearest, "rank")));
 }
 
-Origin this_origin(const Session& session, const std::string& gradients) {
-  Origin origin{
-      session.world.size(), session.device().description(), gradients, session.device().plan_conditions(), {}};
+Origin this_origin(const Session& session, int trainers, const std::string& gradients) {
+  Origin origin{trainers, session.device().description(), gradients, session.device().plan_conditions(), {}};
   for (const LibraryVersion& library : library_versions()) origin.versions[library.name] = library.version;
   return origin;
 }

@@ -33,8 +33,8 @@ void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& no
 // Error(usage) if `ranks` cannot share it, naming the next smaller number that can.
 BatchOptions batch_of_resumed(const BatchOptions& options, const nlohmann::json& earlier, int ranks);
 
-// `gradients` as in Origin.
-Origin this_origin(const Session& session, const std::string& gradients);
+// `trainers`: the ranks that have samples. `gradients` as in Origin.
+Origin this_origin(const Session& session, int trainers, const std::string& gradients);
 // Why the results will not be bit-identical to an uninterrupted training: changes of ranks and reductions (unless sums
 // are reproducible), kernels or versions. Empty if nothing changed.
 std::string origin_difference(const Origin& earlier, const Origin& now, Sums sums);

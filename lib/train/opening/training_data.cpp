@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/text/counted.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
@@ -50,17 +51,30 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
                [&] { stops.end_start_if_asked("the staged data are kept. The same command starts again."); });
 }
 
+// The number of ranks that have samples.
+int require_trainers(const Recipe& recipe, const RunOptions& run, const Communicator& world) {
+  const int servers = servers_of({recipe, run});
+  const int trainers = world.size() - servers;
+  require(
+      trainers >= 1, Failure::usage,
+      "{} cannot be {} and a trainer (--servers). Start more ranks: one for each server, and one or more that train.",
+      counted(world.size(), "rank"), counted(servers, "server"));
+  return trainers;
+}
+
 // Reads the data.
 LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
                      const Communicator& world) {
-  if (earlier != nullptr) {
-    const BatchOptions plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
-    return loader_share(plan, world.rank(), world.size());
-  }
+  const int trainers = require_trainers(recipe, run, world);
+  const int servers = world.size() - trainers;
+  const auto share = [&](const BatchOptions& batch) {
+    return loader_share(batch, world.rank(), world.size(), servers);
+  };
+  if (earlier != nullptr) return share(batch_of_resumed(recipe.batch, earlier->state.recipe, trainers));
   const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
-  if (!is_chosen) return loader_share(recipe.batch, world.rank(), world.size());
+  if (!is_chosen) return share(recipe.batch);
   const Manifest data = read_manifest(split_folders(run.data).of(Split::train));
-  return loader_share(fit_global_batch(recipe.batch, world.size(), data.samples()), world.rank(), world.size());
+  return share(fit_global_batch(recipe.batch, trainers, data.samples()));
 }
 
 // Null if there is no such folder. Both splits must have the same classes, and the same normalization is used for both.
@@ -76,7 +90,7 @@ std::unique_ptr<Dataset> open_tested(const SplitFolders& folders, const std::fil
   return opened;
 }
 
-TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const LoaderShare& share,
+TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const LoaderShare& share, int trainers,
                          const SplitFolders& folders) {
   auto train = std::make_unique<Dataset>(folders.of(Split::train));
   const Manifest& manifest = train->manifest();
@@ -89,7 +103,8 @@ TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const Load
           "--early-stop {} needs a validation split, but '{}' has none. Use test-accuracy or test-loss, or create the "
           "split with make_shards --validation.",
           recipe.early_stop ? early_stop_text(*recipe.early_stop) : "", run.data.string());
-  return {share, std::move(train), std::move(test), std::move(validation), rules, length, std::move(schedule)};
+  return {share, trainers, std::move(train),   std::move(test), std::move(validation),
+          rules, length,   std::move(schedule)};
 }
 
 }  // namespace
@@ -107,7 +122,7 @@ TrainingData open_data(const Communicator& world, const Recipe& recipe, const Ru
   on_all_ranks(world, [&] { share = share_of(recipe, run, earlier, world); });
   const SplitFolders folders = data_folders(world, run, recipe, share, stops);
   std::optional<TrainingData> data;
-  on_all_ranks(world, [&] { data = open_splits(recipe, run, share, folders); });
+  on_all_ranks(world, [&] { data = open_splits(recipe, run, share, require_trainers(recipe, run, world), folders); });
   return *std::move(data);
 }
 

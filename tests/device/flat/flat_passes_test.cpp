@@ -162,7 +162,7 @@ TEST_P(FlatPassesTest, exchanges_arrays_of_any_length) {
   }
 }
 
-TEST_P(FlatPassesTest, copies_and_subtracts_arrays_of_any_length) {
+TEST_P(FlatPassesTest, copies_subtracts_and_fills_arrays_of_any_length) {
   for (const std::int64_t elements : {1, 3, 5, 102, 8193}) {
     std::vector<float> a(static_cast<std::size_t>(elements));
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i) * 0.375F;
@@ -177,6 +177,8 @@ TEST_P(FlatPassesTest, copies_and_subtracts_arrays_of_any_length) {
     EXPECT_EQ(read(apart), a) << elements;
     flat_.subtract(from, other, 0.7F, other);
     EXPECT_EQ(read(other), expected) << elements;
+    flat_.set(other, 0.25F);
+    EXPECT_EQ(read(other), std::vector<float>(a.size(), 0.25F)) << elements;
     EXPECT_EQ(read(from), a) << elements;
   }
 }

@@ -297,8 +297,8 @@ class RepeatingFlatPasses final : public FlatPasses {
   void renew_copies(const Tensor& values) override {
     calls_.keep([this, values = unowned(values)] { inner_.renew_copies(values); });
   }
-  void set(const Tensor& slot, float value) override {
-    calls_.keep([this, slot = unowned(slot), value] { inner_.set(slot, value); });
+  void set(const Tensor& values, float value) override {
+    calls_.keep([this, values = unowned(values), value] { inner_.set(values, value); });
   }
   void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override {
     calls_.keep(

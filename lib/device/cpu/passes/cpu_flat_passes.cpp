@@ -60,7 +60,9 @@ std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const GradientClip& clip, c
   return std::make_unique<CpuClip>(context_, loops_, clip, arrays);
 }
 
-void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }
+void CpuFlatPasses::set(const Tensor& values, float value) {
+  std::fill_n(values.as<float>(), values.shape().count(), value);
+}
 
 void CpuFlatPasses::judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) {
   const float* const from = metric_slots.as<float>();

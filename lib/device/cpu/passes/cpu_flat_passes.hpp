@@ -15,7 +15,7 @@ class CpuFlatPasses final : public FlatPasses {
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override;
   std::unique_ptr<FlatUpdate> make_clip(const GradientClip& clip, const UpdateArrays& arrays) override;
-  void set(const Tensor& slot, float value) override;
+  void set(const Tensor& values, float value) override;
   void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override;
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override;

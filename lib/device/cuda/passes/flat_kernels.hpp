@@ -220,9 +220,9 @@ struct Update {
 template <typename Value>
 struct StoreValue {
   Value value;
-  Value* slot;
+  Value* values;
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const { *slot = value; }
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { values[index] = value; }
 };
 
 // The verdict on a step, and a copy of its metric slots. Runs for one index.

@@ -224,7 +224,9 @@ class KernelFlatPasses final : public FlatPasses {
     if (narrow != nullptr) launch_(quads(count), Narrow{values.as<float>(), context_.precision, narrow, count});
   }
 
-  void set(const Tensor& slot, float value) override { launch_(1, StoreValue<float>{value, slot.as<float>()}); }
+  void set(const Tensor& values, float value) override {
+    launch_(values.shape().count(), StoreValue<float>{value, values.as<float>()});
+  }
 
   void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override {
     launch_(1, JudgeStep{metric_slots.as<float>(), metric_slots.shape().count(), places.loss, places.overflow,
