@@ -28,6 +28,7 @@ struct Case {
   const char* reducer = "shared";
   Sums sums = Sums::rounded;
   DType precision = DType::f32;
+  bool is_written = false;  // the files of three cases have all groups
 };
 
 // Everything that a training learns: all tensors, by group.
@@ -77,25 +78,25 @@ TEST_P(ShardedSyncTest, learns_what_a_replicated_one_learns) {
   const std::unique_ptr<WholeStep> replicated = make(false);
   EXPECT_FALSE(sharded->own_sync->is_replicated());
   EXPECT_TRUE(replicated->own_sync->is_replicated());
-  EXPECT_EQ(train(*sharded, 0, 4), train(*replicated, 0, 4));
+  EXPECT_EQ(train(*sharded, 0, 3), train(*replicated, 0, 3));
   EXPECT_EQ(hash_of(*sharded->own_sync), hash_of(*replicated->own_sync));
   EXPECT_EQ(sharded->model().store.weights_hash(), replicated->model().store.weights_hash());
 }
 
 TEST_P(ShardedSyncTest, goes_on_from_the_state_of_a_replicated_one_and_back) {
   const std::unique_ptr<WholeStep> straight = make(false);
-  train(*straight, 0, 6);
+  train(*straight, 0, 3);
 
   const std::unique_ptr<WholeStep> first = make(false);
-  train(*first, 0, 2);
+  train(*first, 0, 1);
   const std::unique_ptr<WholeStep> second = make(true);
   second->own_sync->assign(tensors_of(*first->own_sync));
-  second->own_sync->set_applied_steps(2);
-  train(*second, 2, 4);
+  second->own_sync->set_applied_steps(1);
+  train(*second, 1, 2);
   const std::unique_ptr<WholeStep> third = make(false);
   third->own_sync->assign(tensors_of(*second->own_sync));
-  third->own_sync->set_applied_steps(4);
-  train(*third, 4, 6);
+  third->own_sync->set_applied_steps(2);
+  train(*third, 2, 3);
   EXPECT_EQ(hash_of(*third->own_sync), hash_of(*straight->own_sync));
 }
 
@@ -123,6 +124,7 @@ TEST_P(ShardedSyncTest, every_rank_keeps_only_its_part_of_the_state) {
 }
 
 TEST_P(ShardedSyncTest, streams_the_checkpoint_that_a_replicated_one_writes) {
+  if (!GetParam().is_written) GTEST_SKIP() << "as other cases";
   const std::unique_ptr<WholeStep> step = make(true);
   train(*step, 0, 3);
   const TemporaryFolder folder;
@@ -145,6 +147,7 @@ TEST_P(ShardedSyncTest, streams_the_checkpoint_that_a_replicated_one_writes) {
 
 // Rank 0 cannot write; every rank takes part to the end, and the next attempt succeeds.
 TEST_P(ShardedSyncTest, a_full_disk_leaves_no_file_and_no_rank_behind) {
+  if (!GetParam().is_written) GTEST_SKIP() << "as other cases";
   const std::unique_ptr<WholeStep> step = make(true);
   train(*step, 0, 1);
   const std::string before = hash_of(*step->own_sync);
@@ -188,11 +191,12 @@ constexpr OptimizerOptions adamw{.kind = OptimizerKind::adamw};
 
 INSTANTIATE_TEST_SUITE_P(
     , ShardedSyncTest,
-    testing::Values(Case{"sgd", {.momentum_kind = Momentum::nesterov}}, Case{"sgd_ema", {}, ema},
-                    Case{"sgd_clip", {.clip = {.norm = 0.5F}}}, Case{"adamw_ema", adamw, ema},
+    testing::Values(Case{"sgd", {.momentum_kind = Momentum::nesterov}, {}, "shared", Sums::rounded, DType::f32, true},
+                    Case{"sgd_ema", {}, ema}, Case{"sgd_clip", {.clip = {.norm = 0.5F}}},
+                    Case{"adamw_ema", adamw, ema, "shared", Sums::rounded, DType::f32, true},
                     Case{"lars", {.kind = OptimizerKind::lars}},
                     Case{"lars_clip_ema", {.kind = OptimizerKind::lars, .clip = {.norm = 0.5F}}, ema},
-                    Case{"virtual_ranks", adamw, ema, "shared", Sums::reproducible},
+                    Case{"virtual_ranks", adamw, ema, "shared", Sums::reproducible, DType::f32, true},
                     Case{"virtual_ranks_mpi", {}, {}, "mpi", Sums::reproducible},
                     Case{"virtual_ranks_clip", {.clip = {.norm = 0.5F}}, {}, "auto", Sums::reproducible},
                     Case{"sgd_value", {.clip = {.value = 1e-3F}}},
