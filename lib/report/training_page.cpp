@@ -179,7 +179,7 @@ std::string made_html(const RunRecord& run) {
   add("data hash", run.text("data_hash"));
   add("device", run.text("device"));
   add("precision", run.text("precision"));
-  add("gradient all-reduce", run.text("reducer"));
+  add("exchange between ranks", run.text("reducer"));
   add("ranks", run.text("ranks"));
   add("ranks by node", run.text("hosts"));
   add("started", run.text("started"));

@@ -44,7 +44,7 @@ struct Summary {
   std::optional<std::int64_t> step, steps;              // done; in the whole training
   std::optional<std::int64_t> epochs, steps_per_epoch;  // of the whole training; of a full epoch
   std::optional<std::int64_t> ranks, nodes;             // that the last attempt used
-  std::optional<std::int64_t> global_batch;             // samples per step, over all ranks
+  std::optional<std::int64_t> global_batch;             // samples per update, over all ranks
   std::optional<double> samples_per_second;             // all ranks and attempts, without tests
   std::optional<double> test_accuracy, validation_accuracy;  // last ones, top-1, 0 to 1
   std::optional<double> best_accuracy;                       // best so far, of the EMA with --ema

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <span>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "device/flat/flat_passes.hpp"
@@ -94,9 +96,15 @@ void LocalSync::keep_common() const {
   flat.copy(store_.running(), common_running_);
 }
 
-void LocalSync::set_applied_steps(std::int64_t steps) {
-  record_.set_applied_steps(steps);
-  own_record_.set_applied_steps(is_inner_resumed_ ? steps * local_.updates : 0);
+std::optional<std::int64_t> LocalSync::own_updates() const {
+  float updates = 0;
+  store_.device().read(own_record_.at(step_applied_steps), {&updates, 1});
+  return std::llround(updates);
+}
+
+// Moments that start from zero need AdamW's bias correction from its beginning.
+void LocalSync::set_own_updates(std::int64_t updates) {
+  own_record_.set_applied_steps(is_inner_resumed_ ? updates : 0);
 }
 
 void LocalSync::begin() {
@@ -149,8 +157,8 @@ void LocalSync::assign(const TrainingTensors& tensors) {
   if (local_.outer_momentum > 0) {
     store_.assign_to(optimizer_->state().front().values, tensors.optimizer.at(outer_group));
   }
-  const std::int64_t parameters = std::ssize(store_.parameters());
-  const std::int64_t ranks = std::ssize(tensors.optimizer.at(inner_->state().front().name)) / parameters;
+  std::int64_t ranks = 0;
+  for (const StateArray& array : inner_->state()) ranks = ranks_in(tensors.optimizer.at(array.name));
   is_inner_resumed_ = ranks == world_.size();
   if (!is_inner_resumed_ && world_.rank() == 0) {
     log::warning(
@@ -167,6 +175,27 @@ void LocalSync::assign(const TrainingTensors& tensors) {
   }
   if (ema_) ema_->assign(tensors.ema);
   keep_common();
+}
+
+// Throws Error(bad_data) unless they are all parameters of as many ranks as there are.
+std::int64_t LocalSync::ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : store_.parameters()) names.push_back(parameter.name);
+  std::ranges::sort(names);
+  const auto parameters = std::ssize(names);
+  const auto ranks = static_cast<int>(std::ssize(of_all_ranks) / parameters);
+  bool is_whole = ranks >= 1 && std::ssize(of_all_ranks) % parameters == 0;
+  for (int rank = 0; is_whole && rank < ranks; ++rank) {
+    for (std::ptrdiff_t i = 0; i < parameters; ++i) {
+      const std::string& name = of_all_ranks[static_cast<std::size_t>(rank * parameters + i)].name;
+      is_whole = is_whole && name == prefix_of(rank) + names[static_cast<std::size_t>(i)];
+    }
+  }
+  require(
+      is_whole, Failure::bad_data,
+      "the checkpoint is damaged: of the ranks' optimizer states, tensors are missing or belong to another model. Use "
+      "an older checkpoint, if there is one.");
+  return ranks;
 }
 
 void LocalSync::assign_own(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const {

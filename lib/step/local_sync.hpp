@@ -33,7 +33,8 @@ class LocalSync final : public AllReduceSync {
   void sum_gradients() override;
   void update() override;
 
-  void set_applied_steps(std::int64_t steps) override;
+  std::optional<std::int64_t> own_updates() const override;
+  void set_own_updates(std::int64_t updates) override;  // after assign()
   bool is_replicated() const override { return false; }
   void begin() override;
   std::vector<std::string> groups() const override;
@@ -52,6 +53,7 @@ class LocalSync final : public AllReduceSync {
 
   void keep_common() const;
   void visit_by_rank(const Tensor& array, const ParameterStore::TakeEntry& take) const;
+  std::int64_t ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const;
   void assign_own(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const;
 
   Communicator world_;

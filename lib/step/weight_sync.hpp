@@ -92,7 +92,11 @@ class WeightSync {
   void scale_loss(const LossScale& state);
   std::optional<LossScale> loss_scale() const;  // std::nullopt without loss scaling. Blocking
   // For a resumed training: the number of steps applied before its first step here, without skipped ones.
-  virtual void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
+  void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
+  // If ranks update their own weights: how many updates each rank's optimizer state has seen since it was zero, at most
+  // 2^24, for a resumed training. The same on all ranks. Blocking.
+  virtual std::optional<std::int64_t> own_updates() const { return std::nullopt; }
+  virtual void set_own_updates(std::int64_t /*updates*/) {}
   const StepRecord& record() const { return record_; }
 
   // The state, between two steps. Blocking. Collective unless is_replicated().

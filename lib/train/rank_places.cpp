@@ -46,8 +46,10 @@ std::string describe_rank_places(std::span<const std::string> hosts) {
   return fmt::format("{} on {}", hosts.size(), named);
 }
 
-std::string ranks_and_steps(std::int64_t ranks, std::int64_t accumulation_steps) {
-  return counted(ranks, "rank") + " x " + counted(accumulation_steps, "gradient accumulation step");
+const char* name_of_trainer(int trainers, int ranks) { return trainers < ranks ? "trainer" : "rank"; }
+
+std::string ranks_and_steps(std::int64_t ranks, std::int64_t accumulation_steps, const char* name) {
+  return counted(ranks, name) + " x " + counted(accumulation_steps, "gradient accumulation step");
 }
 
 }  // namespace lockstep

@@ -11,7 +11,10 @@ namespace lockstep {
 // n1". Only the first eight nodes are listed: "... and 24 nodes more (96)".
 std::string describe_rank_places(std::span<const std::string> hosts);
 
-// "3 ranks x 1 gradient accumulation step"
-std::string ranks_and_steps(std::int64_t ranks, std::int64_t accumulation_steps);
+// What messages call a rank with samples: "trainer" if other ranks are parameter servers, else "rank".
+const char* name_of_trainer(int trainers, int ranks);
+
+// "3 ranks x 1 gradient accumulation step"; `name` as above
+std::string ranks_and_steps(std::int64_t ranks, std::int64_t accumulation_steps, const char* name);
 
 }  // namespace lockstep

@@ -180,6 +180,7 @@ TEST_P(LocalStepsTest, goes_on_from_its_state_with_the_same_bits) {
   train(*second, 2, 0, 1);  // what is there is replaced
   second->own_sync->assign(tensors);
   second->own_sync->set_applied_steps(2);
+  second->own_sync->set_own_updates(first->own_sync->own_updates().value());
   parts += train(*second, 2, 2, 5);
   EXPECT_EQ(parts, losses);
   EXPECT_EQ(hash_of(*second->own_sync), hash_of(*straight->own_sync));
@@ -288,22 +289,69 @@ TEST_F(LocalSyncTest, on_another_number_of_ranks_the_inner_optimizer_starts_anew
   train(*before, 2, 0, 2);
   const TrainingTensors tensors = tensors_of(*before->own_sync);
 
+  const bool is_anew = world_.size() > 1;
   const Session alone{self_, open_backend({.name = "cpu", .threads = 1})};
   const auto after = make(alone, "resnet20", options, share_of(self_, 2));
   testing::internal::CaptureStderr();
   after->own_sync->assign(tensors);
   const std::string warning = testing::internal::GetCapturedStderr();
   after->own_sync->set_applied_steps(2);
+  after->own_sync->set_own_updates(4);
+  EXPECT_EQ(before->own_sync->own_updates(), 4);
+  EXPECT_EQ(after->own_sync->own_updates(), is_anew ? 0 : 4);
   const TrainingTensors taken = tensors_of(*after->own_sync);
   EXPECT_EQ(weights_hash(taken.weights), weights_hash(tensors.weights));
   EXPECT_EQ(weights_hash(taken.optimizer.at("outer_velocity")), weights_hash(tensors.optimizer.at("outer_velocity")));
-  const bool is_anew = world_.size() > 1;
   EXPECT_EQ(!warning.empty(), is_anew) << warning;
   if (is_anew) expect_message(warning.substr(log::prefix().size()), {"3 ranks", "1 now"});
   for (const ParameterStore::Entry& entry : taken.optimizer.at("first_moment")) {
     const bool is_zero = std::ranges::all_of(entry.values, [](float value) { return value == 0; });
     EXPECT_EQ(is_zero, is_anew) << entry.name;
   }
+}
+
+// The bias correction of AdamW's young moments was that of old ones after a second resume.
+TEST_F(LocalSyncTest, a_state_that_started_anew_goes_on_with_the_same_bits) {
+  const WeightSyncOptions options = options_of({.kind = OptimizerKind::adamw}, {2, 0.7F, 0.9F});
+  const auto before = make("lenet", options);
+  train(*before, 2, 0, 2);
+  TrainingTensors tensors = tensors_of(*before->own_sync);
+  std::int64_t own_updates = before->own_sync->own_updates().value();
+  const Session alone{self_, open_backend({.name = "cpu", .threads = 1})};
+  MicroBatchLoader loader(alone.device(), shape, share_of(self_, 2));
+  std::unique_ptr<WholeStep> stopped;
+  const auto straight = make(alone, "lenet", options, share_of(self_, 2));
+  straight->own_sync->assign(tensors);
+  straight->own_sync->set_applied_steps(2);
+  straight->own_sync->set_own_updates(own_updates);
+  for (int step = 2; step < 5; ++step) straight->run(loader, step, rate);
+  MicroBatchLoader same(alone.device(), shape, share_of(self_, 2));
+  for (int step = 2; step < 5; ++step) {
+    stopped = make(alone, "lenet", options, share_of(self_, 2));
+    stopped->own_sync->assign(tensors);
+    stopped->own_sync->set_applied_steps(step);
+    stopped->own_sync->set_own_updates(own_updates);
+    stopped->run(same, step, rate);
+    tensors = tensors_of(*stopped->own_sync);
+    own_updates = stopped->own_sync->own_updates().value();
+  }
+  EXPECT_EQ(hash_of(*stopped->own_sync), hash_of(*straight->own_sync));
+}
+
+// Ranks' states that were cut or mixed up were taken for those of another number of ranks.
+TEST_F(LocalSyncTest, a_damaged_state_of_ranks_is_refused) {
+  const auto step = make("lenet", options_of({}, {2}));
+  const TrainingTensors whole = tensors_of(*step->own_sync);
+  const auto refuses = [&](const char* name, const std::function<void(std::vector<ParameterStore::Entry>&)>& change) {
+    SCOPED_TRACE(name);
+    TrainingTensors tensors = whole;
+    change(tensors.optimizer.at("velocity"));
+    expect_error(Failure::bad_data, {"damaged"}, [&] { step->own_sync->assign(tensors); });
+  };
+  refuses("a tensor is missing", [](auto& entries) { entries.pop_back(); });
+  refuses("all are missing", [](auto& entries) { entries.clear(); });
+  refuses("another rank", [](auto& entries) { entries.back().name[7] = '7'; });
+  refuses("no rank", [](auto& entries) { entries.front().name.erase(0, 11); });
 }
 
 TEST_F(LocalSyncTest, another_optimizers_state_is_refused) {

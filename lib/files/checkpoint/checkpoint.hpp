@@ -3,7 +3,8 @@
 //   /weights/<name>       fp32 datasets: parameters and running statistics, as in a model file
 //   /mean_weights/<name>  the same for the EMA of the weights; only if the training keeps one
 //   /<state>/<name>       fp32 datasets: the optimizer's state of each parameter, in the parameter's layout; one group
-//                         for each state array ("velocity" for SGD), with the names of optim/optimizer.hpp
+//                         for each state array ("velocity" for SGD), with the names of optim/optimizer.hpp. Where
+//                         ranks have weights of their own, <name> begins with the rank (step/local_sync.cpp)
 //   @checkpoint_format    int32, 3; 5 with @network; 4 with early_stop in /state; 2 without @shorter_side and
 //                         early_stop. Increases when a field is added, changed or removed, also in /state; but not for
 //                         fields that exist only with a new option, which make earlier readers refuse the file

@@ -156,6 +156,7 @@ std::string training_state_text(const TrainingState& state) {
     json["early_stop"] = {
         {"metric", stop->metric}, {"best", stop->best}, {"best_step", stop->best_step}, {"tests", stop->tests}};
   }
+  if (state.own_updates) json["own_updates"] = *state.own_updates;
   return json_text(json);
 }
 
@@ -172,6 +173,7 @@ TrainingState parse_training_state(const std::string& text) {
   state.kernel_plan = text_of(json, "kernel_plan");
   state.scores = scores_of(member(json, "scores"));
   state.early_stop = early_stop_of(json);
+  if (json.contains("own_updates")) state.own_updates = count_of(json, "own_updates");
   return state;
 }
 

@@ -66,6 +66,7 @@ struct TrainingState {
   std::string kernel_plan;                        // Ops::export_plan()
   std::map<std::int64_t, double> scores;          // accuracy of the checkpoint of each tested step
   std::optional<EarlyStopState> early_stop = {};  // after the first test, if the training uses it
+  std::optional<std::int64_t> own_updates = {};   // see WeightSync; only if ranks have weights of their own
 };
 
 std::string training_state_text(const TrainingState& state);

@@ -60,6 +60,7 @@ class SpaceFile {
     read_field(root_, file, "hyperparameters", [&](const YamlValue& map) { read_hyperparameters(map); });
     read_field(root_, file, "searcher", [&](const YamlValue& map) { read_searcher(map); });
     warn_of_scaled_rates();
+    warn_of_unequal_samples();
   }
 
  private:
@@ -257,12 +258,26 @@ class SpaceFile {
     warn_of_single_rung(map.line);
   }
 
+  bool varies(std::string_view option) const {
+    return std::ranges::any_of(space_.hyperparameters,
+                               [&](const Hyperparameter& one) { return one.option == option && !is_constant(one); });
+  }
+
+  void warn_of_unequal_samples() {
+    if (space_.has_custom_loop() || space_.unit != LengthUnit::batches) return;
+    for (const char* option : {"global-batch", "batch-per-rank", "accumulate", "local-steps"}) {
+      if (!varies(option)) continue;
+      space_.warnings.push_back(
+          fmt::format("'max_length' counts batches, whose size varies with --{}. So trials of the same length see "
+                      "different numbers "
+                      "of samples. To compare them, state it in epochs or records.",
+                      option));
+      return;
+    }
+  }
+
   // The best rate of a trial is otherwise copied to a program that does not scale it.
   void warn_of_scaled_rates() {
-    const auto varies = [&](std::string_view option) {
-      return std::ranges::any_of(space_.hyperparameters,
-                                 [&](const Hyperparameter& one) { return one.option == option && !is_constant(one); });
-    };
     const auto is_lr_batch = [](std::string_view option) { return option == "lr-batch"; };
     const bool has_rate = varies("lr") || varies("learning-rate");
     const bool has_batch = varies("global-batch") || varies("batch-per-rank") || varies("accumulate");

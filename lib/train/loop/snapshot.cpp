@@ -46,6 +46,7 @@ Checkpoint checkpoint_of(const OpenedTraining& training, const TrainingProgress&
                          training.session.device().ops().export_plan(),
                          {}}};
   checkpoint.ema = std::move(tensors.ema);
+  checkpoint.state.own_updates = learner.sync->own_updates();
   checkpoint.note = training.run.note;
   checkpoint.tags = training.run.tags;
   checkpoint.state.progress.epoch = progress.step / training.data->length.steps_per_epoch;

@@ -40,8 +40,9 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   std::vector<std::unique_ptr<TrainingObserver>>& list = observers.in_order;
   // On every rank, some with collectives:
   if (session.device().steps_ahead() == 0) {
-    list.push_back(std::make_unique<StragglerWatch>(session.world, *observers.stream, training.learner->step.failure(),
-                                                    training.run.report_every, counters.steps()));
+    list.push_back(std::make_unique<StragglerWatch>(session.world, training.data->trainers, *observers.stream,
+                                                    training.learner->step.failure(), training.run.report_every,
+                                                    counters.steps()));
   }
   list.push_back(std::make_unique<Audit>(session.world, training.learner->model.store, training.run.audit_every));
   const EarlyStopping* early_stopping = nullptr;

@@ -33,7 +33,8 @@ Straggler find_straggler(std::span<const StepTimes> ranks) {
   const bool are_two = ranks.size() == 2;
   const bool is_one_node = std::ranges::all_of(ranks, [&](const StepTimes& rank) { return rank.host == times.host; });
   straggler.sentence = fmt::format(
-      "rank {} on {} delays the other rank{} by {:.0f} % of a step. It reaches the gradient all-reduce after {:.1f} ms "
+      "rank {} on {} delays the other rank{} by {:.0f} % of a step. It reaches the exchange with other ranks after "
+      "{:.1f} ms "
       "(data {:.1f}, computing {:.1f}), {} after {:.1f}. {}",
       straggler.rank, times.host, are_two ? "" : "s", 100 * straggler.cost, latest_ms, times.data_ms, times.compute_ms,
       are_two ? "the other" : "the median rank", *middle,
@@ -66,7 +67,7 @@ void StragglerWatch::on_pause(const TrainingView& training) {
 std::optional<Straggler> StragglerWatch::report(std::int64_t steps) {
   constexpr double worth_telling = 0.05;
   const std::int64_t count = steps - std::exchange(steps_before_, steps);
-  if (world_.size() == 1 || count == 0) return std::nullopt;
+  if (trainers_ == 1 || count == 0) return std::nullopt;
   rank_status::enter(Phase::gathering);
   const Spent now = spent();
   const auto mean_ms = [&](std::int64_t Spent::*what) {
@@ -82,6 +83,7 @@ std::optional<Straggler> StragglerWatch::report(std::int64_t steps) {
     ranks.push_back(std::move(times));
   }
   if (ranks.empty()) return std::nullopt;
+  ranks.resize(static_cast<std::size_t>(trainers_));
   Straggler slowest = find_straggler(ranks);
   const int late = slowest.cost > worth_telling ? slowest.rank : nobody;
   const int to_name = late == std::exchange(late_before_, late) ? late : nobody;

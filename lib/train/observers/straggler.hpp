@@ -39,11 +39,18 @@ Straggler find_straggler(std::span<const StepTimes> ranks);
 // on a CPU. A GPU's times differ from those of the host that queues its work.
 class StragglerWatch final : public TrainingObserver {
  public:
-  // `steps` is the number of steps already done (of a resumed training). Reports to `stream` after every `every` steps;
+  // Compares the first `trainers` ranks; others have no samples. `steps` is the number of steps already done (of a
+  // resumed training). Reports to `stream` after every `every` steps;
   // `failure` keeps the exception of a report that fails. All references outlive this.
-  StragglerWatch(const Communicator& world, MetricsStream& stream, ContainedFailure& failure, std::int64_t every,
-                 std::int64_t steps)
-      : world_(world), stream_(stream), failure_(failure), every_(every), before_(spent()), steps_before_(steps) {}
+  StragglerWatch(const Communicator& world, int trainers, MetricsStream& stream, ContainedFailure& failure,
+                 std::int64_t every, std::int64_t steps)
+      : world_(world),
+        trainers_(trainers),
+        stream_(stream),
+        failure_(failure),
+        every_(every),
+        before_(spent()),
+        steps_before_(steps) {}
 
   bool is_collective() const override { return true; }
   bool pauses_after(std::int64_t steps) const override { return steps % every_ == 0; }
@@ -65,6 +72,7 @@ class StragglerWatch final : public TrainingObserver {
   static Spent spent();
 
   const Communicator& world_;
+  int trainers_;
   MetricsStream& stream_;
   ContainedFailure& failure_;
   std::int64_t every_;

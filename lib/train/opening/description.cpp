@@ -38,6 +38,10 @@ std::string markdown_code(const nlohmann::json& value) {
   return text;
 }
 
+const char* name_of_trainer(const OpenedTraining& training) {
+  return lockstep::name_of_trainer(training.data->trainers, training.session.world.size());
+}
+
 // Why the global batch differs from the program's default; empty if it does not, or if the user chose it.
 std::string other_batch_message(const OpenedTraining& training) {
   const BatchOptions& batch = training.recipe.batch;
@@ -48,12 +52,14 @@ std::string other_batch_message(const OpenedTraining& training) {
   if (!usual || usual->by == ChosenBy::user || usual->value == chosen) return "";
   const std::string begin = fmt::format("global batch: {} instead of {}", chosen, usual->value);
   if (training.earlier() != nullptr) return begin + ", as in the checkpoint";
-  const std::string parts =
-      fmt::format("{} micro-batches ({})", share.total_micro_batches / share.updates,
-                  batch.virtual_ranks ? "virtual ranks" : ranks_and_steps(training.data->trainers, batch.accumulate));
+  const std::string parts = fmt::format(
+      "{} micro-batches ({})", share.total_micro_batches / share.updates,
+      batch.virtual_ranks ? "virtual ranks"
+                          : ranks_and_steps(training.data->trainers, batch.accumulate, name_of_trainer(training)));
   std::string why = fmt::format(", which is not divisible by {}", parts);
   if (samples < usual->value * share.updates) {
     why = fmt::format(": the training set has {} samples", samples);
+    if (share.updates > 1) why += fmt::format(", and a step {} updates", share.updates);
     if (samples > share.global_batch) why += fmt::format(", which is not divisible by {}", parts);
   }
   return begin + why + ". To choose another, set --global-batch";
@@ -90,13 +96,13 @@ void log_description(const OpenedTraining& training) {
   }
   if (recipe.batch.virtual_ranks) {
     log::info("batch: {} in total ({} virtual ranks x {}, on {}), {}", share.global_batch, share.total_micro_batches,
-              share.micro_batch_size(), counted(on.trainers, "rank"), steps);
+              share.micro_batch_size(), counted(on.trainers, name_of_trainer(training)), steps);
   } else if (recipe.sync == Sync::local) {
     log::info("batch: {} per rank, {} in total ({}); {} per step, {}", share.micro_batch_size(), share.update_batch(),
               counted(session.world.size(), "rank"), counted(share.updates, "update"), steps);
   } else {
     log::info("batch: {} per rank, {} in total ({}), {}", share.micro_batch_size() * share.micro_batches,
-              share.global_batch, ranks_and_steps(on.trainers, share.micro_batches), steps);
+              share.global_batch, ranks_and_steps(on.trainers, share.micro_batches, name_of_trainer(training)), steps);
   }
   const std::int64_t left_out = on.train->samples() - length.steps_per_epoch * share.global_batch;
   if (left_out > 0) {
@@ -120,6 +126,10 @@ void log_description(const OpenedTraining& training) {
         learner.model.options.name, std::log(static_cast<double>(data.classes.size())));
   }
   log::info("{}: {}", recipe.sync == Sync::local ? "weights" : "gradients", learner.gradients_text());
+  if (recipe.sync == Sync::local && share.updates == 1) {
+    log::info(
+        "weights: with one update per step, ranks exchange as often as with --sync all-reduce. Set --local-steps");
+  }
   if (training.run.sums.shard_optimizer) {
     log::info("optimizer: its state{} is divided among {} (--shard-optimizer)",
               learner.sync->keeps_ema() ? ", with the EMA," : "", counted(session.world.size(), "rank"));
@@ -179,8 +189,9 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
           {"epochs", data.length.epochs},
           {"steps_per_epoch", data.length.steps_per_epoch},
           {"ranks", session.world.size()},
-          {"global_batch", data.share.global_batch},
-          {"parts_per_rank", data.share.micro_batches},
+          {"global_batch", data.share.update_batch()},
+          {"updates_per_step", data.share.updates},
+          {"parts_per_rank", data.share.micro_batches / data.share.updates},
           {"virtual_ranks", recipe.batch.virtual_ranks ? nlohmann::json(*recipe.batch.virtual_ranks) : nullptr},
           {"seed", recipe.seed},
           {"seconds", training.scope->since_start.seconds()},

@@ -94,13 +94,14 @@ void load_weights(const OpenedTraining& training) {
   if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
   learner.sync->set_applied_steps(state.progress.step - std::llround(skipped));
+  if (state.own_updates) learner.sync->set_own_updates(*state.own_updates);
   const Origin now = this_origin(session, training.data->trainers, learner.gradients_text());
   const Sums sums = sums_of(training.recipe);
   const std::string difference = origin_difference(state.origin, now, sums);
   if (!difference.empty() && training.steps_left() > 0 && session.world.rank() == 0) {
     log::warning(
         "the environment has changed since the checkpoint: {}. The training continues, but is not bitwise identical.{}",
-        difference, same_bits_advice(state.origin, now, sums));
+        difference, training.recipe.sync == Sync::local ? "" : same_bits_advice(state.origin, now, sums));
   }
   if (state.origin.plan_conditions == now.plan_conditions) session.device().ops().import_plan(state.kernel_plan);
   training.checkpoints->forget_tensors();

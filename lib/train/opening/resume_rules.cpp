@@ -64,7 +64,9 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
   const Json defaults = json_of(Settings(), Field::Part::recipe);
   std::vector<std::string> differences;
   const auto is_file = [](const Json& model) { return model.is_string() && is_onnx_path(model.get<std::string>()); };
+  const auto has_common_weights = [](const Json& sync) { return sync != "local"; };
   const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
+    if (name == "sync" && has_common_weights(before) && has_common_weights(value)) return;  // the same weights
     if (name == "model" && is_file(before) && is_file(value)) return;  // given_network() compares the networks
     const std::string message = difference(name, before, value);
     if (!message.empty()) differences.push_back(message);
@@ -87,7 +89,7 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
           fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s", origin.string());
 }
 
-BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, int ranks) {
+BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, int ranks, const char* name) {
   const Json batch = earlier.value("global-batch", Json());
   const bool is_same = options.batch_per_rank && earlier.value("batch-per-rank", Json()) == *options.batch_per_rank &&
                        earlier.value("accumulate", Json()) == options.accumulate;
@@ -103,7 +105,7 @@ BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, 
   throw Error(Failure::usage, fmt::format("the checkpoint's global batch of {} is not divisible by {} micro-batches "
                                           "({}). A resumed training keeps its global batch. Start it on {}.",
                                           kept.global_batch->value, std::int64_t{ranks} * options.accumulate,
-                                          ranks_and_steps(ranks, options.accumulate), counted(nearest, "rank")));
+                                          ranks_and_steps(ranks, options.accumulate, name), counted(nearest, name)));
 }
 
 Origin this_origin(const Session& session, int trainers, const std::string& gradients) {

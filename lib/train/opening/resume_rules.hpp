@@ -30,8 +30,9 @@ nlohmann::json fixed_recipe(const Recipe& recipe, const Manifest& data);
 void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now, const std::filesystem::path& origin);
 
 // If the batch is given per rank, or not given, the checkpoint's global batch is kept for any number of ranks. Throws
-// Error(usage) if `ranks` cannot share it, naming the next smaller number that can.
-BatchOptions batch_of_resumed(const BatchOptions& options, const nlohmann::json& earlier, int ranks);
+// Error(usage) if `ranks` cannot share it, naming the next smaller number that can. `name`: what messages call one.
+BatchOptions batch_of_resumed(const BatchOptions& options, const nlohmann::json& earlier, int ranks,
+                              const char* name = "rank");
 
 // `trainers`: the ranks that have samples. `gradients` as in Origin.
 Origin this_origin(const Session& session, int trainers, const std::string& gradients);

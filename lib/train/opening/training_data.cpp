@@ -13,6 +13,7 @@
 #include "runtime/failure/contained_failure.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/opening/resume_rules.hpp"
+#include "train/rank_places.hpp"
 
 namespace lockstep {
 
@@ -70,7 +71,9 @@ LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoi
   const auto share = [&](const BatchOptions& batch) {
     return loader_share(batch, world.rank(), world.size(), servers);
   };
-  if (earlier != nullptr) return share(batch_of_resumed(recipe.batch, earlier->state.recipe, trainers));
+  if (earlier != nullptr)
+    return share(
+        batch_of_resumed(recipe.batch, earlier->state.recipe, trainers, name_of_trainer(trainers, world.size())));
   const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
   if (!is_chosen) return share(recipe.batch);
   const Manifest data = read_manifest(split_folders(run.data).of(Split::train));

@@ -144,6 +144,17 @@ TEST_F(SpaceTest, rates_that_scale_with_a_searched_batch_are_told) {
   EXPECT_THAT(read_parameters(batch).warnings, IsEmpty());
 }
 
+TEST_F(SpaceTest, batches_of_varying_size_are_told) {
+  constexpr std::string_view batches =
+      "searcher: {name: random, metric: test_accuracy, max_trials: 2, max_length: {batches: 40}}\n";
+  constexpr std::string_view records =
+      "searcher: {name: random, metric: test_accuracy, max_trials: 2, max_length: {records: 4000}}\n";
+  constexpr std::string_view steps = "  sync: local\n  local_steps: {type: categorical, vals: [4, 16]}\n";
+  EXPECT_THAT(read_parameters(steps, batches).warnings, ElementsAre(HasSubstr("--local-steps")));
+  EXPECT_THAT(read_parameters(steps, records).warnings, IsEmpty());
+  EXPECT_THAT(read_parameters("  local_steps: 4\n  sync: local\n", batches).warnings, IsEmpty());
+}
+
 TEST_F(SpaceTest, a_program_of_ones_own_has_metrics_of_its_own) {
   const Space space = read(
       "program: ./count_up\n"

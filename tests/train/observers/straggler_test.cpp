@@ -52,7 +52,7 @@ TEST(StragglerWatch, names_a_rank_that_is_late_twice_in_a_row_once_until_it_is_a
   std::int64_t steps = 40;  // of an earlier run
   MetricsStream stream(nullptr, nullptr);
   ContainedFailure failure(world);
-  StragglerWatch watch(world, stream, failure, 2, steps);
+  StragglerWatch watch(world, ranks, stream, failure, 2, steps);
   testing::internal::CaptureStdout();
   for (const int slow : {0, ranks - 1, ranks - 1, ranks - 1, 0, ranks - 1, ranks - 1, 0, 0}) {
     for (int step = 0; step < 2; ++step) {
@@ -87,7 +87,7 @@ TEST(StragglerWatch, the_slowest_rank_is_an_object_of_its_own) {
   OutputFolder output(folder.path() / "run");
   ReportedTraining training(output.lock(), {2, 5}, 2);
   ContainedFailure failure(world);
-  StragglerWatch watch(world, training.stream(), failure, 2, 0);
+  StragglerWatch watch(world, world.size(), training.stream(), failure, 2, 0);
   EXPECT_FALSE(watch.pauses_after(5));
   for (const std::int64_t step : {0, 1, 2, 3, 4, 5}) training.step(step, {1, 1, 4});
   spend(Phase::forward, 2);

@@ -16,6 +16,7 @@
 #include "support/field_examples.hpp"
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
+#include "train/rank_places.hpp"
 
 namespace lockstep::resume_rules_test {
 
@@ -81,6 +82,21 @@ TEST(ResumeRulesTest, of_a_recipe_epochs_and_what_it_began_with_may_change) {
   }
   EXPECT_EQ(names,
             (std::vector<std::string>{"init-from", "new-head", "fresh-weights", "epochs", "max-steps", "early-stop"}));
+}
+
+// Both learn the same weights, bit for bit.
+TEST(ResumeRulesTest, servers_may_come_and_go_but_weights_of_ranks_may_not) {
+  const auto with = [](Sync sync) {
+    Recipe one = recipe();
+    one.sync = sync;
+    return fixed(one);
+  };
+  EXPECT_NO_THROW(require_same(with(Sync::all_reduce), with(Sync::servers)));
+  EXPECT_NO_THROW(require_same(with(Sync::servers), with(Sync::all_reduce)));
+  for (const Sync sync : {Sync::all_reduce, Sync::servers}) {
+    expect_error(Failure::usage, {"--sync"}, [&] { require_same(with(sync), with(Sync::local)); });
+    expect_error(Failure::usage, {"--sync"}, [&] { require_same(with(Sync::local), with(sync)); });
+  }
 }
 
 TEST(ResumeRulesTest, all_that_differs_is_named) {
@@ -209,6 +225,8 @@ TEST(ResumeRulesTest, a_batch_that_nobody_stated_stays_what_it_was) {
   const BatchOptions usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
   for (const int ranks : {1, 2, 3}) EXPECT_EQ(resumed(usual, earlier, ranks), 126);
   expect_error(Failure::usage, {"126", "5 ranks", "3 ranks"}, [&] { resumed(usual, earlier, 5); });
+  expect_error(Failure::usage, {"126", "5 trainers", "3 trainers"},
+               [&] { batch_of_resumed(usual, earlier, 5, name_of_trainer(5, 7)); });
 }
 
 TEST(ResumeRulesTest, another_way_of_summing_is_named_where_the_ranks_are_the_same) {
