@@ -139,7 +139,7 @@ TEST_P(NonblockingOutputTest, the_count_stands_where_lines_are_left_out) {
 TEST_P(NonblockingOutputTest, its_patience_begins_anew_as_long_as_something_is_read) {
   const Ends ends = GetParam()();
   constexpr int lines = 20000;
-  const pid_t child = start_writer(ends.writer, lines, {milliseconds(300), milliseconds(60000)});
+  const pid_t child = start_writer(ends.writer, lines, {milliseconds(1000), milliseconds(60000)});
   const auto begin = std::chrono::steady_clock::now();
   std::size_t taken = 0;
   while (taken < short_line.size() * lines && ::waitpid(child, nullptr, WNOHANG) == 0) {
@@ -147,7 +147,7 @@ TEST_P(NonblockingOutputTest, its_patience_begins_anew_as_long_as_something_is_r
     taken += take_some(ends.reader, 16384).size();
   }
   taken += take(ends.reader).size();
-  EXPECT_GT(std::chrono::steady_clock::now() - begin, milliseconds(600));
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, milliseconds(1000));
   EXPECT_EQ(taken, short_line.size() * lines);
 }
 

@@ -41,7 +41,7 @@ struct CudnnDescriptor {
   std::vector<Value> values(cudnnBackendAttributeName_t name) const {
     const Attribute& attribute = attributes.at(name);
     std::vector<Value> found(static_cast<std::size_t>(attribute.count));
-    std::memcpy(found.data(), attribute.bytes.data(), attribute.bytes.size());
+    if (!found.empty()) std::memcpy(found.data(), attribute.bytes.data(), attribute.bytes.size());
     return found;
   }
   const CudnnDescriptor& part(cudnnBackendAttributeName_t name) const { return *value<const CudnnDescriptor*>(name); }

@@ -98,6 +98,16 @@ cudaError_t Gpu::queue(cudaStream_t handle, Run run) {
   return cudaSuccess;
 }
 
+Gpu::~Gpu() {
+  const auto delete_all = [](const auto& objects) {
+    for (auto* const object : objects) delete object;
+  };
+  delete_all(ready_graphs_);
+  delete_all(graphs_);
+  delete_all(events_);
+  delete_all(streams_);
+}
+
 bool Gpu::may_wait() {
   bool may = true;
   for (Stream* const stream : streams_) {

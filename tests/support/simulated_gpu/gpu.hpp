@@ -40,6 +40,9 @@ struct Event {
 class Gpu {
  public:
   explicit Gpu(const Settings& settings);
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+  ~Gpu();  // with all that nobody destroyed
 
   const Settings& settings() const { return settings_; }
   Memory& memory() { return memory_; }
