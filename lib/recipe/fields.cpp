@@ -187,7 +187,7 @@ std::vector<Field> batch_fields() {
   constexpr FieldGroup group = FieldGroup::batch;
   return {
       common(one_value({"global-batch", group, "SAMPLES",
-                        "Samples per step, over all ranks. The default adapts to the ranks and the data"},
+                        "Samples per update, over all ranks. The default adapts to the ranks and the data"},
                        of(&Recipe::batch, &BatchOptions::global_batch), chosen(1, max_samples))),
       instead_of(one_value({"batch-per-rank", group, "SAMPLES",
                             "Micro-batch size. Global batch = this x ranks x gradient accumulation steps"},
