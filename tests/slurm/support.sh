@@ -15,8 +15,13 @@ unshare --net --mount --uts --ipc --pid --fork --mount-proc ip link add probe ty
   skip "this machine allows no network namespaces or bridges"
 
 work=$(mktemp -d)
-# Another run may have a cluster of its own up at the same time.
-export CLUSTER_TAG=${CLUSTER_TAG:-$((RANDOM % 90 + 10))}
+# Another run may have a cluster of its own up at the same time, or was killed and left its bridge.
+free_tag() {
+  local tag=$((RANDOM % 90 + 10)) tries=50
+  while ip link show "ls${tag}br" >/dev/null 2>&1 && ((tries-- > 0)); do tag=$((RANDOM % 90 + 10)); done
+  echo "$tag"
+}
+export CLUSTER_TAG=${CLUSTER_TAG:-$(free_tag)}
 export CLUSTER_NET=${CLUSTER_NET:-10.$((RANDOM % 100 + 100)).$((RANDOM % 250))}
 export CLUSTER_PORT=${CLUSTER_PORT:-$((RANDOM % 10000 + 20000))}
 export SLURM_CONF=$work/cluster/etc/slurm.conf OMPI_MCA_mpi_yield_when_idle=1
