@@ -3,30 +3,20 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
+#include "comm/host_arrays.hpp"
 #include "comm/mpi_slices.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::align_val_t page_alignment{4096};
-
-struct FreeAligned {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, page_alignment); }
-};
-
 class MpiAllReducer final : public AllReducer {
  public:
   explicit MpiAllReducer(Communicator world) : world_(std::move(world)) {}
 
-  Tensor allocate(std::int64_t count, DType dtype) override {
-    const std::int64_t bytes = count * size_of(dtype);
-    memory_.emplace_back(new (page_alignment) std::byte[static_cast<std::size_t>(bytes)]());
-    return {memory_.back().get(), bytes, Shape{count}, dtype, Layout::plain};
-  }
+  Tensor allocate(std::int64_t count, DType dtype) override { return arrays_.allocate(count, dtype); }
 
   void start_sum(const Tensor& values) override { in_flight_.push_back({mpi_sum, values}); }
 
@@ -55,7 +45,7 @@ class MpiAllReducer final : public AllReducer {
   };
 
   Communicator world_;
-  std::vector<std::unique_ptr<std::byte[], FreeAligned>> memory_;
+  HostArrays arrays_;
   std::vector<Slice> in_flight_;
 };
 

@@ -4,25 +4,21 @@
 
 #include <algorithm>
 #include <cassert>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/text/counted.hpp"
+#include "comm/host_arrays.hpp"
 #include "comm/point_to_point.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::align_val_t page_alignment{4096};
 // Ranks start the same slices in the same order, so messages of one kind arrive in the order in which they are
 // expected.
 constexpr int push_tag = 0;  // values to add
 constexpr int pull_tag = 1;  // results
-
-struct FreeAligned {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, page_alignment); }
-};
 
 template <typename Value>
 std::span<Value> elements(const Tensor& values, const SlicePart& part) {
@@ -41,11 +37,7 @@ class ServerAllReducer final : public AllReducer {
     assert(servers >= 1 && trainers_ >= 1);
   }
 
-  Tensor allocate(std::int64_t count, DType dtype) override {
-    const std::int64_t bytes = count * size_of(dtype);
-    memory_.emplace_back(new (page_alignment) std::byte[static_cast<std::size_t>(bytes)]());
-    return {memory_.back().get(), bytes, Shape{count}, dtype, Layout::plain};
-  }
+  Tensor allocate(std::int64_t count, DType dtype) override { return arrays_.allocate(count, dtype); }
 
   SlicePart part_of(const Tensor& values, int rank) const override {
     const std::int64_t count = values.shape().count();
@@ -69,7 +61,7 @@ class ServerAllReducer final : public AllReducer {
 
   // Without the number of servers, which changes no bit.
   std::string description() const override {
-    return fmt::format("parameter server ({} {})", trainers_, trainers_ == 1 ? "trainer" : "trainers");
+    return fmt::format("parameter server ({})", counted(trainers_, "trainer"));
   }
 
  private:
@@ -143,7 +135,7 @@ class ServerAllReducer final : public AllReducer {
   Communicator world_;
   int servers_;
   int trainers_;
-  std::vector<std::unique_ptr<std::byte[], FreeAligned>> memory_;
+  HostArrays arrays_;
   std::vector<Slice> in_flight_;
   std::vector<MessageRequest> requests_;
   std::vector<std::byte> buffer_;  // of a server, as large as the largest slice wants it

@@ -8,8 +8,7 @@
 //   rounded sum      a reduce-scatter, then an all-gather
 //   sum              the same, but the values of servers count
 //
-// Sends start at once, without a copy. On a node, MPI reads them from the trainer's memory while it computes; between
-// nodes they progress only within MPI calls, so most bytes are sent in wait().
+// Sends start at once, without a copy. They progress within MPI calls, so many bytes may be sent only in wait().
 #pragma once
 
 #include <memory>

@@ -62,10 +62,19 @@ void AllReduceSync::begin() {
 std::vector<std::string> AllReduceSync::groups() const {
   std::set<std::string> names;
   for (const StateArray& array : optimizer_->state()) names.insert(array.name);
-  std::vector<std::string> groups(names.begin(), names.end());
+  return with_common_groups(names);
+}
+
+std::vector<std::string> AllReduceSync::with_common_groups(const std::set<std::string>& of_optimizer) const {
+  std::vector<std::string> groups(of_optimizer.begin(), of_optimizer.end());
   if (ema_) groups.emplace_back(ema_group);
   groups.emplace_back(weights_group);
   return groups;
+}
+
+void AllReduceSync::visit_common(const std::string& group, const ParameterStore::TakeEntry& take) const {
+  if (group == ema_group) return ema_->visit(take);
+  ema_ ? ema_->visit_weights(take) : store_.visit(store_.values(), store_.running(), take);
 }
 
 const Tensor& AllReduceSync::optimizer_array(const std::string& name) const {

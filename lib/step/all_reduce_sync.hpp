@@ -2,6 +2,8 @@
 // of them, by one optimizer.
 #pragma once
 
+#include <set>
+
 #include "optim/ema.hpp"
 #include "step/all_reduce.hpp"
 #include "step/weight_sync.hpp"
@@ -37,6 +39,10 @@ class AllReduceSync : public WeightSync {
   // In the metric slots. The loss makes every rank skip the update, and end.
   void mark_failure() const;
   const Tensor& optimizer_array(const std::string& name) const;
+  // Of an EMA of all weights, or of the weights: every rank has them. As visit().
+  void visit_common(const std::string& group, const ParameterStore::TakeEntry& take) const;
+  // The groups of the optimizer's state, and those of all implementations. As groups().
+  std::vector<std::string> with_common_groups(const std::set<std::string>& of_optimizer) const;
 
   std::unique_ptr<AllReduce> all_reduce_;
   std::unique_ptr<Optimizer> optimizer_;

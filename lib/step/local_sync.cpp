@@ -112,25 +112,21 @@ void LocalSync::begin() {
   keep_common();
 }
 
-std::vector<std::string> LocalSync::groups() const {
-  std::vector<std::string> groups;
-  for (const StateArray& array : inner_->state()) groups.push_back(array.name);
-  if (local_.outer_momentum > 0) groups.emplace_back(outer_group);
-  std::ranges::sort(groups);
-  if (ema_) groups.emplace_back(ema_group);
-  groups.emplace_back(weights_group);
+std::set<std::string> LocalSync::optimizer_groups() const {
+  std::set<std::string> groups;
+  for (const StateArray& array : inner_->state()) groups.insert(array.name);
+  if (local_.outer_momentum > 0) groups.insert(outer_group);
   return groups;
 }
+
+std::vector<std::string> LocalSync::groups() const { return with_common_groups(optimizer_groups()); }
 
 std::int64_t LocalSync::tensor_sets() const {
   return std::ssize(groups()) + std::ssize(inner_->state()) * (world_.size() - 1);
 }
 
 void LocalSync::visit(const std::string& group, const ParameterStore::TakeEntry& take) const {
-  if (group == ema_group) return ema_->visit(take);
-  if (group == weights_group) {
-    return ema_ ? ema_->visit_weights(take) : store_.visit(store_.values(), store_.running(), take);
-  }
+  if (group == ema_group || group == weights_group) return visit_common(group, take);
   if (group == outer_group) return store_.visit(optimizer_->state().front().values, take);
   visit_by_rank(std::ranges::find(inner_->state(), group, &StateArray::name)->values, take);
 }
@@ -148,11 +144,7 @@ void LocalSync::visit_by_rank(const Tensor& array, const ParameterStore::TakeEnt
 }
 
 void LocalSync::assign(const TrainingTensors& tensors) {
-  std::set<std::string> kept;
-  for (const std::string& group : groups()) {
-    if (group != ema_group && group != weights_group) kept.insert(group);
-  }
-  require_same_arrays(kept, tensors.optimizer);
+  require_same_arrays(optimizer_groups(), tensors.optimizer);
   store_.assign(tensors.weights);
   if (local_.outer_momentum > 0) {
     store_.assign_to(optimizer_->state().front().values, tensors.optimizer.at(outer_group));

@@ -52,6 +52,7 @@ class LocalSync final : public AllReduceSync {
   };
 
   void keep_common() const;
+  std::set<std::string> optimizer_groups() const;
   void visit_by_rank(const Tensor& array, const ParameterStore::TakeEntry& take) const;
   std::int64_t ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const;
   void assign_own(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const;

@@ -3,13 +3,8 @@
 namespace lockstep {
 
 void ReplicatedSync::visit(const std::string& group, const ParameterStore::TakeEntry& take) const {
-  if (group == ema_group) {
-    ema_->visit(take);
-  } else if (group == weights_group) {
-    ema_ ? ema_->visit_weights(take) : store_.visit(store_.values(), store_.running(), take);
-  } else {
-    store_.visit(optimizer_array(group), take);
-  }
+  if (group == ema_group || group == weights_group) return visit_common(group, take);
+  store_.visit(optimizer_array(group), take);
 }
 
 void ReplicatedSync::assign(const TrainingTensors& tensors) {

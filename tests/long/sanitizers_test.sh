@@ -8,7 +8,7 @@ cmake --preset asan -S "$root" -B "$build"
 cmake --build "$build"
 # Where libraries have thread-local variables of their own, GCC 12's LeakSanitizer takes a wrong address for theirs and dies of it
 # at the end of some programs: it leaves them out, and ours are all in programs' own thread-local memory, which it still reads.
-# HDF5 asks for as much memory as a damaged file says, and goes on without it.
+# A damaged file makes HDF5 request a huge block. As outside of the sanitizers, malloc then returns a null pointer.
 export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1:intercept_tls_get_addr=0:allocator_may_return_null=1
 export LSAN_OPTIONS=suppressions=$root/tests/support/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1

@@ -13,12 +13,11 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "files/checkpoint/checkpoint.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/named_model.hpp"
+#include "step/sync_state.hpp"
 #include "step/whole_step.hpp"
 #include "support/messages.hpp"
-#include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::local_sync_test {
@@ -60,16 +59,6 @@ Values mean_over_ranks(const Communicator& world, Values values) {
     }
   }
   return values;
-}
-
-std::string hash_of(const WeightSync& sync) {
-  std::string hashes;
-  for (const std::string& group : sync.groups()) {
-    std::vector<ParameterStore::Entry> entries;
-    sync.visit(group, [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
-    hashes += group + " " + weights_hash(entries) + " ";
-  }
-  return hashes;
 }
 
 LoaderShare share_of(const Communicator& world, int updates) {
@@ -265,22 +254,12 @@ TEST_F(LocalSyncTest, the_checkpoint_has_every_ranks_state) {
   const auto step = make("resnet20", options_of({.kind = OptimizerKind::adamw}, {2, 1, 0.5F}));
   train(*step, 2, 0, 2);
   const TemporaryFolder folder;
-  const std::filesystem::path path = folder.path() / "step.h5";
-  Checkpoint checkpoint = small_checkpoint();
-  const TrainingTensors tensors = tensors_of(*step->own_sync);
-  std::optional<UnpublishedFile> file;
-  if (world_.rank() == 0) file.emplace(path);
-  stream_checkpoint(file ? &*file : nullptr, checkpoint, *step->own_sync);
-  if (!file) return;
-  file->publish([] {});
-  const Checkpoint read = read_checkpoint(path);
-  checkpoint.model.entries = tensors.weights;
-  checkpoint.optimizer = tensors.optimizer;
-  checkpoint.ema = {};
-  EXPECT_EQ(checkpoint_image(read), checkpoint_image(checkpoint));
+  const auto written = streamed(world_, *step->own_sync, folder.path() / "step.h5");
+  if (!written) return;
+  EXPECT_EQ(checkpoint_image(written->read), checkpoint_image(written->expected));
   const std::size_t parameters = step->model().store.parameters().size();
-  EXPECT_EQ(read.optimizer.at("outer_velocity").size(), parameters);
-  EXPECT_EQ(read.optimizer.at("first_moment").size(), parameters * static_cast<std::size_t>(world_.size()));
+  EXPECT_EQ(written->read.optimizer.at("outer_velocity").size(), parameters);
+  EXPECT_EQ(written->read.optimizer.at("first_moment").size(), parameters * static_cast<std::size_t>(world_.size()));
 }
 
 TEST_F(LocalSyncTest, on_another_number_of_ranks_the_inner_optimizer_starts_anew_and_says_so) {
@@ -303,7 +282,7 @@ TEST_F(LocalSyncTest, on_another_number_of_ranks_the_inner_optimizer_starts_anew
   EXPECT_EQ(weights_hash(taken.weights), weights_hash(tensors.weights));
   EXPECT_EQ(weights_hash(taken.optimizer.at("outer_velocity")), weights_hash(tensors.optimizer.at("outer_velocity")));
   EXPECT_EQ(!warning.empty(), is_anew) << warning;
-  if (is_anew) expect_message(warning.substr(log::prefix().size()), {"3 ranks", "1 now"});
+  if (world_.size() == 3) expect_message(warning.substr(log::prefix().size()), {"3 ranks", "1 now"});
   for (const ParameterStore::Entry& entry : taken.optimizer.at("first_moment")) {
     const bool is_zero = std::ranges::all_of(entry.values, [](float value) { return value == 0; });
     EXPECT_EQ(is_zero, is_anew) << entry.name;

@@ -8,6 +8,7 @@
 #include "comm/server_all_reducer.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/named_model.hpp"
+#include "step/sync_state.hpp"
 #include "step/whole_step.hpp"
 
 namespace lockstep::server_sync_test {
@@ -48,12 +49,7 @@ class ServerSyncTest : public testing::TestWithParam<Case> {
       const StepResult result = step.run(*loader, index, 0.05);
       outcome += fmt::format("{} {} {} ", result.metrics.loss(), result.metrics.correct, result.gradient_norm);
     }
-    for (const std::string& group : step.own_sync->groups()) {
-      std::vector<ParameterStore::Entry> entries;
-      step.own_sync->visit(group, [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
-      outcome += group + " " + weights_hash(entries) + " ";
-    }
-    return outcome + step.model().store.weights_hash();
+    return outcome + hash_of(*step.own_sync) + step.model().store.weights_hash();
   }
 
   const Communicator world_{MPI_COMM_WORLD};

@@ -11,6 +11,7 @@
 
 #include "files/checkpoint/checkpoint.hpp"
 #include "step/micro_batch_loader.hpp"
+#include "step/sync_state.hpp"
 #include "step/whole_step.hpp"
 #include "support/no_room.hpp"
 #include "support/samples/small_checkpoint.hpp"
@@ -30,17 +31,6 @@ struct Case {
   DType precision = DType::f32;
   bool is_written = false;  // the files of three cases have all groups
 };
-
-// Everything that a training learns: all tensors, by group.
-std::string hash_of(const WeightSync& sync) {
-  std::string hashes;
-  for (const std::string& group : sync.groups()) {
-    std::vector<ParameterStore::Entry> entries;
-    sync.visit(group, [&](const ParameterStore::Entry& entry) { entries.push_back(entry); });
-    hashes += group + " " + weights_hash(entries) + " ";
-  }
-  return hashes;
-}
 
 class ShardedSyncTest : public testing::TestWithParam<Case> {
  protected:
@@ -129,19 +119,10 @@ TEST_P(ShardedSyncTest, streams_the_checkpoint_that_a_replicated_one_writes) {
   train(*step, 0, 3);
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "step.h5";
-  Checkpoint checkpoint = small_checkpoint();
-  const TrainingTensors tensors = tensors_of(*step->own_sync);
-  std::optional<UnpublishedFile> file;
-  if (world_.rank() == 0) file.emplace(path);
-  stream_checkpoint(file ? &*file : nullptr, checkpoint, *step->own_sync);
-  if (!file) return;
-  file->publish([] {});
-  const Checkpoint read = read_checkpoint(path);
-  checkpoint.model.entries = tensors.weights;
-  checkpoint.optimizer = tensors.optimizer;
-  checkpoint.ema = tensors.ema;
-  const std::vector<std::byte> image = checkpoint_image(checkpoint);
-  EXPECT_EQ(checkpoint_image(read), image);
+  const std::optional<StreamedCheckpoint> written = streamed(world_, *step->own_sync, path);
+  if (!written) return;
+  const std::vector<std::byte> image = checkpoint_image(written->expected);
+  EXPECT_EQ(checkpoint_image(written->read), image);
   EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(path)), static_cast<double>(image.size()), 4096);
 }
 
