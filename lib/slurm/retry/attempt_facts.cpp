@@ -41,7 +41,8 @@ constexpr std::array<Sign, 6> signs_of_job{{{"|PREEMPTED", Cause::preempted},
 // slurmstepd's messages with JobAcctGatherParams=OverMemoryKill: "... exceeded memory limit (331444224 > 104857600)".
 constexpr std::array<std::string_view, 2> over_limit{"exceeded memory limit (", "exceeded virtual memory limit ("};
 
-// Messages used if the exit code is not specific: of Slurm, then of CUDA and the system.
+// Messages used if the exit code is not specific: of Slurm, then of CUDA and the system. srun writes a reason in
+// parentheses while it retries, and after a colon when it gives up.
 constexpr std::array<Sign, 6> signs_of_memory{{{over_limit[0], Cause::out_of_memory},
                                                {over_limit[1], Cause::out_of_memory},
                                                {"Exceeded job memory limit", Cause::out_of_memory},
@@ -53,8 +54,8 @@ constexpr std::array<Sign, 6> signs_of_failure{
      {"uncorrectable ECC error", Cause::bad_node},
      {"srun: error: Node failure on ", Cause::node_failure},
      {"Address already in use", Cause::resource_conflict},
-     {"Requested nodes are busy", Cause::resource_conflict},
-     {"Requested partition configuration not available now", Cause::resource_conflict}}};
+     {": Requested nodes are busy", Cause::resource_conflict},
+     {": Requested partition configuration not available now", Cause::resource_conflict}}};
 
 // squeue's states of a job that nobody has ended. SIGNALING: a signal is being delivered to the job.
 constexpr std::array<std::string_view, 5> states_that_run{"RUNNING", "SIGNALING", "RESIZING", "SUSPENDED", "STOPPED"};

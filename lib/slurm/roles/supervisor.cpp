@@ -113,13 +113,23 @@ class Supervisor {
   void pass_output_on() {
     for (std::size_t step = 0; step < children_.size(); ++step) {
       for (const std::string& line : children_[step].process.lines()) {
-        const std::optional<TaskEnd> ended = parse_task_end(line);
-        if (ended) children_[step].first_end = first_cause(children_[step].first_end, *ended);
-        if (is_node_failure(line)) children_[step].has_lost_node = true;
-        const std::string_view text = children_[step].output.take(line);
-        log::forwarded(fmt::format("[{}]  {}", describe_step(step), printable(text)));
+        pass_on(step, children_[step].output.take(line));
       }
     }
+  }
+
+  void pass_on(std::size_t step, const std::vector<OutputLine>& lines) {
+    for (const OutputLine& line : lines) {
+      if (!line.is_marked) note_message(children_[step], line.text);
+      log::forwarded(fmt::format("[{}]  {}", describe_step(step), printable(line.text)));
+    }
+  }
+
+  // What srun itself reports. Lines of a step's only task look the same.
+  static void note_message(Child& child, const std::string& line) {
+    const std::optional<TaskEnd> ended = parse_task_end(line);
+    if (ended) child.first_end = first_cause(child.first_end, *ended);
+    if (is_node_failure(line)) child.has_lost_node = true;
   }
 
   void welcome() {
@@ -144,6 +154,7 @@ class Supervisor {
     for (std::size_t step = 0; step < children_.size(); ++step) {
       const std::optional<int> code = children_[step].process.exit_code();
       if (!code || std::exchange(children_[step].is_counted, true)) continue;
+      pass_on(step, children_[step].output.take_end());
       if (!end_) count(step, *code);
     }
   }
