@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "backend/versions.hpp"
 #include "base/current_error.hpp"
@@ -29,6 +30,7 @@
 #include "launch/build_info.hpp"
 #include "launch/common_instruction_set.hpp"
 #include "launch/common_refusal.hpp"
+#include "launch/help_request.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
 #include "launch/program_pages.hpp"
@@ -189,7 +191,22 @@ int end_in_order(const Communicator& world, const Ending& ending, ProcessSignals
   return ending.code;
 }
 
-int run_alone(const std::function<int()>& run_all) {
+// A process without a launcher needs no MPI to check its options, and MPI takes a third of a second to start. Only
+// --version states what MPI has loaded.
+bool parses_before_mpi(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const std::optional<HelpRequest> request = help_request(words);
+  return !this_job().rank && !(request && request->kind == HelpRequest::Kind::version);
+}
+
+std::optional<int> parse_alone(int argc, char** argv, const Program& program) {
+  failure_report::set_rank(0, log::host());
+  failure_report::set_exit_report_file(this_job().exit_report_file);
+  failure_report::begin_attempt();
+  return parse_options(argc, argv, program.declare);
+}
+
+std::optional<int> run_alone(const std::function<std::optional<int>()>& run_all) {
   try {
     return run_all();
   } catch (...) {
@@ -232,13 +249,17 @@ int run_program(int argc, char** argv, const Program& program) {
   std::signal(SIGXFSZ, SIG_IGN);
   ProcessSignals signals(program.stopping);
   std::optional<StartLimit> limit;
-  const int refused = run_alone([&] {
-    if (const std::optional<int> code = refuse_environment()) return *code;
+  const bool is_parsed_early = parses_before_mpi(argc, argv);
+  const std::optional<int> ended = run_alone([&]() -> std::optional<int> {
+    if (const std::optional<int> code = refuse_environment()) return code;
     if (program.prepare) program.prepare(argc, argv);
+    if (is_parsed_early) {
+      if (const std::optional<int> code = parse_alone(argc, argv, program)) return code;
+    }
     limit.emplace(this_job().start_timeout_seconds, this_job().exit_report_file);
-    return 0;
+    return std::nullopt;
   });
-  if (refused != 0) return refused;
+  if (ended) return *ended;
   const MpiSession mpi(argc, argv);
   limit.reset();
   std::set_terminate(end_job);  // also for other threads, whose exceptions reach no handler
@@ -248,11 +269,15 @@ int run_program(int argc, char** argv, const Program& program) {
   if (world.rank() == 0) signals.set_message_prefix(log::prefix());
   const BuildInfo built = build_info();
   const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
-  const auto run_to_end = [&] {
+  const auto parse = [&]() -> std::optional<int> {
+    if (is_parsed_early) return std::nullopt;
     begin_attempt(world);
     require_one_world(world);
     require_one_program(world, invocation);
-    if (const std::optional<int> code = parse_options(argc, argv, program.declare, parsing_ranks(world))) {
+    return parse_options(argc, argv, program.declare, parsing_ranks(world));
+  };
+  const auto run_to_end = [&] {
+    if (const std::optional<int> code = parse()) {
       signals.ignore_terminate();
       return *code;
     }
@@ -266,7 +291,7 @@ int run_program(int argc, char** argv, const Program& program) {
       return end_in_order(world, {described.exit_code(), described.what(), {}, error.rank()}, signals);
     }
   };
-  const int code = world.size() > 1 ? run_all() : run_alone(run_all);
+  const int code = world.size() > 1 ? run_all() : *run_alone(run_all);
   failure_report::set_folder({});  // also releases the lock of the output folder
   common_refusal::forget();
   signals.ignore_requests();  // the program has ended, and only its output remains to be read

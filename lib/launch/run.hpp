@@ -105,6 +105,8 @@ Program program_of(Options& options) {
 //
 // If all ranks throw AgreedError, they end likewise, with its code and sentence.
 //
+// A process without a launcher parses its options before MPI starts.
+//
 // --help and --version: rank 0 prints them, code 0. A wrong option or value: rank 0 prints one sentence, code 2 on all
 // ranks. An exception from `body` is reported and ends the job with its Failure (std::bad_alloc and std::length_error:
 // 70, others: 1). A single rank unwinds its stack first. With several ranks, the job ends at the throw without
