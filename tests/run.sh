@@ -41,12 +41,12 @@ install_missing "${packages[@]}"
 
 # With LOCKSTEP_WERROR=ON, warnings are errors. Other flags are those of data/quick_start.sh.
 configure_and_build ci -D "LOCKSTEP_WERROR=${LOCKSTEP_WERROR:-OFF}"
-# Four tests at a time, also on two cores, because most tests mostly wait.
+# Six tests at a time, also on two cores, because most tests mostly wait.
 results=build/release/tests.xml
 rm -f "$results"
 code=0
 with_progress Testing build/tests.log '^ *([0-9]+)/([0-9]+) Test +#.*( Passed |Skipped)' '^( +Start |Test project |Internal ctest)' \
-  ctest --test-dir build/release "${selection[@]}" --parallel 4 --output-on-failure --no-tests=error \
+  ctest --test-dir build/release "${selection[@]}" --parallel 6 --output-on-failure --no-tests=error \
   --output-junit "$root/$results" "$@" || code=$?
 cuda=$(sed -n 's/^LOCKSTEP_CUDA_SUMMARY:INTERNAL=//p' build/release/CMakeCache.txt)
 [ -z "$slice" ] || tests/long/slices.py . stale

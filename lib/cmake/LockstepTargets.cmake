@@ -171,13 +171,17 @@ function(lockstep_test name)
     return()
   endif()
   foreach(ranks IN LISTS arg_RANKS)
-    lockstep_ctest(${name}_${ranks}_ranks TIMEOUT ${arg_TIMEOUT} LABELS mpi ${arg_LABELS} PROCESSORS ${ranks}
+    set(processors 2)  # more than that would wait until all other tests are done
+    if(ranks EQUAL 1)
+      set(processors 1)
+    endif()
+    lockstep_ctest(${name}_${ranks}_ranks TIMEOUT ${arg_TIMEOUT} LABELS mpi ${arg_LABELS} PROCESSORS ${processors}
       COMMAND ${LOCKSTEP_MPIRUN} -n ${ranks} $<TARGET_FILE:${program}> ${source})
   endforeach()
 endfunction()
 
 # One CTest entry with this project's conventions: 77 is skipped, a timeout, labels, mpirun as root allowed, no kernel
-# plans in the user's folders. PROCESSORS: of the four that tests/run.sh has CTest count with; 1 unless stated. Instead
+# plans in the user's folders. PROCESSORS: of the six that tests/run.sh has CTest count with; 1 unless stated. Instead
 # of COMMAND, SCRIPT names a .py or .sh file of this folder, and its arguments.
 function(lockstep_ctest name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;SCRIPT;LABELS;ENVIRONMENT")
