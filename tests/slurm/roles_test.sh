@@ -227,6 +227,36 @@ killed_alone() {
   expect_undisturbed 60
 }
 
+# train_with_server NAME SBATCH-OPTIONS...: trainers and a parameter server, of one world. Each on its own node. Returns
+# when they have written a checkpoint.
+train_with_server() {
+  local name=$1; shift
+  make_data
+  output="$work/results of $name"
+  local command=("${training[@]}" --sync ps --servers 1 --checkpoint-every 25 --epochs 60 --output "$output")
+  roles "$name" "$(role trainer 2 '"world": "training"' "${command[@]}")" \
+    "$(role server 1 '"world": "training"' "${command[@]}")"
+  LOCKSTEP_START_TIMEOUT=15 JOB_RETRY_COUNT=9 run "$name" "$@" -- --checkpoints "$output/checkpoints" --grace 3
+  wait_for 150 has_checkpoint || fail "the training wrote no checkpoint"
+}
+# The server dies, or a trainer: the job says which, and the next attempt ends with the weights of an all-reduce.
+server_killed() {
+  train_with_server server_killed --nodes=3 --ntasks=3 --ntasks-per-node=1
+  cluster in n3 pkill -KILL --newest train_cifar || fail "no server to kill on n3"
+  expect_code 0
+  expect_attempt server_killed killed
+  expect_log server_killed "server[0] was the first to end."
+  expect_undisturbed 60
+}
+trainer_killed() {
+  train_with_server trainer_killed --nodes=2 --ntasks=2 --ntasks-per-node=1 : --nodes=1 --ntasks=1
+  cluster in n2 pkill -KILL --newest train_cifar || fail "no trainer to kill on n2"
+  expect_code 0
+  expect_attempt trainer_killed killed
+  expect_log trainer_killed "trainer[1] was the first to end."
+  expect_undisturbed 60
+}
+
 # An instance that cannot join is named, and so is one whose program is not there.
 absent() {
   roles absent "$(role worker 3 '' bash -c "$sleeping")"
