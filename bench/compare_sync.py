@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares how ranks keep their weights together (--sync) on slow links between emulated nodes of this machine, in turn.
+"""Compares how ranks keep their weights together (--sync, --compress) on slow links between emulated nodes of this machine, in turn.
 
     python3 bench/compare_sync.py [--build build/release] [--nodes 4] [--rate 200mbit] [--models resnet20:32,resnet18:8]
                                   [--rounds 3]
@@ -29,6 +29,8 @@ CASES = {
     "local 4": ["--sync", "local", "--local-steps", "4"],
     "local 16": ["--sync", "local", "--local-steps", "16"],
     "ps": ["--sync", "ps"],
+    "powersgd 4": ["--compress", "powersgd:4"],
+    "local 4, powersgd 4": ["--sync", "local", "--local-steps", "4", "--compress", "powersgd:4"],
 }
 
 
@@ -79,12 +81,12 @@ def main():
                         help="NAME:SAMPLES of a rank's update, with commas between them (%(default)s)")
     parser.add_argument("--updates", type=int, default=32, help="timed updates of a run, at least (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each case (%(default)s)")
-    parser.add_argument("--cases", help=f"with commas between them (default: {','.join(CASES)})")
+    parser.add_argument("--cases", help=f"with semicolons between them (default: {';'.join(CASES)})")
     options = parser.parse_args()
-    cases = options.cases.split(",") if options.cases else list(CASES)
+    cases = options.cases.split(";") if options.cases else list(CASES)
     unknown = [case for case in cases if case not in CASES]
     if unknown or "all-reduce" not in cases:
-        parser.error(f"--cases: known are {', '.join(CASES)}, and all-reduce must be among them")
+        parser.error(f"--cases: known are '{';'.join(CASES)}', and all-reduce must be among them")
     models = [one.split(":") for one in options.models.split(",")]
     with tempfile.TemporaryDirectory() as folder:
         cluster = Cluster(folder, options.nodes, options.rate)

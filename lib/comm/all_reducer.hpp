@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
@@ -20,6 +21,14 @@ struct SlicePart {
   bool operator==(const SlicePart&) const = default;
 };
 
+// An array of a reducer on which its next sums depend, with an element for each of the gradients.
+struct ReducerState {
+  enum class Owner : std::uint8_t { all_ranks, each_rank };
+  const char* name;
+  Tensor values;
+  Owner owner;  // all_ranks: equal on all of them
+};
+
 // Nonempty parts begin at multiples of this many elements: a cache line of f32.
 inline constexpr std::int64_t part_alignment = 16;
 
@@ -30,17 +39,21 @@ class AllReducer {
  public:
   virtual ~AllReducer() = default;
 
-  // Collective, call once for gradients, and a second time for weights if they are gathered. Allocates `count` zeros,
-  // f32 or i64, with plain layout, in memory that the reducer exchanges in place. The tensor is valid as long as the
-  // reducer. In host memory, no page belongs to both tensors, so that each can be pinned.
+  // Collective, call once for gradients, and a second time for other values to exchange, such as weights. Allocates
+  // `count` zeros, f32 or i64, with plain layout, in memory that the reducer exchanges in place. The tensor is valid as
+  // long as the reducer. In host memory, no page belongs to both tensors, so that each can be pinned.
   virtual Tensor allocate(std::int64_t count, DType dtype = DType::f32) = 0;
   // Collective, stream-ordered. Starts the sum of `values`, a slice of a tensor from allocate(). The slice belongs to
   // the reducer until wait() returns. Several slices may be in flight, also of different kinds (sums, reduce-scatters,
   // all-gathers). Every rank starts the same slices in the same order.
   virtual void start_sum(const Tensor& values) = 0;
   // The same for f32 values that need not be exact: each rank's values may be rounded to the type in which they are
-  // sent.
+  // sent, or compressed.
   virtual void start_rounded_sum(const Tensor& values) { start_sum(values); }
+  // Whether rounded sums take far fewer bytes than exact ones.
+  virtual bool compresses() const { return false; }
+  // What the values of rounded sums depend on besides the summands, for checkpoints. Between two steps.
+  virtual std::vector<ReducerState> state() const { return {}; }
 
   // The part of a slice that `rank` owns, for sharded optimizers. Parts are contiguous, possibly empty, and cover the
   // slice without overlap. They depend only on the slice's length, the number of ranks and their nodes, so every rank

@@ -200,6 +200,28 @@ struct SizeRampForm {
   static std::string text(const std::optional<SizeRamp>& ramp) { return ramp ? size_ramp_text(*ramp) : "none"; }
 };
 
+// "powersgd:4", or "none".
+struct CompressionForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+  static constexpr NumberRange<int> ranks{1, 64};
+
+  static std::string values() { return "a method and its rank from 1 to 64, or none"; }
+  static std::string validation_error(const std::string& text) {
+    if (read(text)) return "";
+    return fmt::format("'{}' is not a compression. Write powersgd:RANK (powersgd:4) with a rank from {} to {}, or none",
+                       text, ranks.least, ranks.most);
+  }
+  static int parse(const std::string& text) { return read(text).value(); }
+  static std::string text(int rank) { return rank == 0 ? "none" : fmt::format("powersgd:{}", rank); }
+
+ private:
+  static std::optional<int> read(std::string_view text) {
+    constexpr std::string_view method = "powersgd:";
+    if (text == "none") return 0;
+    return text.starts_with(method) ? parse_number(text.substr(method.size()), ranks) : std::nullopt;
+  }
+};
+
 struct EarlyStopForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 

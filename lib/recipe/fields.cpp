@@ -234,6 +234,9 @@ std::vector<Field> sync_fields() {
                      "With --sync local: Nesterov momentum of the common weights (DiLoCo: 0.9, with --outer-lr 0.7)"},
                     of(&Recipe::outer, &OuterOptimizer::momentum), from_to(0.0F, 0.9999F)),
           "sync", {"local"}),
+      one_value({"compress", group, "METHOD:RANK",
+                 "CPU: send low-rank approximations of gradients, for slow networks (powersgd:4)"},
+                of(&Recipe::powersgd_rank), CompressionForm()),
   };
 }
 

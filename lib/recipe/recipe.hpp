@@ -73,6 +73,7 @@ struct AllReduceOptions {
   Sums sums = Sums::rounded;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients are sent; the last bucket is always fp32
   int servers = 0;          // the last ranks, which add and update for all (comm/server_all_reducer.hpp); 0: all do
+  int powersgd_rank = 0;    // of the approximations of gradients (comm/power_sgd_reducer.hpp); 0: exact sums
 };
 
 // Exponential moving average of the weights.
@@ -145,6 +146,7 @@ struct Recipe {
   ShuffleOptions order;
   Arithmetic arithmetic;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients are sent; the last bucket is always fp32
+  int powersgd_rank = 0;    // of the low-rank approximations of gradients that are sent; 0: the gradients are sent
   InitialWeights init;
 };
 

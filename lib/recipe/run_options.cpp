@@ -61,6 +61,22 @@ void require_possible_local_updates(const Recipe& recipe, const RunOptions& run)
           "learn of it. Use --precision bf16.");
 }
 
+// Each rank adds what its compressed gradients have lost to those of its next step.
+void require_possible_compression(const Recipe& recipe, const RunOptions& run) {
+  require(!recipe.batch.virtual_ranks, Failure::usage,
+          "--virtual-ranks gives the same weights on any number of ranks, but --compress approximates sums over these "
+          "ranks. Leave out one of the two.");
+  require(recipe.sync != Sync::servers, Failure::usage,
+          "--compress approximates sums that every rank gets, but with --sync ps only servers get them. Use --sync "
+          "all-reduce or local.");
+  require(!run.sums.shard_optimizer, Failure::usage,
+          "--compress approximates sums that every rank gets, but with --shard-optimizer each rank gets a part. Leave "
+          "out one of the two.");
+  require(recipe.arithmetic.precision != DType::f16, Failure::usage,
+          "--precision fp16 skips steps and changes the scale of gradients, but --compress adds gradients of earlier "
+          "steps. Use --precision bf16.");
+}
+
 std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }
 
 void require_possible_tags(const std::vector<std::string>& tags) {
@@ -90,6 +106,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
           "--local-steps {} needs --sync local.", recipe.batch.local_steps);
   if (recipe.sync == Sync::local) require_possible_local_updates(recipe, run);
   if (recipe.sync == Sync::servers) require_possible_servers(recipe, run);
+  if (recipe.powersgd_rank > 0) require_possible_compression(recipe, run);
   require_possible_tags(run.tags);
   all_reduce_options(recipe, run);
 }
@@ -136,7 +153,8 @@ AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run)
   require(!recipe.batch.virtual_ranks || recipe.wire == DType::f32, Failure::usage,
           "--virtual-ranks sums gradients reproducibly, but --wire {} rounds them. Leave out one of the two.",
           precision_name(recipe.wire));
-  return {run.sums.reducer, run.sums.bucket_mib * mebibyte, sums_of(recipe), recipe.wire, servers_of({recipe, run})};
+  return {run.sums.reducer, run.sums.bucket_mib * mebibyte, sums_of(recipe),
+          recipe.wire,      servers_of({recipe, run}),      recipe.powersgd_rank};
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "comm/power_sgd_reducer.hpp"
 #include "comm/server_all_reducer.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "step/bucket_size.hpp"
@@ -31,6 +32,24 @@ int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
   return start;
 }
 
+// The weights that PowerSGD of this rank compresses. The first layer's is in the last bucket, which is summed exactly.
+std::vector<FlatMatrix> compressed_matrices(const ParameterStore& store, const LowRankPasses& passes, int rank) {
+  std::vector<FlatMatrix> matrices;
+  for (const Parameter& parameter : store.parameters()) {
+    const std::optional<FlatMatrix> matrix = passes.matrix_of(parameter.kind, parameter.dims, parameter.offset);
+    const bool has_room = matrix && std::ranges::min(parameter.dims[0], parameter.dims[1]) >= rank;
+    if (parameter.index > 0 && has_room && is_compressible(*matrix, rank)) matrices.push_back(*matrix);
+  }
+  std::ranges::sort(matrices, {}, &FlatMatrix::first);
+  return matrices;
+}
+
+void require_compresses(Device& device, DType wire) {
+  require(device.flat().low_rank() != nullptr, Failure::usage,
+          "--compress computes on CPUs only. Use --device cpu, or leave out --compress.");
+  require_full_wire(wire);
+}
+
 void require_servers_fit(const Device& device, const AllReduceOptions& options) {
   require(device.steps_ahead() == 0, Failure::usage,
           "--sync ps computes on CPUs only. Use --device cpu, or --sync all-reduce.");
@@ -50,7 +69,8 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
   assert(!store.parameters().empty() && bucket_bytes > 0);
   if (reproducible_) watch_overflows(reproducible_->form.limit);
   const Tensor& reduced = store.gradient_buffer();
-  const int last_start = last_bucket_start(store, std::min(bucket_bytes, last_bucket_bytes));
+  const std::int64_t last_bytes = reducer_->compresses() ? 0 : std::min(bucket_bytes, last_bucket_bytes);
+  const int last_start = last_bucket_start(store, last_bytes);
   const bool is_scattered = sharding == Sharding::sums_and_updates;
   std::int64_t first = 0;
   const auto add_bucket = [&](std::int64_t end, std::int64_t counted_end, bool scattered) {
@@ -203,8 +223,11 @@ std::unique_ptr<AllReduce> make_all_reduce(const Session& session, ParameterStor
   const bool is_reproducible = options.sums == Sums::reproducible;
   const DType summed = is_reproducible ? DType::i64 : DType::f32;
   const std::int64_t gathered = sharding == Sharding::none ? 0 : store.gradient_count();
-  const std::int64_t bytes = count * size_of(summed) + gathered * size_of(DType::f32);
+  const std::int64_t compressed =
+      options.powersgd_rank == 0 ? 0 : power_sgd_count(count, std::ssize(store.parameters()));
+  const std::int64_t bytes = count * size_of(summed) + (gathered + compressed) * size_of(DType::f32);
   std::unique_ptr<AllReducer> reducer;
+  if (options.powersgd_rank > 0) on_all_ranks(session.world, [&] { require_compresses(device, options.wire); });
   if (options.servers > 0) {
     on_all_ranks(session.world, [&] { require_servers_fit(device, options); });
     reducer = make_server_all_reducer(session.world, options.servers);
@@ -217,6 +240,12 @@ std::unique_ptr<AllReduce> make_all_reduce(const Session& session, ParameterStor
   const std::int64_t bucket_bytes = options.bucket_bytes > 0
                                         ? options.bucket_bytes
                                         : choose_bucket_bytes(measure_reduction(*reducer, session.world, device, sums));
+  if (options.powersgd_rank > 0) {
+    LowRankPasses& passes = *device.flat().low_rank();
+    reducer = make_power_sgd_reducer(
+        std::move(reducer), session.world, sums,
+        {passes, compressed_matrices(store, passes, options.powersgd_rank), options.powersgd_rank});
+  }
   std::optional<ReproducibleSums> reproducible;
   if (is_reproducible) reproducible = {sums, fixed_point_for(total_micro_batches)};
   return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(reproducible), sharding);

@@ -43,7 +43,7 @@ class AllReduce final : public GradientSink {
  public:
   // `store` is allocated in memory of `reducer`, unless the sums are reproducible, and outlives this. A bucket is
   // closed once it holds `bucket_bytes`. The last bucket holds at most `bucket_bytes`, and at most 1 MiB unless a
-  // single layer is larger.
+  // single layer is larger; if the reducer compresses, only one layer.
   AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
             std::optional<ReproducibleSums> reproducible = std::nullopt, Sharding sharding = Sharding::none);
 
@@ -62,6 +62,8 @@ class AllReduce final : public GradientSink {
   void finish();
   bool needs_host() const { return reducer_->needs_host(); }  // see WeightSync
   void check() { reducer_->check(); }                         // see WeightSync
+  // What the next sums depend on, for checkpoints.
+  std::vector<ReducerState> state() const { return reducer_->state(); }
 
   // The parts of the gradients, and so of the weights, that `rank` updates, in ascending order.
   std::vector<FlatPart> parts_of(int rank) const;

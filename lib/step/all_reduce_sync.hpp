@@ -6,6 +6,7 @@
 
 #include "optim/ema.hpp"
 #include "step/all_reduce.hpp"
+#include "step/rank_arrays.hpp"
 #include "step/weight_sync.hpp"
 
 namespace lockstep {
@@ -23,6 +24,7 @@ class AllReduceSync : public WeightSync {
 
   void begin() override;
   std::vector<std::string> groups() const override;
+  std::int64_t tensor_sets() const override;
   bool keeps_ema() const override { return ema_.has_value(); }
 
   std::string description() const override { return all_reduce_->description(); }
@@ -31,22 +33,30 @@ class AllReduceSync : public WeightSync {
 
  protected:
   // `all_reduce` has allocated `store`. With `parts`, this rank updates only these parts of the weights.
-  AllReduceSync(ParameterStore& store, std::unique_ptr<AllReduce> all_reduce, const WeightSyncOptions& options,
-                std::optional<std::vector<FlatPart>> parts);
+  AllReduceSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
+                const WeightSyncOptions& options, std::optional<std::vector<FlatPart>> parts);
   void count_overflows() override { all_reduce_->count_overflows(); }
   // Judges what the metric slots hold.
   void judge(const StepRecord& record) const;
   // In the metric slots. The loss makes every rank skip the update, and end.
   void mark_failure() const;
   const Tensor& optimizer_array(const std::string& name) const;
-  // Of an EMA of all weights, or of the weights: every rank has them. As visit().
-  void visit_common(const std::string& group, const ParameterStore::TakeEntry& take) const;
-  // The groups of the optimizer's state, and those of all implementations. As groups().
-  std::vector<std::string> with_common_groups(const std::set<std::string>& of_optimizer) const;
+  virtual std::set<std::string> optimizer_groups() const;
+  // As visit() for an EMA of all weights, the weights, and the state of sums. Returns false for other groups.
+  bool visit_common(const std::string& group, const ParameterStore::TakeEntry& take) const;
+  // For assign(). Throws Error(usage) unless the tensors have exactly this training's groups.
+  void require_same_groups(const TrainingTensors& tensors) const;
+  void assign_state_of_sums(const TrainingTensors& tensors) const;
+  // Once, on rank 0, if a checkpoint's state is that of another number of ranks. `why` begins the sentence.
+  void warn_of_other_ranks(std::int64_t ranks, const char* why) const;
 
+  RankArrays rank_arrays_;
   std::unique_ptr<AllReduce> all_reduce_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> ema_;
+
+ private:
+  std::set<std::string> with_state_of_sums(std::set<std::string> groups) const;
 };
 
 }  // namespace lockstep

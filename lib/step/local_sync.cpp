@@ -1,16 +1,10 @@
 #include "step/local_sync.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <span>
 #include <utility>
 
-#include "base/error.hpp"
-#include "base/log.hpp"
-#include "base/text/counted.hpp"
 #include "device/flat/flat_passes.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -27,15 +21,11 @@ WeightSyncOptions with_outer_optimizer(WeightSyncOptions options) {
   return options;
 }
 
-// Sorted as the ranks.
-std::string prefix_of(int rank) { return fmt::format("rank{:06}.", rank); }
-
 }  // namespace
 
 LocalSync::LocalSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
                      const WeightSyncOptions& options)
-    : AllReduceSync(store, std::move(all_reduce), with_outer_optimizer(options), std::nullopt),
-      world_(world),
+    : AllReduceSync(world, store, std::move(all_reduce), with_outer_optimizer(options), std::nullopt),
       local_(*options.local),
       own_record_(store.device(), ParameterStore::metric_slot_count),
       inner_(make_optimizer(store, options.optimizer)),
@@ -68,7 +58,7 @@ void LocalSync::end_micro_batch() {
 
 void LocalSync::sum_gradients() {
   FlatPasses& flat = store_.device().flat();
-  const float share = 1.0F / static_cast<float>(world_.size());
+  const float share = 1.0F / static_cast<float>(rank_arrays_.ranks());
   flat.subtract(common_weights_, store_.values(), share, store_.gradients());
   flat.subtract(common_running_, store_.running(), share, store_.batch_statistics());
   all_reduce_->begin_micro_batch(0, 1);
@@ -119,86 +109,31 @@ std::set<std::string> LocalSync::optimizer_groups() const {
   return groups;
 }
 
-std::vector<std::string> LocalSync::groups() const { return with_common_groups(optimizer_groups()); }
-
 std::int64_t LocalSync::tensor_sets() const {
-  return std::ssize(groups()) + std::ssize(inner_->state()) * (world_.size() - 1);
+  return AllReduceSync::tensor_sets() + std::ssize(inner_->state()) * (rank_arrays_.ranks() - 1);
 }
 
 void LocalSync::visit(const std::string& group, const ParameterStore::TakeEntry& take) const {
-  if (group == ema_group || group == weights_group) return visit_common(group, take);
+  if (visit_common(group, take)) return;
   if (group == outer_group) return store_.visit(optimizer_->state().front().values, take);
-  visit_by_rank(std::ranges::find(inner_->state(), group, &StateArray::name)->values, take);
-}
-
-// Each rank's tensors, one after another.
-void LocalSync::visit_by_rank(const Tensor& array, const ParameterStore::TakeEntry& take) const {
-  for (int rank = 0; rank < world_.size(); ++rank) {
-    store_.visit(array, [&](ParameterStore::Entry entry) {
-      rank_status::enter(Phase::gathering);
-      world_.broadcast(std::as_writable_bytes(std::span(entry.values)), rank);
-      entry.name = prefix_of(rank) + entry.name;
-      take(std::move(entry));
-    });
-  }
+  rank_arrays_.visit(std::ranges::find(inner_->state(), group, &StateArray::name)->values, take);
 }
 
 void LocalSync::assign(const TrainingTensors& tensors) {
-  require_same_arrays(optimizer_groups(), tensors.optimizer);
+  require_same_groups(tensors);
   store_.assign(tensors.weights);
   if (local_.outer_momentum > 0) {
     store_.assign_to(optimizer_->state().front().values, tensors.optimizer.at(outer_group));
   }
-  std::int64_t ranks = 0;
-  for (const StateArray& array : inner_->state()) ranks = ranks_in(tensors.optimizer.at(array.name));
-  is_inner_resumed_ = ranks == world_.size();
-  if (!is_inner_resumed_ && world_.rank() == 0) {
-    log::warning(
-        "with --sync local each rank has its own optimizer state. The checkpoint has that of {}, but there {} {} now. "
-        "So every rank's state starts from zero.",
-        counted(ranks, "rank"), world_.size() == 1 ? "is" : "are", world_.size());
-  }
+  std::int64_t ranks = rank_arrays_.ranks();
   for (const StateArray& array : inner_->state()) {
-    if (is_inner_resumed_) {
-      assign_own(tensors.optimizer.at(array.name), array.values);
-    } else {
-      store_.device().write(std::vector<float>(static_cast<std::size_t>(store_.gradient_count())), array.values);
-    }
+    ranks = rank_arrays_.assign(tensors.optimizer.at(array.name), array.values);
   }
+  is_inner_resumed_ = ranks == rank_arrays_.ranks();
+  warn_of_other_ranks(ranks, "with --sync local each rank has its own optimizer state");
+  assign_state_of_sums(tensors);
   if (ema_) ema_->assign(tensors.ema);
   keep_common();
-}
-
-// Throws Error(bad_data) unless they are all parameters of as many ranks as there are.
-std::int64_t LocalSync::ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const {
-  std::vector<std::string> names;
-  for (const Parameter& parameter : store_.parameters()) names.push_back(parameter.name);
-  std::ranges::sort(names);
-  const auto parameters = std::ssize(names);
-  const auto ranks = static_cast<int>(std::ssize(of_all_ranks) / parameters);
-  bool is_whole = ranks >= 1 && std::ssize(of_all_ranks) % parameters == 0;
-  for (int rank = 0; is_whole && rank < ranks; ++rank) {
-    for (std::ptrdiff_t i = 0; i < parameters; ++i) {
-      const std::string& name = of_all_ranks[static_cast<std::size_t>(rank * parameters + i)].name;
-      is_whole = is_whole && name == prefix_of(rank) + names[static_cast<std::size_t>(i)];
-    }
-  }
-  require(
-      is_whole, Failure::bad_data,
-      "the checkpoint is damaged: of the ranks' optimizer states, tensors are missing or belong to another model. Use "
-      "an older checkpoint, if there is one.");
-  return ranks;
-}
-
-void LocalSync::assign_own(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const {
-  const std::string prefix = prefix_of(world_.rank());
-  std::vector<ParameterStore::Entry> own;
-  for (const ParameterStore::Entry& entry : of_all_ranks) {
-    if (!entry.name.starts_with(prefix)) continue;
-    own.push_back(entry);
-    own.back().name.erase(0, prefix.size());
-  }
-  store_.assign_to(array, own);
 }
 
 }  // namespace lockstep

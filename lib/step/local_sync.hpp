@@ -37,7 +37,6 @@ class LocalSync final : public AllReduceSync {
   void set_own_updates(std::int64_t updates) override;  // after assign()
   bool is_replicated() const override { return false; }
   void begin() override;
-  std::vector<std::string> groups() const override;
   std::int64_t tensor_sets() const override;
   void visit(const std::string& group, const ParameterStore::TakeEntry& take) const override;
   void assign(const TrainingTensors& tensors) override;
@@ -52,12 +51,8 @@ class LocalSync final : public AllReduceSync {
   };
 
   void keep_common() const;
-  std::set<std::string> optimizer_groups() const;
-  void visit_by_rank(const Tensor& array, const ParameterStore::TakeEntry& take) const;
-  std::int64_t ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const;
-  void assign_own(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const;
+  std::set<std::string> optimizer_groups() const override;
 
-  Communicator world_;
   LocalUpdates local_;
   StepRecord own_record_;  // of the rank's own updates; record_ is that of the outer one
   OwnGradients own_gradients_;

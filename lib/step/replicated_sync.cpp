@@ -3,13 +3,16 @@
 namespace lockstep {
 
 void ReplicatedSync::visit(const std::string& group, const ParameterStore::TakeEntry& take) const {
-  if (group == ema_group || group == weights_group) return visit_common(group, take);
-  store_.visit(optimizer_array(group), take);
+  if (!visit_common(group, take)) store_.visit(optimizer_array(group), take);
 }
 
 void ReplicatedSync::assign(const TrainingTensors& tensors) {
+  require_same_groups(tensors);
   store_.assign(tensors.weights);
-  assign_state(store_, *optimizer_, tensors.optimizer);
+  for (const StateArray& array : optimizer_->state()) {
+    store_.assign_to(array.values, tensors.optimizer.at(array.name));
+  }
+  assign_state_of_sums(tensors);
   if (ema_) ema_->assign(tensors.ema);
 }
 

@@ -8,10 +8,11 @@ namespace lockstep {
 
 class ReplicatedSync final : public AllReduceSync {
  public:
-  ReplicatedSync(ParameterStore& store, std::unique_ptr<AllReduce> all_reduce, const WeightSyncOptions& options)
-      : AllReduceSync(store, std::move(all_reduce), options, std::nullopt) {}
+  ReplicatedSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
+                 const WeightSyncOptions& options)
+      : AllReduceSync(world, store, std::move(all_reduce), options, std::nullopt) {}
 
-  bool is_replicated() const override { return true; }
+  bool is_replicated() const override { return all_reduce_->state().empty(); }
   void visit(const std::string& group, const ParameterStore::TakeEntry& take) const override;
   void assign(const TrainingTensors& tensors) override;
   void exchange_ema() override { ema_->exchange(); }

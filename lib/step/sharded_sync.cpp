@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-ShardedSync::ShardedSync(ParameterStore& store, std::unique_ptr<AllReduce> all_reduce, const WeightSyncOptions& options,
-                         std::vector<FlatPart> parts)
-    : AllReduceSync(store, std::move(all_reduce), options, parts), parts_(std::move(parts)) {}
+ShardedSync::ShardedSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
+                         const WeightSyncOptions& options, std::vector<FlatPart> parts)
+    : AllReduceSync(world, store, std::move(all_reduce), options, parts), parts_(std::move(parts)) {}
 
 std::int64_t ShardedSync::own_count() const {
   std::int64_t count = 0;

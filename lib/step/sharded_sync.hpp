@@ -17,8 +17,8 @@ namespace lockstep {
 
 class ShardedSync final : public AllReduceSync {
  public:
-  ShardedSync(ParameterStore& store, std::unique_ptr<AllReduce> all_reduce, const WeightSyncOptions& options,
-              std::vector<FlatPart> parts);
+  ShardedSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
+              const WeightSyncOptions& options, std::vector<FlatPart> parts);
 
   std::int64_t own_count() const;  // elements of the weights that this rank updates
 

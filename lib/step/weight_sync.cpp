@@ -70,9 +70,9 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
     if (options.local) {
       sync = std::make_unique<LocalSync>(session.world, store, std::move(all_reduce), options);
     } else if (is_sharded) {
-      sync = std::make_unique<ShardedSync>(store, std::move(all_reduce), options, std::move(own));
+      sync = std::make_unique<ShardedSync>(session.world, store, std::move(all_reduce), options, std::move(own));
     } else {
-      sync = std::make_unique<ReplicatedSync>(store, std::move(all_reduce), options);
+      sync = std::make_unique<ReplicatedSync>(session.world, store, std::move(all_reduce), options);
     }
   });
   if (session.device().precision() == DType::f16) sync->scale_loss({});

@@ -102,8 +102,9 @@ class WeightSync {
   // The state, between two steps. Blocking. Collective unless is_replicated().
   virtual bool is_replicated() const = 0;
   virtual void begin() = 0;  // the store has the initial weights
-  // The optimizer's groups in ascending order, then the EMA's if one is kept, then the weights. visit() passes the
-  // tensors of one group to `take`, sorted by name; see ParameterStore. They are the same on every rank.
+  // The groups of the optimizer and of compressed sums in ascending order, the EMA's if one is kept, then the weights.
+  // visit() passes the tensors of one group to `take`, sorted by name; see ParameterStore. They are the same on every
+  // rank.
   virtual std::vector<std::string> groups() const = 0;
   virtual void visit(const std::string& group, const ParameterStore::TakeEntry& take) const = 0;
   // Of all groups, at least.

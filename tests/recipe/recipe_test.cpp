@@ -163,6 +163,29 @@ TEST(SyncTest, what_parameter_servers_cannot_keep_is_refused) {
   });
 }
 
+TEST(CompressionTest, what_it_cannot_keep_is_refused) {
+  const auto refuses = [](const std::function<void(Settings&)>& change) {
+    return [change] {
+      Settings settings;
+      settings.recipe.model = "lenet";
+      settings.recipe.batch.global_batch = ChosenNumber{96};
+      settings.recipe.powersgd_rank = 2;
+      change(settings);
+      ValidSettings{settings};
+    };
+  };
+  refuses([](Settings&) {})();
+  refuses([](Settings& settings) { settings.recipe.sync = Sync::local; })();
+  expect_refusals({
+      {"virtual ranks", refuses([](Settings& settings) { settings.recipe.batch.virtual_ranks = 4; }),
+       "--virtual-ranks"},
+      {"servers", refuses([](Settings& settings) { settings.recipe.sync = Sync::servers; }), "--sync ps"},
+      {"a divided optimizer", refuses([](Settings& settings) { settings.run.sums.shard_optimizer = true; }),
+       "--shard-optimizer"},
+      {"fp16", refuses([](Settings& settings) { settings.recipe.arithmetic.precision = DType::f16; }), "fp16"},
+  });
+}
+
 // Three ranks were refused the default, whose neighbours they then had to type.
 TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
   const auto fits = [](const BatchOptions& options, int ranks, std::int64_t samples) {

@@ -42,6 +42,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"sync", "local"},
                                                               {"servers", "2"},
                                                               {"outer-lr", "0.7"},
+                                                              {"compress", "powersgd:4"},
                                                               {"outer-momentum", "0.9"},
                                                               {"optimizer", "adamw"},
                                                               {"momentum", "0.8"},

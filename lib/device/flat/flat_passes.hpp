@@ -13,6 +13,8 @@
 
 namespace lockstep {
 
+class LowRankPasses;
+
 // Elements [first, first + count) of a flat array. `first` is a multiple of 16.
 struct FlatPart {
   std::int64_t first;
@@ -93,6 +95,9 @@ class FlatPasses {
   virtual void count_overflows(const Tensor& values, float limit, const Tensor& counters, Accumulate accumulate) = 0;
   // count[0] = sum of `counters`.
   virtual void sum_overflows(const Tensor& counters, const Tensor& count) = 0;
+
+  // For the compression of gradients, see low_rank.hpp. Valid as long as the device. Null on devices without it.
+  virtual LowRankPasses* low_rank() { return nullptr; }
 
   // Converts between fp32 values and i64 sums, element by element, see FixedPoint. Values it cannot hold add nothing.
   virtual void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) = 0;

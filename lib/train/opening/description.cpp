@@ -130,6 +130,10 @@ void log_description(const OpenedTraining& training) {
     log::info(
         "weights: with one update per step, ranks exchange as often as with --sync all-reduce. Set --local-steps");
   }
+  if (recipe.powersgd_rank > 0 && session.world.size() == 1) {
+    log::info("{}: with one rank, --compress approximates them and saves nothing. Leave out --compress",
+              recipe.sync == Sync::local ? "weights" : "gradients");
+  }
   if (training.run.sums.shard_optimizer) {
     log::info("optimizer: its state{} is divided among {} (--shard-optimizer)",
               learner.sync->keeps_ema() ? ", with the EMA," : "", counted(session.world.size(), "rank"));

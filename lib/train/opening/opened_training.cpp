@@ -101,7 +101,10 @@ void load_weights(const OpenedTraining& training) {
   if (!difference.empty() && training.steps_left() > 0 && session.world.rank() == 0) {
     log::warning(
         "the environment has changed since the checkpoint: {}. The training continues, but is not bitwise identical.{}",
-        difference, training.recipe.sync == Sync::local ? "" : same_bits_advice(state.origin, now, sums));
+        difference,
+        training.recipe.sync == Sync::local || training.recipe.powersgd_rank > 0
+            ? ""
+            : same_bits_advice(state.origin, now, sums));
   }
   if (state.origin.plan_conditions == now.plan_conditions) session.device().ops().import_plan(state.kernel_plan);
   training.checkpoints->forget_tensors();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
+#include "device/cpu/passes/cpu_low_rank.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
 #include "device/flat/flat_passes.hpp"
 
@@ -10,7 +11,8 @@ namespace lockstep::cpu {
 class CpuFlatPasses final : public FlatPasses {
  public:
   // `context` outlives this and the updates.
-  CpuFlatPasses(const CpuContext& context, const VectorLoops& loops) : context_(context), loops_(loops) {}
+  CpuFlatPasses(const CpuContext& context, const VectorLoops& loops)
+      : context_(context), loops_(loops), low_rank_(context) {}
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override;
@@ -28,12 +30,14 @@ class CpuFlatPasses final : public FlatPasses {
   void sum_overflows(const Tensor& counters, const Tensor& count) override {
     *count.as<float>() = *counters.as<float>();
   }
+  LowRankPasses* low_rank() override { return &low_rank_; }
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;
   void values_of_fixed(const Tensor& sums, const Tensor& values) override;
 
  private:
   const CpuContext& context_;
   const VectorLoops& loops_;
+  CpuLowRankPasses low_rank_;
 };
 
 }  // namespace lockstep::cpu
