@@ -235,7 +235,8 @@ std::vector<Field> sync_fields() {
                     of(&Recipe::outer, &OuterOptimizer::momentum), from_to(0.0F, 0.9999F)),
           "sync", {"local"}),
       one_value({"compress", group, "METHOD:RANK",
-                 "CPU: send low-rank approximations of gradients, for slow networks (powersgd:4)"},
+                 "CPU: send gradients as matrices of this rank, from 1 to 64, for slow networks: powersgd:4; none: as "
+                 "they are"},
                 of(&Recipe::powersgd_rank), CompressionForm()),
   };
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "comm/power_sgd_reducer.hpp"
 #include "comm/server_all_reducer.hpp"
 #include "runtime/failure/contained_failure.hpp"
@@ -242,9 +243,13 @@ std::unique_ptr<AllReduce> make_all_reduce(const Session& session, ParameterStor
                                         : choose_bucket_bytes(measure_reduction(*reducer, session.world, device, sums));
   if (options.powersgd_rank > 0) {
     LowRankPasses& passes = *device.flat().low_rank();
-    reducer = make_power_sgd_reducer(
-        std::move(reducer), session.world, sums,
-        {passes, compressed_matrices(store, passes, options.powersgd_rank), options.powersgd_rank});
+    std::vector<FlatMatrix> matrices = compressed_matrices(store, passes, options.powersgd_rank);
+    if (matrices.empty() && session.world.rank() == 0) {
+      log::warning("--compress powersgd:{} makes no weight of this network smaller. Choose a lower rank.",
+                   options.powersgd_rank);
+    }
+    reducer = make_power_sgd_reducer(std::move(reducer), session.world, sums,
+                                     {passes, std::move(matrices), options.powersgd_rank});
   }
   std::optional<ReproducibleSums> reproducible;
   if (is_reproducible) reproducible = {sums, fixed_point_for(total_micro_batches)};
