@@ -23,7 +23,7 @@ namespace lockstep {
 
 // Whether approximations of this rank save more than half of the bytes.
 bool is_compressible(const FlatMatrix& matrix, int rank);
-// Number of elements that a reducer for so many values and matrices allocates at most from the other one.
+// Upper limit of the elements that compression allocates from the other reducer.
 std::int64_t power_sgd_count(std::int64_t values, std::int64_t matrices);
 
 struct PowerSgdOptions {

@@ -66,7 +66,7 @@ class PowerSgdTest : public testing::TestWithParam<ReducerCase> {
     for (std::size_t i = 0; i < all.size(); ++i) sums[i % own.size()] += all[i];
     return sums;
   }
-  // Values of every rank are of this rank's own draw.
+  // Every rank has values of its own.
   void fill_randomly(std::int64_t step) {
     for (std::int64_t i = 0; i < gradients; ++i) {
       value(i) = uniform(philox(static_cast<std::uint64_t>(world_.rank()) << 32 | static_cast<std::uint64_t>(step), 1,
