@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares how ranks keep their weights together (--sync, --compress) on slow links between emulated nodes of this machine, in turn.
+"""Compares --sync and --compress on slow links between emulated nodes of this machine, in turn.
 
     python3 bench/compare_sync.py [--build build/release] [--nodes 4] [--rate 200mbit] [--models resnet20:32,resnet18:8]
                                   [--rounds 3]

@@ -8,7 +8,7 @@
 //   rounded sum      a reduce-scatter, then an all-gather
 //   sum              the same, but the values of servers count
 //
-// Sends start at once, without a copy. They progress within MPI calls, so many bytes may be sent only in wait().
+// Values are sent without a copy, and only within MPI calls. So wait() may send most of them.
 #pragma once
 
 #include <memory>

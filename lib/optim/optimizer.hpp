@@ -48,7 +48,7 @@ using OptimizerState = std::map<std::string, std::vector<ParameterStore::Entry>>
 void require_same_arrays(const Optimizer& optimizer, const OptimizerState& state);
 void require_same_arrays(const std::set<std::string>& kept, const OptimizerState& state);
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer);
-// Throws as require_same_arrays() and ParameterStore::assign_to().
+// `state` has all arrays of the optimizer. Throws as ParameterStore::assign_to().
 void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state);
 
 }  // namespace lockstep

@@ -9,9 +9,7 @@ void ReplicatedSync::visit(const std::string& group, const ParameterStore::TakeE
 void ReplicatedSync::assign(const TrainingTensors& tensors) {
   require_same_groups(tensors);
   store_.assign(tensors.weights);
-  for (const StateArray& array : optimizer_->state()) {
-    store_.assign_to(array.values, tensors.optimizer.at(array.name));
-  }
+  assign_state(store_, *optimizer_, tensors.optimizer);
   assign_state_of_sums(tensors);
   if (ema_) ema_->assign(tensors.ema);
 }
