@@ -205,7 +205,7 @@ Study begin_study(const Session& session, const StudyOptions& options, const Poi
   study.weak_batch = options.batch_per_rank;
   study.strong_batch = options.global_batch ? *options.global_batch : default_strong_batch(study.weak_batch, counts);
   study.hosts = session.world.all_gather(log::host());
-  for (const LibraryVersion& library : library_versions()) study.versions.emplace(library.name, library.version);
+  study.versions = versions_used(settings.device.name == "cpu" ? std::vector<LibraryVersion>() : backend_libraries());
   for (const std::string& word : session.invocation.command_line) {
     study.command += (study.command.empty() ? "" : " ") + word;
   }

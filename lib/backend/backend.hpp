@@ -14,11 +14,20 @@
 
 namespace lockstep {
 
+// A library and its loaded version.
+struct LibraryVersion {
+  std::string name;
+  std::string version;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual Device& device() = 0;
+
+  // Those that only this kind of device uses.
+  virtual std::vector<LibraryVersion> libraries() const = 0;
 
   // Collective. A reducer for at most `bytes` of gradients and weights in device memory. `name`: auto | nccl | mpi |
   // shared. On a GPU, `auto` uses NCCL unless two ranks share a GPU; the other choices copy the values through the
@@ -48,12 +57,7 @@ struct NoGpu {
 // Call it only if visible_gpus() is empty.
 NoGpu why_no_gpu();
 
-// A library and its loaded version.
-struct LibraryVersion {
-  std::string name;
-  std::string version;
-};
-// The libraries that only the backend uses.
+// Backend::libraries() of all devices in this build. "not found": this node has none that can be loaded.
 std::vector<LibraryVersion> backend_libraries();
 
 }  // namespace lockstep

@@ -16,6 +16,7 @@ class CpuBackend final : public Backend {
       : device_(std::move(device)), no_nccl_(std::move(no_nccl)) {}
 
   Device& device() override { return *device_; }
+  std::vector<LibraryVersion> libraries() const override { return {}; }
   std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
                                            DType wire) override;
   std::unique_ptr<Loader> load_onto(const LoaderSource& source, DataPlace place) override;

@@ -14,6 +14,7 @@ class CudaBackend final : public Backend {
       : device_(options), order_(options.fixed_order ? SumOrder::fixed : SumOrder::fastest) {}
 
   Device& device() override { return device_; }
+  std::vector<LibraryVersion> libraries() const override { return backend_libraries(); }
   std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
                                            DType wire) override;
   std::unique_ptr<Loader> load_onto(const LoaderSource& source, DataPlace place) override;

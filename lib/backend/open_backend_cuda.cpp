@@ -29,6 +29,14 @@ std::string version_text(std::size_t version, std::size_t major, std::size_t min
   return fmt::format("{}.{}.{}", version / major, version % major / minor, version % minor);
 }
 
+std::string cublas_version() {
+  try {
+    return version_text(cublasLtGetVersion(), 10000, 100);
+  } catch (const Error&) {
+    return "not found";
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Backend> open_backend(const DeviceOptions& options) {
@@ -58,7 +66,7 @@ std::vector<LibraryVersion> backend_libraries() {
   static_cast<void>(ncclGetVersion(&nccl));
   return {{"CUDA", fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10)},
           {"cuDNN", version_text(cudnnGetVersion(), 10000, 100)},
-          {"cuBLAS", version_text(cublasLtGetVersion(), 10000, 100)},
+          {"cuBLAS", cublas_version()},
           {"NCCL", version_text(static_cast<std::size_t>(nccl), 10000, 100)}};
 }
 

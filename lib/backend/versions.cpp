@@ -33,6 +33,19 @@ std::string hdf5_version() {
   return fmt::format("{}.{}.{}", major, minor, release);
 }
 
+std::vector<LibraryVersion> common_libraries() {
+  return {{"lockstep", LOCKSTEP_VERSION},
+          {"compiler", __VERSION__},
+          {"MPI", mpi_version()},
+          {"HDF5", hdf5_version()},
+          {"zlib", zlibVersion()},
+          {"xxHash", fmt::format("{}", XXH_versionNumber())},
+          {"libsodium", sodium_version_string()},
+          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+          {"CLI11", CLI11_VERSION},
+          {"nlohmann-json", nlohmann::json::meta()["version"]["string"]}};
+}
+
 }  // namespace
 
 // Looked up at run time: Open MPI loads PMIx when it starts, and our programs do not link to it.
@@ -43,19 +56,18 @@ std::string pmix_version() {
   return message.substr(0, message.find(" ("));
 }
 
+std::string lockstep_version() { return LOCKSTEP_VERSION; }
+
 std::vector<LibraryVersion> library_versions() {
-  std::vector<LibraryVersion> versions = {
-      {"lockstep", LOCKSTEP_VERSION},
-      {"compiler", __VERSION__},
-      {"MPI", mpi_version()},
-      {"HDF5", hdf5_version()},
-      {"zlib", zlibVersion()},
-      {"xxHash", fmt::format("{}", XXH_versionNumber())},
-      {"libsodium", sodium_version_string()},
-      {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-      {"CLI11", CLI11_VERSION},
-      {"nlohmann-json", nlohmann::json::meta()["version"]["string"]}};
+  std::vector<LibraryVersion> versions = common_libraries();
   for (LibraryVersion& version : backend_libraries()) versions.push_back(std::move(version));
+  return versions;
+}
+
+std::map<std::string, std::string> versions_used(const std::vector<LibraryVersion>& of_backend) {
+  std::map<std::string, std::string> versions;
+  for (const LibraryVersion& library : common_libraries()) versions.emplace(library.name, library.version);
+  for (const LibraryVersion& library : of_backend) versions.emplace(library.name, library.version);
   return versions;
 }
 

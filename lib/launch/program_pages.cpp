@@ -149,9 +149,9 @@ void add_value_cases(const CLI::App& app, std::set<std::string>& done, std::stri
 std::string manual_page(const CLI::App& app, const std::string& program) {
   std::string capitals = program;
   std::ranges::transform(capitals, capitals.begin(), [](unsigned char letter) { return std::toupper(letter); });
-  std::string text = fmt::format(".TH {} 1 \"\" \"Lockstep {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n{}\n",
-                                 roff(capitals), library_versions().front().version, roff(program),
-                                 roff(app.get_description()), roff(program), roff(usage_of(app)));
+  std::string text =
+      fmt::format(".TH {} 1 \"\" \"Lockstep {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n{}\n", roff(capitals),
+                  lockstep_version(), roff(program), roff(app.get_description()), roff(program), roff(usage_of(app)));
   text += ".SH OPTIONS\n" + roff_groups(app);
   for (const CLI::App* command : app.get_subcommands({})) {
     text += fmt::format(".SH {} {}\n{}.\n{}", roff(capitals), roff(command->get_name()),

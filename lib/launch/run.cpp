@@ -132,11 +132,10 @@ void require_one_world(const Communicator& world) {
 // Collective. Nodes with local copies of a program may have different versions.
 void require_one_program(const Communicator& world, const Invocation& invocation) {
   const std::string name = std::filesystem::path(invocation.command_line.front()).filename();
-  require_same_on_ranks(
-      world,
-      {{"program", fmt::format("{} {} ({}{}{})", name, library_versions().front().version, invocation.commit,
-                               invocation.commit.empty() ? "" : ", ", invocation.build)}},
-      "Install the same version on all nodes, or start it from a folder that all nodes share.");
+  require_same_on_ranks(world,
+                        {{"program", fmt::format("{} {} ({}{}{})", name, lockstep_version(), invocation.commit,
+                                                 invocation.commit.empty() ? "" : ", ", invocation.build)}},
+                        "Install the same version on all nodes, or start it from a folder that all nodes share.");
 }
 
 ParsingRanks parsing_ranks(const Communicator& world) {

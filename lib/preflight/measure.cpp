@@ -131,8 +131,7 @@ void describe_device(const std::string& description, RankFacts& facts) {
 }
 
 std::map<std::string, std::string> versions_here(const Session& session) {
-  std::map<std::string, std::string> versions;
-  for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
+  std::map<std::string, std::string> versions = versions_used(session.backend->libraries());
   versions["program's commit"] = session.invocation.commit;
   return versions;
 }

@@ -1,5 +1,6 @@
 #include "backend/backend.hpp"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "backend/versions.hpp"
 #include "dataset/dataset.hpp"
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
@@ -51,6 +53,17 @@ TEST_F(CpuBackendTest, sums_in_the_hosts_memory) {
   for (const char* name : {"auto", "mpi", "shared"}) {
     EXPECT_EQ(backend_->make_reducer(name, world_, 4, DType::f32)->description(),
               make_cpu_all_reducer(name, world_, 4)->description());
+  }
+}
+
+// They take 0.1 s, which every start would wait for.
+TEST_F(CpuBackendTest, loads_no_libraries_of_gpus) {
+  const auto versions = versions_used(backend_->libraries());
+  EXPECT_EQ(versions.at("lockstep"), lockstep_version());
+  EXPECT_TRUE(versions.contains("HDF5"));
+  EXPECT_FALSE(versions.contains("cuDNN"));
+  for (const char* name : {"libcublasLt.so.12", "libcublasLt.so.13", "libcudnn_graph.so.9"}) {
+    EXPECT_EQ(::dlopen(name, RTLD_LAZY | RTLD_NOLOAD), nullptr) << name;
   }
 }
 

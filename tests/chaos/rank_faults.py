@@ -124,7 +124,7 @@ def start_twice(case):
     def start_another(it):
         other = case.training("--checkpoints", it.output / "checkpoints", name="-other")
         other.run()
-        refusals.append(case.expect_report(other, 2, "--output"))
+        refusals.append(case.expect_report(other, 2, "another --checkpoints"))
         hit(case, it, signal.SIGUSR1)
 
     case.disturb(training, start_another)

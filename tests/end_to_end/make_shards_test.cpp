@@ -244,7 +244,18 @@ TEST_F(MakeShardsTest, help_and_versions_are_printed_whatever_else_is_wrong) {
   }
   const ProgramResult group = run_program({program, "images", "--help", "input"});
   EXPECT_TRUE(group.output.starts_with("Input:\n")) << group.output;
-  EXPECT_TRUE(run_program({program, "images", "--version"}).output.starts_with("lockstep "));
+  const ProgramResult versions = run_program({program, "images", "--version"});
+  EXPECT_TRUE(versions.output.starts_with("lockstep ")) << versions.output;
+
+  // A library of that name without its functions.
+  for (const char* name : {"libcublasLt.so.12", "libcublasLt.so.13"}) {
+    fs::copy_file(built_program("libslow_node.so"), folder_.path() / name);
+  }
+  const ProgramResult damaged =
+      run_program({"env", "LD_LIBRARY_PATH=" + folder_.path().string(), program, "--version"});
+  EXPECT_EQ(damaged.exit_code, 0) << damaged.errors;
+  const bool has_cuda = versions.output.find("cuBLAS ") != std::string::npos;
+  EXPECT_EQ(damaged.output.find("cuBLAS         not found") != std::string::npos, has_cuda) << damaged.output;
 }
 
 TEST_F(MakeShardsTest, options_without_effect_and_empty_names_are_refused) {

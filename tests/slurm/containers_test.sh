@@ -74,14 +74,11 @@ BASH
 
 # Four ranks on two nodes, each in a container of its own, are one world.
 world() {
-  local libraries cudnn
+  local libraries
   libraries=$(dirname "$(ldd "$programs/train_cifar" | sed -n 's/.*libmpi.so[^ ]* => \([^ ]*\).*/\1/p')")
-  # ldd does not name the library that cuDNN loads when it is asked for its version. A build without CUDA has none.
-  cudnn=$(ldd "$programs/train_cifar" | sed -n 's/.*libcudnn.so[^ ]* => \([^ ]*\)\.so.*/\1/p')
-  mapfile -t cudnn < <([ -z "$cudnn" ] || compgen -G "${cudnn}_graph.so*")
   "$programs/make_shards" synthetic --samples 600 --output "$work/data" >"$work/make_shards.out" 2>&1 || fail make_shards
   "$here/small_image.sh" "$work/mpi_image" bash sh "$programs/train_cifar" "$libraries/openmpi" "$libraries/pmix2" \
-    /usr/share/openmpi "${cudnn[@]}"
+    /usr/share/openmpi
   make_container_job charliecloud
   sed -i "s|=$work/image|=$work/mpi_image|" "$work/site.profile"
   cat >"$work/contained.yaml" <<'YAML'

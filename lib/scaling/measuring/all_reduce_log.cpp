@@ -51,6 +51,7 @@ class LoggedBackend final : public Backend {
   LoggedBackend(std::unique_ptr<Backend> inner, AllReduceLog& log) : inner_(std::move(inner)), log_(log) {}
 
   Device& device() override { return inner_->device(); }
+  std::vector<LibraryVersion> libraries() const override { return inner_->libraries(); }
   std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
                                            DType wire) override {
     return std::make_unique<LoggedReducer>(inner_->make_reducer(name, world, bytes, wire), log_);

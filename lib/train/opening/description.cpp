@@ -180,8 +180,6 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
   const TrainingData& data = *training.data;
   const Recipe& recipe = training.recipe;
   const Learner& learner = *training.learner;
-  nlohmann::json versions;
-  for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
   const Settings settings{recipe, training.run};
   return {{"command_line", session.invocation.command_line},
           {"commit", or_null(session.invocation.commit)},
@@ -206,7 +204,7 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
           {"device", session.device().description()},
           {"precision", precision_name(session.device().precision())},
           {"skipped_steps", skipped_steps(*learner.sync)},
-          {"versions", versions},
+          {"versions", versions_used(session.backend->libraries())},
           {"kernels_recalled", learner.step.plan_use().recalled},
           {"kernels_measured", learner.step.plan_use().measured},
           {"reducer", learner.sync->description()},

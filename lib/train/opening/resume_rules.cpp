@@ -109,9 +109,8 @@ BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, 
 }
 
 Origin this_origin(const Session& session, int trainers, const std::string& gradients) {
-  Origin origin{trainers, session.device().description(), gradients, session.device().plan_conditions(), {}};
-  for (const LibraryVersion& library : library_versions()) origin.versions[library.name] = library.version;
-  return origin;
+  return {trainers, session.device().description(), gradients, session.device().plan_conditions(),
+          versions_used(session.backend->libraries())};
 }
 
 std::string origin_difference(const Origin& earlier, const Origin& now, Sums sums) {
