@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compares --sync and --compress on slow links between emulated nodes of this machine, in turn.
+"""Compares --sync and --compress between emulated nodes of this machine, in turn: on slow links, or beside a slow rank.
 
     python3 bench/compare_sync.py [--build build/release] [--nodes 4] [--rate 200mbit] [--models resnet20:32,resnet18:8]
-                                  [--rounds 3]
+                                  [--rounds 3] [--pause 50 --first-rank-pause 100]
 
 Needs root and what the tests of a Slurm cluster need. A node is a network namespace with one rank and one thread; all
-nodes share this machine's cores. Each round runs every case once. Prints a table of medians in samples per second, and
+nodes share this machine's cores. With --pause, ranks sleep in the place of computing, and parameter servers have nodes
+beside the others. Each round runs every case once. Prints a table of medians in samples per second, and
 their ratios to all-reduce with 95 % intervals over rounds.
 """
 
@@ -29,6 +30,7 @@ CASES = {
     "local 4": ["--sync", "local", "--local-steps", "4"],
     "local 16": ["--sync", "local", "--local-steps", "16"],
     "ps": ["--sync", "ps"],
+    "ps-async 16": ["--sync", "ps-async", "--local-steps", "16"],
     "powersgd 4": ["--compress", "powersgd:4"],
     "local 4, powersgd 4": ["--sync", "local", "--local-steps", "4", "--compress", "powersgd:4"],
 }
@@ -44,7 +46,7 @@ class Cluster:
 
     def start(self):
         self.call("up", str(self.nodes))
-        for node in range(1, self.nodes + 1):
+        for node in range(1, self.nodes + 1) if self.rate != "none" else []:
             self.call("slow", f"n{node}", self.rate)
 
     def call(self, *words):
@@ -63,12 +65,18 @@ class Cluster:
         return json.loads(lines[-1])
 
 
+def nodes_of(options, case):
+    has_server_beside = options.pause > 0 and any(mode in CASES[case] for mode in ("ps", "ps-async"))
+    return options.nodes + (1 if has_server_beside else 0)
+
+
 def measure(cluster, options, model, batch, case):
     more = CASES[case]
     updates = int(more[more.index("--local-steps") + 1]) if "--local-steps" in more else 1
     program = [options.build.resolve() / "bin" / "step_bench", "--model", model, "--batch", batch, "--threads", 1,
                "--device", "cpu", "--steps", max(options.updates // updates, 2), *more]
-    return cluster.run(options.nodes, program)["samples_per_second"]
+    program += ["--pause", options.pause, "--first-rank-pause", options.first_rank_pause]
+    return cluster.run(nodes_of(options, case), program)["samples_per_second"]
 
 
 def main():
@@ -76,7 +84,9 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"),
                         help="build folder with step_bench (%(default)s)")
     parser.add_argument("--nodes", type=int, default=4, help="nodes of one rank each (%(default)s)")
-    parser.add_argument("--rate", default="200mbit", help="of each node's link, as tc has it (%(default)s)")
+    parser.add_argument("--rate", default="200mbit", help="of each node's link, as tc has it, or none for no limit (%(default)s)")
+    parser.add_argument("--pause", type=int, default=0, help="milliseconds of sleep before each micro-batch (%(default)s)")
+    parser.add_argument("--first-rank-pause", type=int, default=0, help="the same on rank 0, if it is to be slower")
     parser.add_argument("--models", default="resnet20:32,resnet18:8",
                         help="NAME:SAMPLES of a rank's update, with commas between them (%(default)s)")
     parser.add_argument("--updates", type=int, default=32, help="timed updates of a run, at least (%(default)s)")
@@ -89,7 +99,7 @@ def main():
         parser.error(f"--cases: known are '{';'.join(CASES)}', and all-reduce must be among them")
     models = [one.split(":") for one in options.models.split(",")]
     with tempfile.TemporaryDirectory() as folder:
-        cluster = Cluster(folder, options.nodes, options.rate)
+        cluster = Cluster(folder, max(nodes_of(options, case) for case in cases), options.rate)
         try:
             cluster.start()
             found = {(model, case): [] for model, _ in models for case in cases}
@@ -100,7 +110,9 @@ def main():
                         print(f"{model}, {case}: {found[model, case][-1]:.1f} samples/s", file=sys.stderr)
         finally:
             cluster.call("down")
-    print(f"{cpu_facts()[2]}, {options.nodes} emulated nodes, {options.rate} links; samples/s, medians of {options.rounds} runs\n")
+    links = "links without a limit" if options.rate == "none" else f"{options.rate} links"
+    pauses = f", {options.pause} ms of sleep per micro-batch, {options.first_rank_pause} on rank 0" if options.pause else ""
+    print(f"{cpu_facts()[2]}, {options.nodes} emulated nodes, {links}{pauses}; samples/s, medians of {options.rounds} runs\n")
     print("| model, samples per rank and update | " + " | ".join(cases) + " |")
     print("|---|" + "---|" * len(cases))
     for model, batch in models:

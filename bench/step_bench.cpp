@@ -3,10 +3,12 @@
 //   mpirun -n 2 step_bench --model resnet18 --image-size 32 --batch 64 --threads 1 --steps 20
 //   step_bench --model resnet50 --image-size 224 --classes 1000 --batch 256 --first-step
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,8 @@ struct StepBenchOptions {
   std::int64_t channels = 3;
   std::int64_t batch = 64;
   std::int64_t steps = 20;
+  std::int64_t pause_ms = 0;
+  std::int64_t first_rank_pause_ms = 0;
   Bound bound = Bound::none;
   Settings settings;  // of the device and the exchange between ranks
 
@@ -53,6 +57,12 @@ struct StepBenchOptions {
     add_number(app, "--classes", classes, count, "Number of classes")->type_name("COUNT");
     add_number(app, "--batch", batch, count, "Samples per rank and step")->type_name("SAMPLES");
     add_number(app, "--steps", steps, count, "Timed steps")->type_name("STEPS");
+    constexpr NumberRange<std::int64_t> pause{0, 60'000};
+    add_number(app, "--pause", pause_ms, pause,
+               "Sleep this long before each micro-batch: in the place of computing, where ranks share few cores")
+        ->type_name("MS");
+    add_number(app, "--first-rank-pause", first_rank_pause_ms, pause, "The same on rank 0, if it is to be slower")
+        ->type_name("MS");
     app.add_flag_callback(
         "--convolution-bound", [this] { bound = Bound::convolutions; },
         "Also measure the step's convolutions alone, an upper bound of the speed");
@@ -64,15 +74,19 @@ struct StepBenchOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
-// Returns the same batch every time.
+// Returns the same batch every time, after a pause.
 class NoiseLoader final : public Loader {
  public:
-  explicit NoiseLoader(Batch batch) : batch_(std::move(batch)) {}
-  const Batch& next() override { return batch_; }
+  NoiseLoader(Batch batch, std::chrono::milliseconds pause) : batch_(std::move(batch)), pause_(pause) {}
+  const Batch& next() override {
+    std::this_thread::sleep_for(pause_);
+    return batch_;
+  }
   double waited_ms() const override { return 0; }
 
  private:
   Batch batch_;
+  std::chrono::milliseconds pause_;
 };
 
 double median(std::vector<double> values) {
@@ -123,13 +137,16 @@ void bench(Session& session, const StepBenchOptions& options) {
                               {.momentum_kind = Momentum::nesterov},
                               {},
                               options.settings.run.sums.shard_optimizer,
-                              local_updates(recipe)};
+                              local_updates(recipe),
+                              async_updates(recipe)};
   const std::unique_ptr<WeightSync> sync = make_weight_sync(session, own.store, how, share.total_micro_batches);
   initialize(own.store, 0);
   sync->begin();
   TrainingStep step(session, own, *sync, share, 0.0F);
   step.choose_kernels({options.batch});
-  NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));
+  const bool is_slower = world.rank() == 0 && options.first_rank_pause_ms > 0;
+  NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes),
+                     std::chrono::milliseconds(is_slower ? options.first_rank_pause_ms : options.pause_ms));
   step.run(loader, 0, learning_rate);
   const double first_step_seconds = world.max(seconds_since_process_start());
   const Timing timing = time_steps(step, loader, session, options.steps);

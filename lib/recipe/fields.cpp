@@ -29,8 +29,10 @@ constexpr std::array<Choice<Flip>, 2> flips{{{"random", Flip::random}, {"alterna
 constexpr std::array<Choice<Shuffle>, 2> shuffles{{{"full", Shuffle::full}, {"blocks", Shuffle::blocks}}};
 constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
-constexpr std::array<Choice<Sync>, 3> syncs{
-    {{"all-reduce", Sync::all_reduce}, {"local", Sync::local}, {"ps", Sync::servers}}};
+constexpr std::array<Choice<Sync>, 4> syncs{{{"all-reduce", Sync::all_reduce},
+                                             {"local", Sync::local},
+                                             {"ps", Sync::servers},
+                                             {"ps-async", Sync::async_servers}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
@@ -213,18 +215,26 @@ std::vector<Field> sync_fields() {
           {"sync", group, "NAME",
            "How ranks keep their weights together. all-reduce: sums of gradients in every update; local: each rank "
            "updates its own weights, and the ranks average them once per step (local SGD, DiLoCo); ps: as all-reduce, "
-           "but by parameter servers, which are the last ranks"},
+           "but by parameter servers, which are the last ranks; ps-async: servers apply each gradient at once, and no "
+           "trainer waits for another"},
           of(&Recipe::sync), one_of(syncs)),
       read_by(one_value({"servers", group, "RANKS",
-                         "With --sync ps: parameter servers. They have no samples, add gradients and update weights"},
+                         "With --sync ps and ps-async: parameter servers. They have no samples, add gradients and "
+                         "update weights"},
                         of(&RunOptions::sums, &ReducerOptions::servers), from_to(1, 65536)),
-              "sync", {"ps"}),
+              "sync", {"ps", "ps-async"}),
+      read_by(one_value({"lag-ratio", group, "RATIO",
+                         "With --sync ps-async: gradients are dropped if more than this many updates per trainer were "
+                         "made since the trainer got its weights"},
+                        of(&Recipe::lag_ratio), NumberForm<double>{{1, 1000}}),
+              "sync", {"ps-async"}),
       read_by(
           one_value({"local-steps", group, "UPDATES",
-                     "With --sync local: updates of each rank's own weights per step, each on one micro-batch. Steps "
+                     "With --sync local: updates of each rank's own weights per step, each on one micro-batch. With "
+                     "--sync ps-async: micro-batches per trainer and step, each an update of common weights. Steps "
                      "are counted as a whole"},
                     of(&Recipe::batch, &BatchOptions::local_steps), from_to(1, 65536)),
-          "sync", {"local"}),
+          "sync", {"local", "ps-async"}),
       read_by(one_value({"outer-lr", group, "RATE",
                          "With --sync local: rate at which the common weights follow the mean of the ranks' weights"},
                         of(&Recipe::outer, &OuterOptimizer::rate), NumberForm<float>{{0, 2, LeastIs::excluded}}),

@@ -56,6 +56,11 @@ std::optional<LocalUpdates> local_updates(const Recipe& recipe) {
   return LocalUpdates{recipe.batch.local_steps, recipe.outer.rate, recipe.outer.momentum};
 }
 
+std::optional<AsyncUpdates> async_updates(const Recipe& recipe) {
+  if (recipe.sync != Sync::async_servers) return std::nullopt;
+  return AsyncUpdates{recipe.lag_ratio};
+}
+
 BatchOptions fit_global_batch(BatchOptions options, int ranks, std::int64_t samples) {
   if (!options.global_batch || options.global_batch->by == ChosenBy::user) return options;
   const std::int64_t micro_batches = options.virtual_ranks.value_or(ranks * std::max(options.accumulate, 1));

@@ -37,14 +37,17 @@ struct BatchOptions {
   std::optional<std::int64_t> batch_per_rank;  // size of one micro-batch
   int accumulate = 1;                          // gradient accumulation steps: micro-batches per rank in each step
   std::optional<int> virtual_ranks = {};  // number of equal micro-batches in a global batch, for any number of ranks
-  int local_steps = 1;  // with Sync::local: updates of each rank's own weights in a step, each on one micro-batch
+  // Micro-batches per trainer in a step, each of which is an update: of the rank's own weights with Sync::local, of the
+  // common ones with Sync::async_servers, where ranks take them as they are ready.
+  int local_steps = 1;
 };
 
 // How ranks keep their weights together (step/weight_sync.hpp).
 enum class Sync : std::uint8_t {
-  all_reduce,  // each update is of common weights, by the gradients of all ranks
-  local,       // each rank updates its own weights, and then their mean is taken
-  servers,     // as all_reduce, but some ranks have no samples, and only they add gradients and update weights
+  all_reduce,     // each update is of common weights, by the gradients of all ranks
+  local,          // each rank updates its own weights, and then their mean is taken
+  servers,        // as all_reduce, but some ranks have no samples, and only they add gradients and update weights
+  async_servers,  // likewise, but each gradient is an update of its own, and nobody waits for other ranks
 };
 
 // The optimizer of the common weights with Sync::local: SGD with Nesterov momentum, without weight decay.
@@ -58,6 +61,11 @@ struct LocalUpdates {
   int updates = 1;  // of each rank's own weights in a step
   float outer_rate = 1;
   float outer_momentum = 0;
+};
+
+// Of step/async_sync.hpp.
+struct AsyncUpdates {
+  double lag_ratio = 1.5;  // limit of a gradient's age, in updates per trainer
 };
 
 // Rounding of sums over micro-batches and ranks.
@@ -134,6 +142,7 @@ struct Recipe {
   std::uint64_t seed = 0;
   BatchOptions batch;
   Sync sync = Sync::all_reduce;
+  double lag_ratio = AsyncUpdates().lag_ratio;
   OuterOptimizer outer;
   LearningRate learning_rate;
   OptimizerOptions optimizer;
@@ -155,6 +164,8 @@ std::string model_name(const Recipe& recipe);
 
 // std::nullopt unless each rank updates weights of its own.
 std::optional<LocalUpdates> local_updates(const Recipe& recipe);
+// std::nullopt unless each gradient is an update of its own.
+std::optional<AsyncUpdates> async_updates(const Recipe& recipe);
 
 inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::reproducible : Sums::rounded; }
 

@@ -7,6 +7,7 @@
 #include "device/precision.hpp"
 #include "models/model_zoo.hpp"
 #include "network/onnx/onnx_network.hpp"
+#include "optim/optimizer.hpp"
 
 namespace lockstep {
 
@@ -33,11 +34,32 @@ void require_possible_schedule(const Recipe& recipe) {
 void require_possible_servers(const Recipe& recipe, const RunOptions& run) {
   require(
       !run.sums.shard_optimizer, Failure::usage,
-      "--shard-optimizer divides the optimizer state among all ranks, but with --sync ps the servers have it. Leave "
-      "out --shard-optimizer.");
+      "--shard-optimizer divides the optimizer state among all ranks, but with --sync ps and ps-async the servers have "
+      "it. Leave out --shard-optimizer.");
   require(recipe.sync_batch_norm_ranks == 1, Failure::usage,
-          "--sync-batch-norm needs samples on every rank, but with --sync ps servers have none. Leave out one of the "
-          "two.");
+          "--sync-batch-norm needs samples on every rank, but with --sync ps and ps-async servers have none. Leave out "
+          "one of the two.");
+}
+
+// Weights depend on which trainer is faster.
+void require_possible_async_updates(const Recipe& recipe, const RunOptions& run) {
+  require(!recipe.batch.virtual_ranks, Failure::usage,
+          "--virtual-ranks gives the same weights on any number of ranks, but with --sync ps-async two runs have "
+          "different weights. Use --sync ps, or leave out --virtual-ranks.");
+  require(!run.device.deterministic, Failure::usage,
+          "--deterministic gives the same weights in every run, but with --sync ps-async they depend on which trainer "
+          "is faster. Use --sync ps, or leave out --deterministic.");
+  require(recipe.batch.accumulate == 1, Failure::usage,
+          "--sync ps-async makes an update of each micro-batch, but --accumulate {} adds up several. Leave out "
+          "--accumulate.",
+          recipe.batch.accumulate);
+  require(run.sums.servers == 1 || !needs_norms(recipe.optimizer), Failure::usage,
+          "--clip-norm and --optimizer lars need norms of whole gradients, which no server has with --sync ps-async "
+          "--servers {}. Use one server.",
+          run.sums.servers);
+  require(recipe.arithmetic.precision != DType::f16, Failure::usage,
+          "--precision fp16 skips an update on all ranks if one of them overflows, but with --sync ps-async they do "
+          "not learn of it. Use --precision bf16.");
 }
 
 // Each rank's weights depend on the number of ranks, and ranks exchange nothing within a step.
@@ -66,9 +88,9 @@ void require_possible_compression(const Recipe& recipe, const RunOptions& run) {
   require(!recipe.batch.virtual_ranks, Failure::usage,
           "--virtual-ranks gives the same weights on any number of ranks, but --compress approximates sums over these "
           "ranks. Leave out one of the two.");
-  require(recipe.sync != Sync::servers, Failure::usage,
-          "--compress approximates sums that every rank gets, but with --sync ps only servers get them. Use --sync "
-          "all-reduce or local.");
+  require(recipe.sync != Sync::servers && recipe.sync != Sync::async_servers, Failure::usage,
+          "--compress approximates sums that every rank gets, but with --sync ps and ps-async only servers get them. "
+          "Use --sync all-reduce or local.");
   require(!run.sums.shard_optimizer, Failure::usage,
           "--compress approximates sums that every rank gets, but with --shard-optimizer each rank gets a part. Leave "
           "out one of the two.");
@@ -102,10 +124,12 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
-  require(recipe.sync == Sync::local || recipe.batch.local_steps == 1, Failure::usage,
-          "--local-steps {} needs --sync local.", recipe.batch.local_steps);
+  const bool is_async = recipe.sync == Sync::async_servers;
+  require(recipe.sync == Sync::local || is_async || recipe.batch.local_steps == 1, Failure::usage,
+          "--local-steps {} needs --sync local or ps-async.", recipe.batch.local_steps);
   if (recipe.sync == Sync::local) require_possible_local_updates(recipe, run);
-  if (recipe.sync == Sync::servers) require_possible_servers(recipe, run);
+  if (recipe.sync == Sync::servers || is_async) require_possible_servers(recipe, run);
+  if (is_async) require_possible_async_updates(recipe, run);
   if (recipe.powersgd_rank > 0) require_possible_compression(recipe, run);
   require_possible_tags(run.tags);
   all_reduce_options(recipe, run);
@@ -145,7 +169,8 @@ void require_follows(const Device& device, const Recipe& recipe) {
 }
 
 int servers_of(const Settings& settings) {
-  return settings.recipe.sync == Sync::servers ? settings.run.sums.servers : 0;
+  const Sync sync = settings.recipe.sync;
+  return sync == Sync::servers || sync == Sync::async_servers ? settings.run.sums.servers : 0;
 }
 
 AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "report/training_page.hpp"
@@ -44,6 +45,25 @@ Plot plot_named(const char* title, const char* unit = "", std::optional<double> 
   return {title, {"epochs", "", 0.0, {}}, {title, unit, least, {}}, {}, {}};
 }
 
+// Of asynchronous updates: the share of gradients of each age.
+Plot plot_of_ages() {
+  return {
+      "Age of applied gradients, share of all", {"updates by others", "", 0.0, {}}, {"share", " %", 0.0, {}}, {}, {}};
+}
+
+void add_ages(Plot& plot, const RunRecord& run, const std::string& name, int color) {
+  const nlohmann::json counts = run.summary.fields.value("applied_by_age", nlohmann::json());
+  if (!counts.is_array() || !std::ranges::all_of(counts, [](const auto& count) { return count.is_number(); })) return;
+  double sum = 0;
+  for (const nlohmann::json& count : counts) sum += count.get<double>();
+  if (!(sum > 0)) return;
+  PlotSeries series{name, color, PlotSeries::Shape::dotted_line, {}, {}};
+  for (std::size_t age = 0; age < counts.size(); ++age) {
+    series.points.push_back({static_cast<double>(age), 100 * counts[age].get<double>() / sum});
+  }
+  plot.series.push_back(std::move(series));
+}
+
 std::vector<Plot> plots_of_one(const RunRecord& run) {
   Plot losses = plot_named("Loss");
   add(losses, run, &RunRecord::training, loss, "training", 0, line);
@@ -66,6 +86,9 @@ std::vector<Plot> plots_of_one(const RunRecord& run) {
                             fmt::format("{}; resumed from step {}", name_of_end(pause.end), pause.step), 4});
     }
   }
+  Plot ages = plot_of_ages();
+  add_ages(ages, run, "gradients", 0);
+  if (!ages.series.empty()) plots.push_back(std::move(ages));
   return plots;
 }
 
@@ -77,6 +100,7 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
   Plot validation_accuracies = plot_named("Validation accuracy", " %");
   Plot rates = plot_named("Learning rate", "", 0.0);
   Plot speeds = plot_named("Throughput, samples per second", "", 0.0);
+  Plot ages = plot_of_ages();
   for (int i = 0; i < std::ssize(runs); ++i) {
     const RunRecord& run = runs[static_cast<std::size_t>(i)];
     add(training_losses, run, &RunRecord::training, loss, run.name, i, line);
@@ -86,12 +110,14 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
     add(validation_accuracies, run, &RunRecord::validations, accuracy, run.name, i, dotted_line);
     add(rates, run, &RunRecord::training, learning_rate, run.name, i, line);
     add(speeds, run, &RunRecord::training, throughput, run.name, i, line);
+    add_ages(ages, run, run.name, i);
   }
   std::vector<Plot> plots{training_losses, test_losses, accuracies};
   if (!means.series.empty()) plots.push_back(means);
   if (!validation_accuracies.series.empty()) plots.push_back(validation_accuracies);
   plots.push_back(rates);
   plots.push_back(speeds);
+  if (!ages.series.empty()) plots.push_back(ages);
   return plots;
 }
 

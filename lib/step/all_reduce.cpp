@@ -182,6 +182,15 @@ void AllReduce::finish() {
   if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.gradient_buffer());
 }
 
+void AllReduce::sum_statistics() {
+  rank_status::enter(Phase::reducing);
+  const Stopwatch watch;
+  const Tensor& all = store_.gradient_buffer();
+  reducer_->start_sum(all.slice(store_.gradient_count(), all.shape().count() - store_.gradient_count()));
+  reducer_->wait();
+  cost_.after_backward_ms += watch.milliseconds();
+}
+
 // Names what changes bits: checkpoints compare it.
 std::string AllReduce::description() const {
   const bool is_same = !buckets_[0].is_scattered || reproducible_ || reducer_->scatters_same_bits();

@@ -60,6 +60,8 @@ class AllReduce final : public GradientSink {
   void report_rest();
   // Collective, stream-ordered. Call once after the last micro-batch's backward. Starts all sums if needs_host().
   void finish();
+  // Collective, stream-ordered. Sums only the batch statistics and the metric slots, exactly.
+  void sum_statistics();
   bool needs_host() const { return reducer_->needs_host(); }  // see WeightSync
   void check() { reducer_->check(); }                         // see WeightSync
   // What the next sums depend on, for checkpoints.

@@ -16,6 +16,7 @@ class RankArrays {
   // `store` outlives this.
   RankArrays(Communicator world, ParameterStore& store) : world_(std::move(world)), store_(store) {}
 
+  const Communicator& world() const { return world_; }
   int ranks() const { return world_.size(); }
   bool is_first() const { return world_.rank() == 0; }
 

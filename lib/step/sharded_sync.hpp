@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-class ShardedSync final : public AllReduceSync {
+class ShardedSync : public AllReduceSync {
  public:
   ShardedSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
               const WeightSyncOptions& options, std::vector<FlatPart> parts);

@@ -1,5 +1,6 @@
 #include "step/training_step.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <thread>
@@ -79,18 +80,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, std::span<const doub
   rank_status::set_step(step);
   sync_.set_learning_rate(learning_rates.front());
   if (state_ != nullptr) state_->let_go();
-  for (int micro_batch = 0; micro_batch < share_.micro_batches; ++micro_batch) {
-    const Batch* batch = nullptr;
-    attempt([&] {
-      rank_status::enter(Phase::reading);
-      batch = &loader.next();
-    });
-    const auto update = static_cast<std::size_t>(micro_batch);
-    if (update > 0 && update < learning_rates.size()) sync_.set_learning_rate(learning_rates[update]);
-    draw_dropout(step, micro_batch);
-    queue_micro_batch(batch, micro_batch);
-    attempt([&] { loader.start_next(); });
-  }
+  sync_.hands_out_micro_batches() ? run_taken(loader, step, learning_rates) : run_share(loader, step, learning_rates);
   if (share_.micro_batches == 0) join_step();
   if (sync_.needs_host()) {
     sync_.sum_gradients();
@@ -99,6 +89,57 @@ void TrainingStep::start(Loader& loader, std::int64_t step, std::span<const doub
   }
   in_flight_.push_back({step, learning_rates.back(), spare_readback()});
   in_flight_.back().record->start(sync_.record().all());
+}
+
+void TrainingStep::run_share(Loader& loader, std::int64_t step, std::span<const double> learning_rates) {
+  for (int micro_batch = 0; micro_batch < share_.micro_batches; ++micro_batch) {
+    const Batch* const batch = next_batch(loader);
+    const auto update = static_cast<std::size_t>(micro_batch);
+    if (update > 0 && update < learning_rates.size()) sync_.set_learning_rate(learning_rates[update]);
+    draw_dropout(step, share_.first_micro_batch + micro_batch);
+    queue_micro_batch(batch, micro_batch);
+    attempt([&] { loader.start_next(); });
+  }
+}
+
+// One micro-batch is loaded while another one is computed.
+void TrainingStep::run_taken(Loader& loader, std::int64_t step, std::span<const double> learning_rates) {
+  if (share_.micro_batches == 0) return;
+  std::deque<int> loading;
+  const auto take = [&] {
+    const std::optional<int> micro_batch = sync_.take_micro_batch();
+    if (!micro_batch) return;
+    loading.push_back(*micro_batch);
+    loader.request(step * share_.total_micro_batches + *micro_batch);
+  };
+  take();
+  take();
+  while (!loading.empty() && !failure_.has_failed()) {
+    const int micro_batch = loading.front();
+    loading.pop_front();
+    const Batch* const batch = next_batch(loader);
+    sync_.set_learning_rate(learning_rates[std::min(static_cast<std::size_t>(micro_batch), learning_rates.size() - 1)]);
+    draw_dropout(step, micro_batch);
+    GradientSink& sink = sync_.begin_micro_batch(micro_batch, share_.total_micro_batches);
+    attempt([&] { run_micro_batch(*batch, sink, sync_.accumulate_metrics()); });
+    if (failure_.has_failed()) break;
+    sync_.end_micro_batch();
+    take();
+  }
+  if (failure_.has_failed()) sync_.give_up_micro_batch();
+  sync_.sum_gradients();
+  update();
+  sync_.share_weights();
+}
+
+// Null if this rank has failed.
+const Batch* TrainingStep::next_batch(Loader& loader) {
+  const Batch* batch = nullptr;
+  attempt([&] {
+    rank_status::enter(Phase::reading);
+    batch = &loader.next();
+  });
+  return batch;
 }
 
 // Of a rank without samples.
@@ -111,9 +152,9 @@ void TrainingStep::join_step() {
   sync_.share_weights();
 }
 
+// `micro_batch`: of the step's, over all ranks.
 void TrainingStep::draw_dropout(std::int64_t step, int micro_batch) {
-  const std::int64_t number = share_.first_micro_batch + micro_batch;
-  model_.network->draw_dropout(seed_, step, number * share_.micro_batch_size());
+  model_.network->draw_dropout(seed_, step, micro_batch * share_.micro_batch_size());
 }
 
 // `batch` is null if this rank has failed.

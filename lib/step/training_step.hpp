@@ -98,6 +98,9 @@ class TrainingStep {
 
   std::int64_t micro_batches_per_update() const;
   std::int64_t samples_per_update() const;
+  void run_share(Loader& loader, std::int64_t step, std::span<const double> learning_rates);
+  void run_taken(Loader& loader, std::int64_t step, std::span<const double> learning_rates);
+  const Batch* next_batch(Loader& loader);
   void join_step();
   void draw_dropout(std::int64_t step, int micro_batch);
   void queue_micro_batch(const Batch* batch, int micro_batch);

@@ -4,6 +4,7 @@
 
 #include "device/flat/flat_passes.hpp"
 #include "runtime/failure/contained_failure.hpp"
+#include "step/async_sync.hpp"
 #include "step/local_sync.hpp"
 #include "step/replicated_sync.hpp"
 #include "step/sharded_sync.hpp"
@@ -69,6 +70,9 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
     std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
     if (options.local) {
       sync = std::make_unique<LocalSync>(session.world, store, std::move(all_reduce), options);
+    } else if (options.async) {
+      sync = std::make_unique<AsyncSync>(session.world, store, std::move(all_reduce), options, std::move(own),
+                                         micro_batches);
     } else if (is_sharded) {
       sync = std::make_unique<ShardedSync>(session.world, store, std::move(all_reduce), options, std::move(own));
     } else {

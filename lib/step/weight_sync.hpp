@@ -52,6 +52,15 @@ struct WeightSyncOptions {
   std::optional<EmaRule> ema;              // unset: no EMA is kept
   bool shard_optimizer = false;            // see sharded_sync.hpp; so with servers
   std::optional<LocalUpdates> local = {};  // see local_sync.hpp; unset: no rank has weights of its own
+  std::optional<AsyncUpdates> async = {};  // see async_sync.hpp; unset: servers update once per step
+};
+
+// How old the gradients of asynchronous updates were, in updates that others made in the meantime. Of all steps since
+// the training started or was resumed.
+struct Staleness {
+  std::vector<std::int64_t> applied;  // by age
+  std::vector<std::int64_t> pushed;   // by trainer
+  std::vector<std::int64_t> dropped;  // by trainer: too old to be applied
 };
 
 class WeightSync {
@@ -63,6 +72,10 @@ class WeightSync {
   // Whether each micro-batch is an update of this rank's own weights. Its loss is then divided by its own samples, not
   // by the global batch, and its batch statistics count once.
   virtual bool updates_own_weights() const { return false; }
+  // Whether ranks take a step's micro-batches whenever they are ready for the next one. Then take_micro_batch() is
+  // called until it returns nothing, and end_micro_batch() makes others available.
+  virtual bool hands_out_micro_batches() const { return false; }
+  virtual std::optional<int> take_micro_batch() { return std::nullopt; }
 
   // One step calls these in this order, collectively and stream-ordered. begin_micro_batch() precedes the forward of
   // each micro-batch, whose backward reports gradients to the returned sink, and end_micro_batch() follows it.
@@ -98,6 +111,7 @@ class WeightSync {
   virtual std::optional<std::int64_t> own_updates() const { return std::nullopt; }
   virtual void set_own_updates(std::int64_t /*updates*/) {}
   const StepRecord& record() const { return record_; }
+  virtual const Staleness* staleness() const { return nullptr; }  // null unless updates are asynchronous
 
   // The state, between two steps. Blocking. Collective unless is_replicated().
   virtual bool is_replicated() const = 0;

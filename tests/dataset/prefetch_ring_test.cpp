@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "base/error.hpp"
 
 namespace lockstep::prefetch_ring_test {
@@ -33,6 +35,21 @@ TEST(PrefetchRing, hands_parts_out_in_order_whichever_thread_is_first) {
   PrefetchRing<Number> ring([] { return Number(); },
                             [](std::int64_t micro_batch, Number& number) { number.value = micro_batch; }, 4);
   for (std::int64_t micro_batch = 0; micro_batch < 2000; ++micro_batch) ASSERT_EQ(ring.next().value, micro_batch);
+}
+
+TEST(PrefetchRing, fills_only_what_is_allowed) {
+  std::atomic<std::int64_t> filled = 0;
+  PrefetchRing<Number> ring([] { return Number(); },
+                            [&](std::int64_t micro_batch, Number& number) {
+                              number.value = micro_batch;
+                              ++filled;
+                            },
+                            2, PrefetchTrigger::allowed);
+  for (std::int64_t micro_batch = 0; micro_batch < 100; ++micro_batch) {
+    ring.allow_one();
+    EXPECT_EQ(ring.next().value, micro_batch);
+    EXPECT_EQ(filled, micro_batch + 1);
+  }
 }
 
 }  // namespace lockstep::prefetch_ring_test

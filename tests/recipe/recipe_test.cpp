@@ -163,6 +163,39 @@ TEST(SyncTest, what_parameter_servers_cannot_keep_is_refused) {
   });
 }
 
+TEST(SyncTest, what_asynchronous_updates_cannot_keep_is_refused) {
+  const auto refuses = [](const std::function<void(Settings&)>& change) {
+    return [change] {
+      Settings settings;
+      settings.recipe.model = "lenet";
+      settings.recipe.batch.global_batch = ChosenNumber{96};
+      settings.recipe.batch.local_steps = 16;
+      settings.recipe.sync = Sync::async_servers;
+      change(settings);
+      ValidSettings{settings};
+    };
+  };
+  refuses([](Settings&) {})();
+  refuses([](Settings& settings) { settings.recipe.optimizer.clip.norm = 1.0F; })();
+  expect_refusals({
+      {"virtual ranks", refuses([](Settings& settings) { settings.recipe.batch.virtual_ranks = 4; }),
+       "--virtual-ranks"},
+      {"repeatable", refuses([](Settings& settings) { settings.run.device.deterministic = true; }), "--deterministic"},
+      {"accumulation", refuses([](Settings& settings) { settings.recipe.batch.accumulate = 2; }), "--accumulate"},
+      {"norms in parts", refuses([](Settings& settings) {
+         settings.recipe.optimizer.clip.norm = 1.0F;
+         settings.run.sums.servers = 2;
+       }),
+       "--clip-norm"},
+      {"shared norms", refuses([](Settings& settings) { settings.recipe.sync_batch_norm_ranks = 0; }),
+       "--sync-batch-norm"},
+      {"a divided optimizer", refuses([](Settings& settings) { settings.run.sums.shard_optimizer = true; }),
+       "--shard-optimizer"},
+      {"compression", refuses([](Settings& settings) { settings.recipe.powersgd_rank = 2; }), "--compress"},
+      {"fp16", refuses([](Settings& settings) { settings.recipe.arithmetic.precision = DType::f16; }), "fp16"},
+  });
+}
+
 TEST(CompressionTest, what_it_cannot_keep_is_refused) {
   const auto refuses = [](const std::function<void(Settings&)>& change) {
     return [change] {

@@ -149,6 +149,25 @@ TEST(TrainingPageTest, each_network_is_drawn_once_with_the_names_of_its_training
   EXPECT_THAT(training_html(runs, ""), testing::AllOf(HasSubstr("<h2>Networks</h2>"), HasSubstr("<h3>b</h3>")));
 }
 
+TEST(TrainingPageTest, asynchronous_gradients_have_a_plot_of_their_ages) {
+  std::vector<RunRecord> runs{run_named("a")};
+  const std::size_t others = plots_of(runs).size();
+  runs[0].summary.fields["applied_by_age"] = {6, 0, 2};
+  ASSERT_EQ(plots_of(runs).size(), others + 1);
+  const PlotSeries ages = plots_of(runs).back().series.at(0);
+  ASSERT_EQ(ages.points.size(), 3U);
+  EXPECT_DOUBLE_EQ(ages.points[0].y, 75);  // in percent
+  EXPECT_DOUBLE_EQ(ages.points[2].x, 2);
+  EXPECT_DOUBLE_EQ(ages.points[2].y, 25);
+  runs.push_back(run_named("b"));
+  EXPECT_EQ(plots_of(runs).back().series.size(), 1U);
+  for (const nlohmann::json& wrong :
+       {nlohmann::json("x"), nlohmann::json{1, "x"}, nlohmann::json{0, 0}, nlohmann::json::array()}) {
+    runs[0].summary.fields["applied_by_age"] = wrong;
+    EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("Age of applied gradients"))) << wrong;
+  }
+}
+
 TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
   const std::string bad = "<img src=x onerror=alert(1)>\"'&";
   std::vector<RunRecord> runs{run_named(bad), run_named("b")};

@@ -44,6 +44,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"outer-lr", "0.7"},
                                                               {"compress", "powersgd:4"},
                                                               {"outer-momentum", "0.9"},
+                                                              {"lag-ratio", "2"},
                                                               {"optimizer", "adamw"},
                                                               {"momentum", "0.8"},
                                                               {"nesterov", "true"},

@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <map>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -90,10 +92,17 @@ class HostLoader final : public Loader {
       : source_(source),
         normalizer_(manifest().mean, manifest().deviation),
         ring_([this] { return HostMicroBatch(source_); },
-              [this](std::int64_t micro_batch, HostMicroBatch& memory) { fill(micro_batch, memory.batch); },
-              source.threads) {}
+              [this](std::int64_t index, HostMicroBatch& memory) { fill(index, memory.batch); }, source.threads,
+              source.on_request ? PrefetchTrigger::allowed : PrefetchTrigger::free_slot) {}
 
   const Batch& next() override { return ring_.next().batch; }
+  void request(std::int64_t micro_batch) override {
+    {
+      const std::lock_guard lock(requested_mutex_);
+      requested_.emplace(requests_++, micro_batch);
+    }
+    ring_.allow_one();
+  }
   double waited_ms() const override { return ring_.waited_ms(); }
 
  private:
@@ -103,9 +112,16 @@ class HostLoader final : public Loader {
     return {batch.images.as<float>() + index * values, static_cast<std::size_t>(values)};
   }
 
+  // Of the micro-batch that the ring counts as `index`.
+  MicroBatchRange place_of(std::int64_t index) {
+    if (!source_.on_request) return source_.sampler->place(index);
+    const std::lock_guard lock(requested_mutex_);
+    return source_.sampler->place(requested_.extract(index).mapped());
+  }
+
   // Writes every index of `batch`: those without a sample get zeros and label -1.
-  void fill(std::int64_t micro_batch, Batch& batch) const {
-    const MicroBatchRange place = source_.sampler->place(micro_batch);
+  void fill(std::int64_t index, Batch& batch) {
+    const MicroBatchRange place = place_of(index);
     const Dataset& dataset = *source_.dataset;
     AugmentedReader reader(dataset, source_.rules);
     struct Target {
@@ -161,6 +177,9 @@ class HostLoader final : public Loader {
 
   LoaderSource source_;
   Normalizer normalizer_;
+  std::mutex requested_mutex_;
+  std::map<std::int64_t, std::int64_t> requested_;  // by the ring's index, until they are loaded
+  std::int64_t requests_ = 0;
   PrefetchRing<HostMicroBatch> ring_;  // after the other members, because its threads use them
 };
 

@@ -29,6 +29,8 @@ class Loader {
   // threads are behind. Valid until the next call. On a device with its own queue the memory is the same every time, so
   // that a graph can capture its use.
   virtual const Batch& next() = 0;
+  // Of a loader on request: the next micro-batch that next() returns, counted over all ranks from the first epoch on.
+  virtual void request(std::int64_t /*micro_batch*/) {}
   // Call once the work on the current micro-batch is queued. A loader that copies micro-batches to the device starts
   // the next copy.
   virtual void start_next() {}
@@ -44,6 +46,7 @@ struct LoaderSource {
   std::shared_ptr<const MicroBatchSampler> sampler;
   std::int64_t places;  // size of a micro-batch, including indices without a sample
   int threads;
+  bool on_request = false;  // host only: micro-batches are loaded when Loader::request() names them
 
   bool mixes() const { return rules.transforms.mixup.has_value(); }
   // `sample` is the one at `position` of `epoch`. A sample that is its own mixup partner has share 1.

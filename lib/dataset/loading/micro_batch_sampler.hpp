@@ -17,7 +17,7 @@ struct LoaderShare {
   int total_micro_batches = 1;    // over all ranks; divides global_batch
   int first_micro_batch = 0;
   int micro_batches = 1;  // 0: this rank has no samples
-  int updates = 1;        // in a step, of each rank's own weights if there are several; divides micro_batches
+  int updates = 1;        // in a step, one after another; divides total_micro_batches
   std::int64_t micro_batch_size() const { return global_batch / total_micro_batches; }
   std::int64_t update_batch() const { return global_batch / updates; }  // samples of an update, over all ranks
 };

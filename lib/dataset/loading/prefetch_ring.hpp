@@ -15,6 +15,9 @@
 
 namespace lockstep {
 
+// When a micro-batch may be filled: as soon as there is a free slot, or only once it is allowed as well.
+enum class PrefetchTrigger : std::uint8_t { free_slot, allowed };
+
 // Each thread takes the next micro-batch, waits until its slot is free, and fills it alone. Threads share only the
 // counter. `MicroBatch` is the memory of a micro-batch, and is never moved.
 template <typename MicroBatch>
@@ -25,13 +28,16 @@ class PrefetchRing {
   using Fill = std::function<void(std::int64_t micro_batch, MicroBatch& memory)>;
 
   // `make` allocates the memory of one micro-batch.
-  PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads);
+  PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads,
+               PrefetchTrigger trigger = PrefetchTrigger::free_slot);
   ~PrefetchRing();
   PrefetchRing(const PrefetchRing&) = delete;
   PrefetchRing& operator=(const PrefetchRing&) = delete;
 
   // Blocks if the threads are behind. Valid until the next call.
   const MicroBatch& next();
+  // Allows the next micro-batch.
+  void allow_one();
   double waited_ms() const { return std::chrono::duration<double, std::milli>(waited_).count(); }
 
  private:
@@ -45,6 +51,7 @@ class PrefetchRing {
   void fill_micro_batches();
 
   Fill fill_;
+  PrefetchTrigger trigger_;
   std::vector<Slot> slots_;
   std::vector<std::thread> threads_;
 
@@ -53,14 +60,16 @@ class PrefetchRing {
   std::condition_variable micro_batch_ready_;
   std::int64_t current_ = -1;  // the micro-batch that the caller holds
   std::int64_t taken_ = 0;     // the next micro-batch that a thread will take
+  std::int64_t allowed_ = 0;   // number of micro-batches
   bool stopping_ = false;
   std::exception_ptr failure_;
   std::chrono::steady_clock::duration waited_{};  // used by the caller only
 };
 
 template <typename MicroBatch>
-PrefetchRing<MicroBatch>::PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads)
-    : fill_(std::move(fill)) {
+PrefetchRing<MicroBatch>::PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads,
+                                       PrefetchTrigger trigger)
+    : fill_(std::move(fill)), trigger_(trigger) {
   assert(threads > 0);
   // One slot for the micro-batch that the caller holds, one for a finished one, and one per thread.
   slots_.reserve(static_cast<std::size_t>(threads) + 2);
@@ -94,6 +103,15 @@ const MicroBatch& PrefetchRing<MicroBatch>::next() {
   return slot.memory;
 }
 
+template <typename MicroBatch>
+void PrefetchRing<MicroBatch>::allow_one() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++allowed_;
+  }
+  slot_free_.notify_all();
+}
+
 // An exception must not terminate the program from this thread, so the caller's thread rethrows it. Nothing here is
 // collective, so unwinding is safe even if only one rank does it.
 template <typename MicroBatch>
@@ -113,7 +131,10 @@ void PrefetchRing<MicroBatch>::fill_micro_batches() {
   while (true) {
     const std::int64_t micro_batch = taken_++;
     const auto ring = static_cast<std::int64_t>(slots_.size());
-    slot_free_.wait(lock, [&] { return stopping_ || micro_batch - ring < std::max<std::int64_t>(current_, 0); });
+    slot_free_.wait(lock, [&] {
+      const bool is_allowed = trigger_ == PrefetchTrigger::free_slot || micro_batch < allowed_;
+      return stopping_ || (is_allowed && micro_batch - ring < std::max<std::int64_t>(current_, 0));
+    });
     if (stopping_) return;
     lock.unlock();
     fill_(micro_batch, slot_of(micro_batch).memory);

@@ -35,6 +35,7 @@ struct StepView {
   std::optional<double> gradient_norm;     // if gradients are clipped
   std::optional<std::int64_t> image_side;  // in pixels, if images grow
   bool ends_stretch;                       // a report is due
+  const Staleness* staleness = nullptr;    // of asynchronous updates
 };
 
 class TrainingObserver {

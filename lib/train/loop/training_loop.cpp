@@ -74,11 +74,20 @@ void TrainingLoop::load(std::int64_t step) {
   }
   const Recipe& recipe = training_.recipe;
   const std::int64_t epoch = step / length_.steps_per_epoch;
-  loader_ = training_.session.backend->load_onto(
-      training_source(*data.train, data.share, rules_of(epoch), recipe.seed, epoch, step % length_.steps_per_epoch,
-                      training_.run.loader_threads,
-                      block_shuffle(recipe.order, data.manifest(), data.share.global_batch)),
-      training_.run.data_place);
+  LoaderShare share = data.share;
+  std::int64_t first = step;
+  const bool is_on_request = training_.learner->sync->hands_out_micro_batches();
+  if (is_on_request) {  // by number, of all ranks and from the first step on
+    share.first_micro_batch = 0;
+    share.micro_batches = share.total_micro_batches;
+    first = 0;
+  }
+  LoaderSource source =
+      training_source(*data.train, share, rules_of(epoch), recipe.seed, first / length_.steps_per_epoch,
+                      first % length_.steps_per_epoch, training_.run.loader_threads,
+                      block_shuffle(recipe.order, data.manifest(), share.global_batch));
+  source.on_request = is_on_request;
+  loader_ = training_.session.backend->load_onto(source, training_.run.data_place);
 }
 
 // Creates a new loader if the images of the next epoch `epoch` have another size. Its threads prefetch during the test.
@@ -154,7 +163,8 @@ void TrainingLoop::finish_steps(int steps_left_in_flight) {
                         loader_waited_ms(),
                         recipe.optimizer.clip.norm ? std::optional(result.gradient_norm) : std::nullopt,
                         recipe.images.ramp ? std::optional(image_size_.height) : std::nullopt,
-                        steps % training_.run.report_every == 0 || length_.ends_epoch(steps)};
+                        steps % training_.run.report_every == 0 || length_.ends_epoch(steps),
+                        training_.learner->sync->staleness()};
     tell_observers([&](TrainingObserver& observer) { observer.on_step(view); });
     if (view.ends_stretch) counters_.end_stretch();
     if (result.asked_to_stop) stops_.agree(result.step, steps_ahead);

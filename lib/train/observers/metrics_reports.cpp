@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "train/staleness_report.hpp"
+
 namespace lockstep {
 
 void MetricsReports::on_step(const StepView& step) {
@@ -19,6 +21,9 @@ void MetricsReports::on_step(const StepView& step) {
         {"loader_waited_ms", step.loader_waited_ms - std::exchange(waited_before_ms_, step.loader_waited_ms)}};
     if (step.gradient_norm) report["gradient_norm"] = *step.gradient_norm;
     if (step.image_side) report["image_size"] = *step.image_side;
+    if (step.staleness != nullptr) {
+      report.update(staleness_fields(since(std::exchange(staleness_before_, *step.staleness), *step.staleness)));
+    }
     stream_.append("training", step.training, counters.steps(), std::move(report));
   }
   if (step.result.skipped) {

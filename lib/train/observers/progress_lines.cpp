@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "train/observers/step_line.hpp"
+#include "train/staleness_report.hpp"
 
 namespace lockstep {
 
@@ -21,6 +22,9 @@ void ProgressLines::on_step(const StepView& step) {
   if (log::is_terminal()) log::progress(live_line(figures, log::progress_columns()));
   if (step.ends_stretch && (!log::is_terminal() || length.ends_epoch(steps))) {
     log::info(std::string_view(log_line(figures)));
+  }
+  if (step.staleness != nullptr && length.ends_epoch(steps)) {
+    log::info("epoch {}/{}  {}", length.epochs_begun(steps), length.epochs, staleness_text(*step.staleness));
   }
   if (step.result.skipped) {
     log::info("step {}/{} skipped: gradients overflowed; the loss scale is {:.0f} now", steps, length.steps(),

@@ -1,5 +1,6 @@
 #include "train/opening/description.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "recipe/fields.hpp"
 #include "train/observers/early_stopping.hpp"
 #include "train/rank_places.hpp"
+#include "train/staleness_report.hpp"
 
 namespace lockstep {
 
@@ -100,6 +102,9 @@ void log_description(const OpenedTraining& training) {
   } else if (recipe.sync == Sync::local) {
     log::info("batch: {} per rank, {} in total ({}); {} per step, {}", share.micro_batch_size(), share.update_batch(),
               counted(session.world.size(), "rank"), counted(share.updates, "update"), steps);
+  } else if (recipe.sync == Sync::async_servers) {
+    log::info("batch: {} per update ({} take them as they are ready); {} per step, {}", share.micro_batch_size(),
+              counted(on.trainers, "trainer"), counted(share.updates, "update"), steps);
   } else {
     log::info("batch: {} per rank, {} in total ({}), {}", share.micro_batch_size() * share.micro_batches,
               share.global_batch, ranks_and_steps(on.trainers, share.micro_batches, name_of_trainer(training)), steps);
@@ -129,6 +134,9 @@ void log_description(const OpenedTraining& training) {
   if (recipe.sync == Sync::local && share.updates == 1) {
     log::info(
         "weights: with one update per step, ranks exchange as often as with --sync all-reduce. Set --local-steps");
+  }
+  if (recipe.sync == Sync::async_servers && recipe.batch.local_steps == 1) {
+    log::info("gradients: with one micro-batch per step, trainers wait as with --sync ps. Set --local-steps");
   }
   if (recipe.powersgd_rank > 0 && session.world.size() == 1) {
     log::info("{}: with one rank, --compress approximates them and saves nothing. Leave out --compress",
@@ -181,35 +189,38 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
   const Recipe& recipe = training.recipe;
   const Learner& learner = *training.learner;
   const Settings settings{recipe, training.run};
-  return {{"command_line", session.invocation.command_line},
-          {"commit", or_null(session.invocation.commit)},
-          {"build", or_null(session.invocation.build)},
-          {"recipe", json_of(settings, Field::Part::recipe)},
-          {"run", json_of(settings, Field::Part::run)},
-          {"hosts", ranks_by_host(training.hosts)},
-          {"steps", data.length.steps()},
-          {"epochs", data.length.epochs},
-          {"steps_per_epoch", data.length.steps_per_epoch},
-          {"ranks", session.world.size()},
-          {"global_batch", data.share.update_batch()},
-          {"updates_per_step", data.share.updates},
-          {"parts_per_rank", data.share.micro_batches / data.share.updates},
-          {"virtual_ranks", recipe.batch.virtual_ranks ? nlohmann::json(*recipe.batch.virtual_ranks) : nullptr},
-          {"seed", recipe.seed},
-          {"seconds", training.scope->since_start.seconds()},
-          {"model", learner.model.options.name},
-          {"parameters", learner.model.store.parameter_count()},
-          {"data", data.train->manifest().name},
-          {"data_hash", data.train->manifest().root_hash},
-          {"device", session.device().description()},
-          {"precision", precision_name(session.device().precision())},
-          {"skipped_steps", skipped_steps(*learner.sync)},
-          {"versions", versions_used(session.backend->libraries())},
-          {"kernels_recalled", learner.step.plan_use().recalled},
-          {"kernels_measured", learner.step.plan_use().measured},
-          {"reducer", learner.sync->description()},
-          {"sync_ms_within_backward", learner.sync->cost().within_backward_ms},
-          {"sync_ms_after_backward", learner.sync->cost().after_backward_ms}};
+  nlohmann::json fields = {
+      {"command_line", session.invocation.command_line},
+      {"commit", or_null(session.invocation.commit)},
+      {"build", or_null(session.invocation.build)},
+      {"recipe", json_of(settings, Field::Part::recipe)},
+      {"run", json_of(settings, Field::Part::run)},
+      {"hosts", ranks_by_host(training.hosts)},
+      {"steps", data.length.steps()},
+      {"epochs", data.length.epochs},
+      {"steps_per_epoch", data.length.steps_per_epoch},
+      {"ranks", session.world.size()},
+      {"global_batch", data.share.update_batch()},
+      {"updates_per_step", data.share.updates},
+      {"parts_per_rank", std::max(data.share.micro_batches / data.share.updates, 1)},
+      {"virtual_ranks", recipe.batch.virtual_ranks ? nlohmann::json(*recipe.batch.virtual_ranks) : nullptr},
+      {"seed", recipe.seed},
+      {"seconds", training.scope->since_start.seconds()},
+      {"model", learner.model.options.name},
+      {"parameters", learner.model.store.parameter_count()},
+      {"data", data.train->manifest().name},
+      {"data_hash", data.train->manifest().root_hash},
+      {"device", session.device().description()},
+      {"precision", precision_name(session.device().precision())},
+      {"skipped_steps", skipped_steps(*learner.sync)},
+      {"versions", versions_used(session.backend->libraries())},
+      {"kernels_recalled", learner.step.plan_use().recalled},
+      {"kernels_measured", learner.step.plan_use().measured},
+      {"reducer", learner.sync->description()},
+      {"sync_ms_within_backward", learner.sync->cost().within_backward_ms},
+      {"sync_ms_after_backward", learner.sync->cost().after_backward_ms}};
+  if (const Staleness* const staleness = learner.sync->staleness()) fields.update(staleness_fields(*staleness));
+  return fields;
 }
 
 }  // namespace lockstep

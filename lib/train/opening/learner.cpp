@@ -45,8 +45,8 @@ std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe,
 }
 
 WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length) {
-  return {all_reduce_options(recipe, run), recipe.optimizer, ema_rule(recipe, length.steps_per_epoch),
-          run.sums.shard_optimizer, local_updates(recipe)};
+  return {all_reduce_options(recipe, run), recipe.optimizer,      ema_rule(recipe, length.steps_per_epoch),
+          run.sums.shard_optimizer,        local_updates(recipe), async_updates(recipe)};
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
   const Json defaults = json_of(Settings(), Field::Part::recipe);
   std::vector<std::string> differences;
   const auto is_file = [](const Json& model) { return model.is_string() && is_onnx_path(model.get<std::string>()); };
-  const auto has_common_weights = [](const Json& sync) { return sync != "local"; };
+  const auto has_common_weights = [](const Json& sync) { return sync != "local" && sync != "ps-async"; };
   const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
     if (name == "sync" && has_common_weights(before) && has_common_weights(value)) return;  // the same weights
     if (name == "model" && is_file(before) && is_file(value)) return;  // given_network() compares the networks

@@ -69,7 +69,9 @@ LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoi
   const int trainers = require_trainers(recipe, run, world);
   const int servers = world.size() - trainers;
   const auto share = [&](const BatchOptions& batch) {
-    return loader_share(batch, world.rank(), world.size(), servers);
+    LoaderShare of_rank = loader_share(batch, world.rank(), world.size(), servers);
+    if (recipe.sync == Sync::async_servers) of_rank.updates = of_rank.total_micro_batches;
+    return of_rank;
   };
   if (earlier != nullptr)
     return share(

@@ -119,6 +119,22 @@ TEST_F(MetricsReportsTest, tells_of_a_skipped_step) {
   EXPECT_EQ(metrics()[0]["loss_scale"], 32768);
 }
 
+TEST_F(MetricsReportsTest, asynchronous_gradients_are_counted_by_age_and_trainer) {
+  ReportedTraining training(lock(), length_, 2);
+  testing::internal::CaptureStdout();
+  training.step(3, {1, 1, 4}, {.staleness = Staleness{{3, 1, 1}, {4, 2}, {0, 1}}});
+  training.step(4, {1, 1, 4}, {.staleness = Staleness{{4, 2, 2}, {5, 5}, {0, 2}}});  // the end of an epoch
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("10 gradients so far: 0.8 updates old on average, 2 dropped as too old (rank 1: 2)"),
+            std::string::npos)
+      << said;
+  ASSERT_EQ(metrics().size(), 2U);  // each about its own steps
+  EXPECT_EQ(metrics()[0]["applied_by_age"], nlohmann::json({3, 1, 1}));
+  EXPECT_EQ(metrics()[1]["applied_by_age"], nlohmann::json({1, 1, 1}));
+  EXPECT_EQ(metrics()[1]["pushes"], nlohmann::json({1, 3}));
+  EXPECT_EQ(metrics()[1]["dropped_pushes"], nlohmann::json({0, 1}));
+}
+
 TEST_F(MetricsReportsTest, the_time_of_tests_does_not_count_as_training) {
   ReportedTraining training(lock(), length_, 2);
   Evaluation evaluation = six_of_eight();

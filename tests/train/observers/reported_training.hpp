@@ -47,6 +47,7 @@ struct StepFacts {
   std::optional<double> norm = {};
   std::optional<std::int64_t> image_side = {};
   std::optional<double> skipped_at = {};  // the loss scale after a step that overflowed
+  std::optional<Staleness> staleness = {};
 };
 
 class ReportedTraining {
@@ -84,7 +85,13 @@ class ReportedTraining {
     result.skipped = facts.skipped_at.has_value();
     result.loss_scale = facts.skipped_at.value_or(1);
     const bool ends_stretch = progress_.step % report_every_ == 0 || length_.ends_epoch(progress_.step);
-    const StepView view{view_, result, facts.waited_ms, facts.norm, facts.image_side, ends_stretch};
+    const StepView view{view_,
+                        result,
+                        facts.waited_ms,
+                        facts.norm,
+                        facts.image_side,
+                        ends_stretch,
+                        facts.staleness ? &*facts.staleness : nullptr};
     for (const auto& observer : observers_) observer->on_step(view);
     if (ends_stretch) counters_.end_stretch();
   }

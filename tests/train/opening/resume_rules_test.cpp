@@ -94,8 +94,10 @@ TEST(ResumeRulesTest, servers_may_come_and_go_but_weights_of_ranks_may_not) {
   EXPECT_NO_THROW(require_same(with(Sync::all_reduce), with(Sync::servers)));
   EXPECT_NO_THROW(require_same(with(Sync::servers), with(Sync::all_reduce)));
   for (const Sync sync : {Sync::all_reduce, Sync::servers}) {
-    expect_error(Failure::usage, {"--sync"}, [&] { require_same(with(sync), with(Sync::local)); });
-    expect_error(Failure::usage, {"--sync"}, [&] { require_same(with(Sync::local), with(sync)); });
+    for (const Sync other : {Sync::local, Sync::async_servers}) {
+      expect_error(Failure::usage, {"--sync"}, [&] { require_same(with(sync), with(other)); });
+      expect_error(Failure::usage, {"--sync"}, [&] { require_same(with(other), with(sync)); });
+    }
   }
 }
 

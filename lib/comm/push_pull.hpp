@@ -1,0 +1,75 @@
+// Pushes to parameter servers, and pulls from them, whenever a trainer is ready: Downpour SGD (Dean et al. 2012, "Large
+// scale distributed deep networks"). A trainer pushes what each server needs to update its parts of the weights, and
+// pulls the parts as they are then. Trainers do not wait for each other.
+//
+//   const PushAnswer answer = exchange.push(...);               on a trainer, as often as it likes
+//   exchange.leave();
+//
+//   while (const std::optional<Push> push = exchange.next()) {  on a server, until every trainer has left
+//     exchange.receive(*push, ...);
+//     ...                                                       updates its parts, or not
+//     exchange.answer(*push, ...);
+//   }
+//
+// The time between two collectives of all ranks is a round. At its begin, all trainers have the newest weights.
+// A waiting rank sleeps between polls. For arrays in host memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/point_to_point.hpp"
+#include "device/flat/flat_passes.hpp"
+
+namespace lockstep {
+
+struct Push {
+  int trainer;
+  std::int64_t age;  // updates that this server has made since it last answered this trainer, or since the round began
+  double learning_rate;
+};
+
+struct PushAnswer {
+  std::int64_t age = 0;  // as in the push
+  bool is_applied = true;
+  std::optional<int> micro_batch = {};  // that the trainer takes next; the first server hands them out
+};
+
+class PushPull {
+ public:
+  // What a push carries to a server: the server's parts of the gradients. `statistics`: to the first server only.
+  struct Arrays {
+    const Tensor& gradients;
+    const Tensor& statistics;
+  };
+
+  // Collective. The last ranks are the servers. `parts`: those of every rank, trainers have none.
+  PushPull(const Communicator& world, std::vector<std::vector<FlatPart>> parts);
+
+  bool is_server() const { return !parts_[static_cast<std::size_t>(world_.rank())].empty() || is_first_server(); }
+  bool is_first_server() const { return world_.rank() == trainers_; }
+  int trainers() const { return trainers_; }
+
+  // On a trainer. Sends the arrays to the servers, and replaces `weights` by theirs. The first server's answer.
+  PushAnswer push(double learning_rate, const Arrays& arrays, const Tensor& weights);
+  // On a trainer, once in a round: it pushes no more.
+  void leave();
+
+  // On a server. The next push, or nothing if all trainers have left, which ends the round.
+  std::optional<Push> next();
+  void receive(const Push& push, const Arrays& arrays);  // into `arrays`
+  void answer(const Push& push, const PushAnswer& answer, const Tensor& weights);
+
+ private:
+  Communicator world_;
+  std::vector<std::vector<FlatPart>> parts_;
+  int trainers_;
+  std::vector<MessageRequest> requests_;
+  std::int64_t updates_ = 0;               // that this server has made
+  std::vector<std::int64_t> answered_at_;  // by trainer: the updates at the last answer
+  int left_ = 0;                           // trainers, in this round
+};
+
+}  // namespace lockstep
