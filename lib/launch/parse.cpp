@@ -143,8 +143,13 @@ std::string unknown_option_message(const CLI::App& app, const std::string& word)
                      meant.empty() ? "" : fmt::format("Did you mean {}? ", meant));
 }
 
-// The message for a program that requires a command and got none.
+// The message for a program that requires a command and got none. `words`: those that are no option of the program.
 std::string missing_command_message(const CLI::App& app, const std::vector<std::string>& words) {
+  if (!words.empty() && words.front().starts_with('-')) {
+    const std::string option = words.front().substr(0, words.front().find('='));
+    const bool is_misspelt = !meant_options(option_names(app), option).empty();  // and not one of a command
+    if (is_misspelt) return unknown_option_message(app, option);
+  }
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const auto word = std::ranges::find_if(words, [](const std::string& one) { return !one.starts_with('-'); });

@@ -1,10 +1,14 @@
 #include "step/local_sync.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 #include <utility>
 
+#include "base/error.hpp"
 #include "device/flat/flat_passes.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -119,8 +123,19 @@ void LocalSync::visit(const std::string& group, const ParameterStore::TakeEntry&
   rank_arrays_.visit(std::ranges::find(inner_->state(), group, &StateArray::name)->values, take);
 }
 
+// The arrays of one optimizer state.
+void LocalSync::require_same_ranks(const OptimizerState& state) const {
+  std::set<std::int64_t> ranks;
+  for (const StateArray& array : inner_->state()) ranks.insert(rank_arrays_.ranks_in(state.at(array.name)));
+  require(ranks.size() <= 1, Failure::bad_data,
+          "the checkpoint is damaged: the arrays of the ranks' optimizers are those of {} ranks. Use an older "
+          "checkpoint, if there is one.",
+          fmt::join(ranks, " and "));
+}
+
 void LocalSync::assign(const TrainingTensors& tensors) {
   require_same_groups(tensors);
+  require_same_ranks(tensors.optimizer);
   store_.assign(tensors.weights);
   if (local_.outer_momentum > 0) {
     store_.assign_to(optimizer_->state().front().values, tensors.optimizer.at(outer_group));

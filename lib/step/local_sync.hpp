@@ -51,6 +51,7 @@ class LocalSync final : public AllReduceSync {
   };
 
   void keep_common() const;
+  void require_same_ranks(const OptimizerState& state) const;
   std::set<std::string> optimizer_groups() const override;
 
   LocalUpdates local_;

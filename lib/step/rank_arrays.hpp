@@ -25,9 +25,10 @@ class RankArrays {
   // Assigns this rank's tensors, or sets the array to zero unless they are those of as many ranks as there are. Returns
   // their number of ranks. Throws Error(bad_data) unless they are whole.
   std::int64_t assign(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const;
+  // Their number of ranks. Throws likewise.
+  std::int64_t ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const;
 
  private:
-  std::int64_t ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const;
 
   Communicator world_;
   ParameterStore& store_;

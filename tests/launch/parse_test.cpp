@@ -83,6 +83,8 @@ TEST(ParseTest, a_misspelt_command_gets_the_nearest_name) {
   expect_message(of_commands("cifra10 --source s"), {"--help", "cifra10"});
   expect_message(of_commands("download"), {"--help", "download"});
   expect_message(of_commands(""), {"--help"});
+  expect_message(of_commands("--hlep"), {"--help", "--hlep"});
+  expect_message(of_commands("--source s"), {"--help"});  // of a command
 }
 
 TEST(ParseTest, an_option_before_its_command_is_told_where_it_belongs) {

@@ -333,6 +333,19 @@ TEST_F(LocalSyncTest, a_damaged_state_of_ranks_is_refused) {
   refuses("no rank", [](auto& entries) { entries.front().name.erase(0, 11); });
 }
 
+TEST_F(LocalSyncTest, arrays_of_different_numbers_of_ranks_are_refused) {
+  const auto step = make("lenet", options_of({.kind = OptimizerKind::adamw}, {2}));
+  TrainingTensors tensors = tensors_of(*step->own_sync);
+  std::vector<ParameterStore::Entry>& entries = tensors.optimizer.at("second_moment");
+  const auto count = std::ssize(step->model().store.parameters());
+  const std::vector<ParameterStore::Entry> first(entries.begin(), entries.begin() + count);
+  for (ParameterStore::Entry entry : first) {  // of one rank more
+    entry.name.replace(0, 10, fmt::format("rank{:06}", world_.size()));
+    entries.push_back(std::move(entry));
+  }
+  expect_error(Failure::bad_data, {"damaged"}, [&] { step->own_sync->assign(tensors); });
+}
+
 TEST_F(LocalSyncTest, another_optimizers_state_is_refused) {
   const auto step = make("lenet", options_of({}, {2}));
   const auto other = make("lenet", options_of({.kind = OptimizerKind::adamw}, {2}));
