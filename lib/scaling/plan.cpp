@@ -82,40 +82,51 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
           "cannot predict {} nodes: the study ran on one node, and did not measure all-reduces between nodes. Repeat "
           "the study on 2 or more nodes.",
           request.grid.nodes);
-  const std::int64_t steps = request.samples / request.global_batch();
-  require(steps >= 1, Failure::usage,
-          "an epoch of {} samples is shorter than a step: {} ranks with {} samples each need {}. Plan fewer ranks, or "
-          "smaller batches.",
-          request.samples, request.grid.ranks, request.batch_per_rank, request.global_batch());
+  const std::int64_t step_samples = request.global_batch() * request.local_steps;
+  const std::int64_t updates = request.samples / step_samples * request.local_steps;
+  require(updates >= 1, Failure::usage,
+          "an epoch of {} samples is shorter than a step: {} ranks with {} samples each need {}. Plan fewer ranks, {}.",
+          request.samples, request.grid.ranks, request.batch_per_rank * request.local_steps, step_samples,
+          request.local_steps > 1 ? "smaller batches, or fewer local steps" : "or smaller batches");
   TrainingPlan plan;
   plan.request = request;
-  const StepSetting setting{request.grid, request.batch_per_rank};
+  const StepSetting setting{request.grid, request.batch_per_rank, {}, request.local_steps};
   plan.step = model.predict(setting);
   plan.efficiency = model.predict({{1, 1}, request.batch_per_rank}).step.middle / plan.step.step.middle;
-  plan.epoch = plus(times(plan.step.step, static_cast<double>(steps)), test_seconds(model, request, plan.step));
+  plan.epoch = plus(times(plan.step.step, static_cast<double>(updates)), test_seconds(model, request, plan.step));
   plan.training = times(plan.epoch, static_cast<double>(request.epochs));
   plan.node_hours = plan.training.middle * request.grid.nodes / seconds_an_hour;
   plan.memory_bytes = memory_of(study, request.batch_per_rank);
+  if (request.local_steps > 1)
+    plan.memory_bytes += sizeof(float) * static_cast<double>(study.parameters);  // common weights
   plan.checkpoint_bytes = arrays_of_checkpoint * sizeof(float) * static_cast<double>(study.parameters);
-  if (request.grid.ranks > 1) plan.buckets = advise_bucket(model, setting);
+  if (request.grid.ranks > 1 && request.local_steps == 1) plan.buckets = advise_bucket(model, setting);
   constexpr double margin = 1.1;
   plan.time_limit_minutes = static_cast<std::int64_t>(std::ceil(margin * upper_end(plan.training) / 60)) + 5;
-  const double notice = 2 * upper_end(plan.step.step) + plan.checkpoint_bytes / checkpoint_bytes_a_second;
+  const double notice =
+      2 * request.local_steps * upper_end(plan.step.step) + plan.checkpoint_bytes / checkpoint_bytes_a_second;
   plan.notice_seconds = std::max(least_notice_seconds, static_cast<std::int64_t>(std::ceil(notice / 10)) * 10);
   return plan;
 }
 
 std::string plans_table(std::span<const TrainingPlan> plans) {
+  const bool has_local_steps =
+      std::ranges::any_of(plans, [](const TrainingPlan& plan) { return plan.request.local_steps > 1; });
+  const auto local_column = [&](const auto& value) {
+    return has_local_steps ? fmt::format("  {:>11}", value) : std::string();
+  };
   std::string text =
-      fmt::format("{:>6}  {:>5}  {:>7}  {:>9}  {:>24}  {:>11}  {:>10}  {:>12}  {:>10}  {:>9}\n", "ranks", "nodes",
-                  "batch", "samples/s", "step, ms", "efficiency", "epoch", "training", "node-hours", "MB a rank");
+      fmt::format("{:>6}  {:>5}  {:>7}{}  {:>9}  {:>24}  {:>11}  {:>10}  {:>12}  {:>10}  {:>9}\n", "ranks", "nodes",
+                  "batch", local_column("local steps"), "samples/s", has_local_steps ? "update, ms" : "step, ms",
+                  "efficiency", "epoch", "training", "node-hours", "MB a rank");
   for (const TrainingPlan& plan : plans) {
     const RankGrid& grid = plan.request.grid;
-    text += fmt::format(
-        "{:>6}  {:>5}  {:>7}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n", grid.ranks,
-        grid.nodes, plan.request.global_batch(), rate_of({grid, plan.request.batch_per_rank}, plan.step.step).middle,
-        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency, format_duration(plan.epoch.middle),
-        format_duration(plan.training.middle), plan.node_hours, 1e-6 * plan.memory_bytes);
+    text += fmt::format("{:>6}  {:>5}  {:>7}{}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n",
+                        grid.ranks, grid.nodes, plan.request.global_batch(), local_column(plan.request.local_steps),
+                        rate_of({grid, plan.request.batch_per_rank}, plan.step.step).middle,
+                        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency,
+                        format_duration(plan.epoch.middle), format_duration(plan.training.middle), plan.node_hours,
+                        1e-6 * plan.memory_bytes);
   }
   text.pop_back();
   return text;
@@ -158,7 +169,10 @@ std::string plan_advice(const TrainingPlan& plan) {
   const RankGrid& grid = plan.request.grid;
   constexpr double worth_telling = 0.01;
   std::string text =
-      plan.buckets.gain < worth_telling
+      plan.request.local_steps > 1
+          ? fmt::format("--sync local --local-steps {}: fewer exchanges, and other weights than with all-reduce.\n",
+                        plan.request.local_steps)
+      : plan.buckets.gain < worth_telling
           ? fmt::format(
                 "buckets: keep the size of the study. No other size is predicted to shorten a step by {:.0f} %.\n",
                 100 * worth_telling)
@@ -196,6 +210,28 @@ std::string prediction_of(const StepModel& model, const RunSpeed& run) {
       run.samples_per_second, 100 * (rate.middle / run.samples_per_second - 1));
 }
 
+namespace {
+
+// Of a finished training.
+int local_steps_of(const Summary& summary, const std::string& folder) {
+  const nlohmann::json recipe = summary.fields.value("recipe", nlohmann::json::object());
+  const auto option = [&](const char* name, const nlohmann::json& usual) {
+    return recipe.is_object() ? recipe.value(name, usual) : usual;
+  };
+  const nlohmann::json sync = option("sync", "all-reduce");
+  const bool is_measured = (sync == "all-reduce" || sync == "local") && option("compress", "none") == "none";
+  require(is_measured, Failure::usage,
+          "'{}' exchanged gradients by {}, which studies do not measure. Compare trainings with --sync all-reduce or "
+          "local, without --compress.",
+          folder, sync == "all-reduce" || sync == "local" ? "--compress" : "parameter servers");
+  const nlohmann::json steps = option("local-steps", 1);
+  return sync == "local" && steps.is_number_integer()
+             ? static_cast<int>(std::clamp<std::int64_t>(steps.get<std::int64_t>(), 1, 65536))
+             : 1;
+}
+
+}  // namespace
+
 RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const RunRecord run = read_run(folder);
   const Summary& summary = run.summary;
@@ -213,7 +249,9 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
       ranks >= 1 && ranks <= max_study_ranks && batch >= ranks && rate > 0 && nodes >= 1 && nodes <= ranks;
   require(has_speed, Failure::usage,
           "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
-  return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch / ranks}, rate};
+  return {folder,
+          {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch / ranks, {}, local_steps_of(summary, folder)},
+          rate};
 }
 
 }  // namespace lockstep

@@ -17,6 +17,7 @@ struct PlanRequest {
   std::int64_t samples = 0;       // per epoch
   std::int64_t test_samples = 0;  // tested after each epoch
   std::int64_t epochs = 1;
+  int local_steps = 1;  // with --sync local
 
   std::int64_t global_batch() const { return grid.ranks * batch_per_rank; }
 };
@@ -39,7 +40,8 @@ struct TrainingPlan {
 // device does not report the parts of a step.
 StepModel model_of(const Study& study);
 
-// Throws Error(usage) if the study ran on one node and the request has several, or if an epoch has no full step.
+// Throws Error(usage) if the study ran on one node and the request has several, or if an epoch has no full step. Of
+// --sync local, predictions hold for exchanges as measured: an exchange has the bytes of an all-reduce of gradients.
 TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request);
 
 // One line per plan, below a heading.
@@ -67,7 +69,7 @@ struct RunSpeed {
 std::string prediction_of(const StepModel& model, const RunSpeed& run);
 
 // Reads a run's summary.json. Throws what read_run() throws. Throws Error(usage) if it contains no speed yet, or its
-// model or precision differs from the study's.
+// model or precision differs from the study's, or if it kept its weights together in a way that no study measures.
 RunSpeed speed_of_run(const Study& study, const std::string& folder);
 
 }  // namespace lockstep

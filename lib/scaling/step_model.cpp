@@ -107,7 +107,10 @@ StepPrediction StepModel::predict(const StepSetting& setting) const {
   prediction.computing = computed.middle;
   const Interval remaining = rest.predict(samples, rest.at(samples));
   prediction.rest = remaining.middle;
-  const Features late = {prediction.computing * expected_maximum(setting.grid.ranks)};
+  // Random delays of independent updates add up to the square root of their number, and ranks wait once for all of
+  // them.
+  const double delays = 1 / std::sqrt(static_cast<double>(setting.local_steps));
+  const Features late = {delays * prediction.computing * expected_maximum(setting.grid.ranks)};
   const Interval waited = imbalance.predict(late, prediction.computing);
   prediction.imbalance = waited.middle;
 
@@ -115,15 +118,17 @@ StepPrediction StepModel::predict(const StepSetting& setting) const {
   if (setting.grid.ranks > 1) {
     const std::vector<Bucket> cut = setting.bucket_bytes ? rebucket(buckets, *setting.bucket_bytes) : buckets;
     const Exposure exposure = modelled_exposure(*this, setting.grid, cut, backward_share * prediction.computing);
-    const Features hideable = {exposure.hideable()};
-    prediction.exposed = exposure.after - std::min(hidden.at(hideable), exposure.hideable());
+    const bool is_local = setting.local_steps > 1;
+    const double a_sum = 1.0 / setting.local_steps;
+    const Features hideable = {is_local ? 0.0 : exposure.hideable()};
+    prediction.exposed = a_sum * (exposure.after - std::min(hidden.at(hideable), hideable.front()));
     const double without = prediction.computing + prediction.rest + prediction.imbalance;
     const Interval shown = hidden.predict(hideable, without + prediction.exposed);
     double sums_error = 0;
     for (const Bucket& bucket : cut) {
       sums_error += sums.seconds(setting.grid, static_cast<double>(bucket.bytes)).half_width();
     }
-    const double share = exposure.after > 0 ? prediction.exposed / exposure.after : 0;
+    const double share = exposure.after > 0 ? prediction.exposed / exposure.after : 0;  // of each sum
     error = std::hypot(std::hypot(error, waited.half_width()), std::hypot(shown.half_width(), share * sums_error));
   }
   const double middle = prediction.computing + prediction.rest + prediction.imbalance + prediction.exposed;

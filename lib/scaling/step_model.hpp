@@ -33,9 +33,10 @@ struct StepSetting {
   RankGrid grid;
   std::int64_t batch_per_rank = 1;
   std::optional<std::int64_t> bucket_bytes = {};  // nullopt: as measured
+  int local_steps = 1;  // updates of each rank's own weights for each exchange (--sync local), which nothing hides
 };
 
-// Times in seconds.
+// Times in seconds, for an update. With local steps: their mean.
 struct StepPrediction {
   Interval step;
   double computing = 0;

@@ -91,6 +91,21 @@ TEST(Plan, what_a_study_cannot_tell_is_said) {
   expect_error(Failure::usage, {"255"}, [] { planned({}, {{8, 1}, 32, 255, 0, 1}); });
 }
 
+TEST(Plan, local_steps_are_planned_as_whole_steps) {
+  const MadeUpMachine slow{.bytes_a_second = 1e8};
+  const std::vector<TrainingPlan> plans = {planned(slow, {{8, 1}, 32, 50'000, 0, 1}),
+                                           planned(slow, {{8, 1}, 32, 50'000, 0, 1, 16})};
+  EXPECT_GT(plans[1].efficiency, 2 * plans[0].efficiency);
+  EXPECT_NEAR(plans[1].epoch.middle, 12 * 16 * plans[1].step.step.middle, 1e-9);  // 12.2 steps of 4,096 samples
+  EXPECT_NEAR(plans[1].memory_bytes - plans[0].memory_bytes, 4.0 * 269'722, 1);
+  EXPECT_EQ(plans[1].buckets.gain, 0);
+  const std::string table = plans_table(plans);
+  EXPECT_THAT(table, HasSubstr("  batch  local steps  samples/s"));
+  EXPECT_THAT(table, HasSubstr("\n     8      1      256           16 "));
+  expect_message(plan_advice(plans[1]), {"--sync local --local-steps 16", "--time=00:"});
+  expect_error(Failure::usage, {"131072", "local steps"}, [] { planned({}, {{8, 1}, 32, 50'000, 0, 1, 512}); });
+}
+
 TEST(Plan, a_training_stands_beside_its_prediction) {
   const Study study = made_up_study({});
   const double rate = 8 * 32 / made_up_point({}, 8, 32).step_seconds[0];
@@ -118,6 +133,28 @@ TEST_F(PlanOfRun, its_speed_is_read_from_its_summary) {
   EXPECT_EQ(run.setting.grid.nodes, 2);
   EXPECT_EQ(run.setting.batch_per_rank, 32);
   EXPECT_EQ(run.samples_per_second, 812.5);
+}
+
+TEST_F(PlanOfRun, local_steps_are_predicted_and_other_exchanges_refused) {
+  const auto with = [&](const std::string& recipe) {
+    write(R"(, "model": "resnet20", "precision": "fp32", "ranks": 4, "global_batch": 128, "samples_per_second": 812.5,
+           "hosts": {"n1": [0, 1, 2, 3]}, "recipe": )" +
+          recipe);
+  };
+  const auto local_steps = [&] { return speed_of_run(made_up_study({}), folder_.path().string()).setting.local_steps; };
+  with(R"({"sync": "local", "local-steps": 16})");
+  EXPECT_EQ(local_steps(), 16);
+  for (const char* const recipe : {"{}", "7", R"({"sync": "all-reduce", "local-steps": 16})",
+                                   R"({"sync": "local", "local-steps": "x"})", R"({"compress": "none"})"}) {
+    with(recipe);
+    EXPECT_EQ(local_steps(), 1) << recipe;
+  }
+  for (const char* const recipe : {R"({"sync": "ps"})", R"({"sync": "ps-async", "local-steps": 16})"}) {
+    with(recipe);
+    expect_message(refusal(), {"parameter servers"});
+  }
+  with(R"({"sync": "local", "compress": "powersgd:4"})");
+  expect_message(refusal(), {"--compress"});
 }
 
 TEST_F(PlanOfRun, one_of_something_else_is_refused) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "made_up_study.hpp"
 
 namespace lockstep::step_model_test {
@@ -21,6 +24,24 @@ TEST(StepModel, more_ranks_than_were_measured_are_predicted) {
     EXPECT_NEAR(model->predict({{ranks, 1}, 32}).step.middle, expected, 0.01 * expected) << ranks;
   }
   EXPECT_NEAR(model->predict({{8, 1}, 8}).step.middle, truth(machine, 8, 8), 0.01 * truth(machine, 8, 8));
+}
+
+// Sums come once for all updates, after them; delays add up to the root of their number.
+TEST(StepModel, local_steps_share_one_exchange) {
+  const MadeUpMachine machine{.lateness = 0.01};
+  const std::optional<StepModel> model = fit_steps(made_up_study(machine), 4);
+  const double all = truth(machine, 8, 32);
+  const StepPrediction each = model->predict({{8, 1}, 32});
+  const double alone = all - each.exposed - each.imbalance;
+  for (const int updates : {4, 16}) {
+    const StepPrediction local = model->predict({{8, 1}, 32, {}, updates});
+    const double expected = alone + each.exposed / updates + each.imbalance / std::sqrt(updates);
+    EXPECT_NEAR(local.step.middle, expected, 0.01 * expected) << updates;
+  }
+  // A machine that hides all sums cannot hide that of local steps.
+  StepModel hides = *model;
+  hides.hidden = fit_non_negative(std::vector<Observation>{{{1}, 1, 1}, {{2}, 2, 1}});
+  EXPECT_GT(hides.predict({{8, 1}, 32, {}, 2}).exposed, 0.49 * each.exposed);
 }
 
 TEST(StepModel, noise_widens_the_interval_around_the_truth) {

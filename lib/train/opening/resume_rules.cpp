@@ -94,7 +94,8 @@ BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, 
   const bool is_same = options.batch_per_rank && earlier.value("batch-per-rank", Json()) == *options.batch_per_rank &&
                        earlier.value("accumulate", Json()) == options.accumulate;
   const bool is_open = options.global_batch && options.global_batch->by == ChosenBy::program;
-  if (!(is_same || is_open) || !batch.is_number_integer()) return options;
+  const bool is_repeated = options.global_batch && batch == options.global_batch->value;
+  if (!(is_same || is_open || is_repeated) || !batch.is_number_integer()) return options;
   BatchOptions kept = options;
   kept.global_batch = ChosenNumber{batch.get<std::int64_t>()};
   const auto divides = [&](std::int64_t parts) { return kept.global_batch->value % parts == 0; };

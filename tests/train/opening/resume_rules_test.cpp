@@ -227,6 +227,8 @@ TEST(ResumeRulesTest, a_batch_that_nobody_stated_stays_what_it_was) {
   const BatchOptions usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
   for (const int ranks : {1, 2, 3}) EXPECT_EQ(resumed(usual, earlier, ranks), 126);
   expect_error(Failure::usage, {"126", "5 ranks", "3 ranks"}, [&] { resumed(usual, earlier, 5); });
+  const BatchOptions repeated{ChosenNumber{126}, std::nullopt, 1};
+  expect_error(Failure::usage, {"126", "5 ranks", "3 ranks"}, [&] { resumed(repeated, earlier, 5); });
   expect_error(Failure::usage, {"126", "5 trainers", "3 trainers"},
                [&] { batch_of_resumed(usual, earlier, 5, name_of_trainer(5, 7)); });
 }
