@@ -231,8 +231,8 @@ std::vector<Field> sync_fields() {
       read_by(
           one_value({"local-steps", group, "UPDATES",
                      "With --sync local: updates of each rank's own weights per step, each on one micro-batch. With "
-                     "--sync ps-async: micro-batches per trainer and step, each an update of common weights. Steps "
-                     "are counted as a whole"},
+                     "--sync ps-async, for example 16: micro-batches per trainer and step, each an update of common "
+                     "weights. Steps are counted as a whole"},
                     of(&Recipe::batch, &BatchOptions::local_steps), from_to(1, 65536)),
           "sync", {"local", "ps-async"}),
       read_by(one_value({"outer-lr", group, "RATE",

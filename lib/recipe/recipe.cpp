@@ -86,9 +86,9 @@ LoaderShare loader_share(const BatchOptions& options, int rank, int ranks) {
   require_divides(
       global, micro_batches,
       fmt::format("{} x {}", counted(ranks, "rank"), counted(options.accumulate, "gradient accumulation step")));
-  const int updates = options.local_steps;
-  const int per_rank = options.accumulate * updates;
-  return {global * updates, static_cast<int>(micro_batches * updates), rank * per_rank, per_rank, updates};
+  const int rounds = options.local_steps;
+  const int per_rank = options.accumulate * rounds;
+  return {global * rounds, static_cast<int>(micro_batches * rounds), rank * per_rank, per_rank, rounds, rounds};
 }
 
 LoaderShare loader_share(const BatchOptions& options, int rank, int ranks, int servers) {

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 using Align = TableColumn::Align;
 
-constexpr std::size_t max_shown = 200;  // interruptions, over all trainings
+constexpr std::size_t max_shown = 200;  // rows of a table, over all trainings
 
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.2f} %", 100 * *share) : ""; }
 std::string decimals(const std::optional<double>& number, int places) {
@@ -114,6 +114,31 @@ std::string differences_html(std::span<const RunRecord> runs) {
     rows.back().insert(rows.back().end(), difference.values.begin(), difference.values.end());
   }
   return html_table(columns, rows);
+}
+
+// What each trainer pushed to asynchronous servers.
+std::string asynchronous_html(std::span<const RunRecord> runs) {
+  std::vector<std::vector<std::string>> rows;
+  std::size_t all = 0;
+  for (const RunRecord& run : runs) {
+    const Json pushes = run.summary.fields.value("pushes", Json());
+    const Json dropped = run.summary.fields.value("dropped_pushes", Json());
+    const auto is_number = [](const Json& value) { return value.is_number_integer(); };
+    if (!pushes.is_array() || !dropped.is_array() || pushes.size() != dropped.size()) continue;
+    if (!std::ranges::all_of(pushes, is_number) || !std::ranges::all_of(dropped, is_number)) continue;
+    for (std::size_t rank = 0; rank < pushes.size(); ++rank) {
+      ++all;
+      if (rows.size() == max_shown) continue;
+      rows.push_back({run.name, std::to_string(rank), value_text(pushes[rank]), value_text(dropped[rank])});
+    }
+  }
+  if (rows.empty()) return "";
+  const std::vector<TableColumn> columns{{"training", Align::left},
+                                         {"rank", Align::right},
+                                         {"gradients", Align::right},
+                                         {"too old, dropped", Align::right}};
+  const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
+  return html_section("Asynchronous gradients of the last attempt", html_table(columns, rows) + left);
 }
 
 std::string interruptions_html(std::span<const RunRecord> runs) {
@@ -238,6 +263,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   const bool has_marks = runs.size() == 1 && !runs[0].summary.interruptions.empty();
   html += html_section("Curves",
                        html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
+  html += asynchronous_html(runs);
   html += more;
   html += networks_html(runs);
   html += interruptions_html(runs);

@@ -29,7 +29,6 @@ class RankArrays {
   std::int64_t ranks_in(const std::vector<ParameterStore::Entry>& of_all_ranks) const;
 
  private:
-
   Communicator world_;
   ParameterStore& store_;
 };

@@ -19,14 +19,23 @@ std::string staleness_text(const Staleness& staleness) {
     ages += static_cast<std::int64_t>(age) * staleness.applied[age];
   }
   const std::int64_t applied = std::max(sum(staleness.applied), std::int64_t{1});
-  std::vector<std::string> ranks;
-  for (std::size_t rank = 0; rank < staleness.dropped.size(); ++rank) {
-    if (staleness.dropped[rank] > 0) ranks.push_back(fmt::format("rank {}: {}", rank, staleness.dropped[rank]));
+  std::string by_trainer;
+  if (staleness.pushed.size() > 1) {
+    const auto [fewest, most] = std::ranges::minmax_element(staleness.pushed);
+    by_trainer = fmt::format("{} (rank {}) to {} (rank {}) per trainer; ", *fewest, fewest - staleness.pushed.begin(),
+                             *most, most - staleness.pushed.begin());
   }
-  return fmt::format("{} so far: {:.1f} updates old on average, {} dropped as too old{}",
+  std::vector<std::string> losers;
+  bool loses_much = false;
+  for (std::size_t rank = 0; rank < staleness.dropped.size(); ++rank) {
+    if (staleness.dropped[rank] > 0) losers.push_back(fmt::format("rank {}: {}", rank, staleness.dropped[rank]));
+    loses_much = loses_much || 10 * staleness.dropped[rank] > staleness.pushed[rank];
+  }
+  return fmt::format("{} in this attempt: {:.1f} updates old on average, {}{} too old and dropped{}{}",
                      counted(sum(staleness.pushed), "gradient"),
-                     static_cast<double>(ages) / static_cast<double>(applied), sum(staleness.dropped),
-                     ranks.empty() ? "" : fmt::format(" ({})", fmt::join(ranks, ", ")));
+                     static_cast<double>(ages) / static_cast<double>(applied), by_trainer, sum(staleness.dropped),
+                     losers.empty() ? "" : fmt::format(" ({})", fmt::join(losers, ", ")),
+                     loses_much ? ". To keep more of them, raise --lag-ratio" : "");
 }
 
 Staleness since(const Staleness& earlier, const Staleness& now) {

@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-// "400 gradients so far: 1.9 updates old on average, 12 dropped as too old (rank 3: 12)"
+// "400 gradients in this attempt: 1.9 updates old on average, 60 (rank 3) to 120 (rank 0) per trainer; 12 too old and
+// dropped (rank 3: 12)"
 std::string staleness_text(const Staleness& staleness);
 
 // What `now` has more than `earlier`, which may be empty.

@@ -104,6 +104,29 @@ TEST_F(CheckpointRunTest, the_same_command_goes_on_from_the_newest_checkpoint) {
   EXPECT_EQ(weights(output()), undisturbed());
 }
 
+// The default batch was divided among the trainers, kept, and compared with the whole.
+TEST_F(CheckpointRunTest, asynchronous_trainers_may_become_fewer_and_keep_their_place) {
+  const auto train_async = [](int ranks, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--sync", "ps-async", "--local-steps", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(under_mpirun(ranks, training(output(), words)));
+  };
+  ASSERT_EQ(train_async(3, {"--max-steps", "4"}).exit_code, 0);  // of 5 in an epoch: 120 samples each
+  EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
+  const ProgramResult fewer = train_async(2, {});
+  ASSERT_EQ(fewer.exit_code, 0) << fewer.output << fewer.errors;
+  EXPECT_THAT(fewer.output, AllOf(HasSubstr("resuming from '" + checkpoint(output(), 4).string() + "'"),
+                                  HasSubstr("step 15/15"), HasSubstr("60 per update, 60 in total (1 trainer)")));
+  std::ifstream metrics(output() / "metrics.jsonl");
+  nlohmann::json last;
+  for (std::string line; std::getline(metrics, line);) {
+    const nlohmann::json object = nlohmann::json::parse(line);
+    if (object["kind"] == "training") last = object;
+  }
+  EXPECT_EQ(last["samples"], 3 * 600);
+  EXPECT_EQ(train_async(2, {}).exit_code, 0);
+}
+
 TEST_F(CheckpointRunTest, a_finished_training_stays_as_it_is_and_can_be_given_more_epochs) {
   leave_killed_after(30);
   ASSERT_EQ(train(output()).exit_code, 0);

@@ -159,12 +159,21 @@ TEST(TrainingPageTest, asynchronous_gradients_have_a_plot_of_their_ages) {
   EXPECT_DOUBLE_EQ(ages.points[0].y, 75);  // in percent
   EXPECT_DOUBLE_EQ(ages.points[2].x, 2);
   EXPECT_DOUBLE_EQ(ages.points[2].y, 25);
+  runs[0].summary.fields["pushes"] = {5, 4};
+  runs[0].summary.fields["dropped_pushes"] = {0, 1};
+  EXPECT_THAT(training_html(runs, ""),
+              HasSubstr("<td>a</td><td class=\"right\">1</td><td class=\"right\">4</td><td class=\"right\">1</td>"));
   runs.push_back(run_named("b"));
   EXPECT_EQ(plots_of(runs).back().series.size(), 1U);
   for (const nlohmann::json& wrong :
        {nlohmann::json("x"), nlohmann::json{1, "x"}, nlohmann::json{0, 0}, nlohmann::json::array()}) {
     runs[0].summary.fields["applied_by_age"] = wrong;
     EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("Age of applied gradients"))) << wrong;
+  }
+  for (const nlohmann::json& wrong : {nlohmann::json("x"), nlohmann::json{1, "x"}, nlohmann::json{1},
+                                      nlohmann::json{1.5, 2}, nlohmann::json::array()}) {
+    runs[0].summary.fields["pushes"] = wrong;
+    EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("Asynchronous gradients"))) << wrong;
   }
 }
 

@@ -18,8 +18,10 @@ struct LoaderShare {
   int first_micro_batch = 0;
   int micro_batches = 1;  // 0: this rank has no samples
   int updates = 1;        // in a step, one after another; divides total_micro_batches
+  int rounds = 1;         // in a step, each with as many samples as options call a global batch
   std::int64_t micro_batch_size() const { return global_batch / total_micro_batches; }
   std::int64_t update_batch() const { return global_batch / updates; }  // samples of an update, over all ranks
+  std::int64_t stated_batch() const { return global_batch / rounds; }   // --global-batch
 };
 
 // The positions [first, first + samples) of `epoch`, which form a micro-batch.

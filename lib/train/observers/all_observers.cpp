@@ -39,7 +39,8 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
 
   std::vector<std::unique_ptr<TrainingObserver>>& list = observers.in_order;
   // On every rank, some with collectives:
-  if (session.device().steps_ahead() == 0) {
+  const bool ranks_wait = !training.learner->sync->hands_out_micro_batches();
+  if (session.device().steps_ahead() == 0 && ranks_wait) {
     list.push_back(std::make_unique<StragglerWatch>(session.world, training.data->trainers, *observers.stream,
                                                     training.learner->step.failure(), training.run.report_every,
                                                     counters.steps()));

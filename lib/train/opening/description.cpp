@@ -50,18 +50,18 @@ std::string other_batch_message(const OpenedTraining& training) {
   const LoaderShare& share = training.data->share;
   const std::int64_t samples = training.data->train->samples();
   const std::optional<ChosenNumber>& usual = batch.global_batch;
-  const std::int64_t chosen = share.update_batch();
+  const std::int64_t chosen = share.stated_batch();
   if (!usual || usual->by == ChosenBy::user || usual->value == chosen) return "";
   const std::string begin = fmt::format("global batch: {} instead of {}", chosen, usual->value);
   if (training.earlier() != nullptr) return begin + ", as in the checkpoint";
   const std::string parts = fmt::format(
-      "{} micro-batches ({})", share.total_micro_batches / share.updates,
+      "{} micro-batches ({})", share.total_micro_batches / share.rounds,
       batch.virtual_ranks ? "virtual ranks"
                           : ranks_and_steps(training.data->trainers, batch.accumulate, name_of_trainer(training)));
   std::string why = fmt::format(", which is not divisible by {}", parts);
-  if (samples < usual->value * share.updates) {
+  if (samples < usual->value * share.rounds) {
     why = fmt::format(": the training set has {} samples", samples);
-    if (share.updates > 1) why += fmt::format(", and a step {} updates", share.updates);
+    if (share.rounds > 1) why += fmt::format(", and a step {} of these batches", share.rounds);
     if (samples > share.global_batch) why += fmt::format(", which is not divisible by {}", parts);
   }
   return begin + why + ". To choose another, set --global-batch";
@@ -93,7 +93,7 @@ void log_description(const OpenedTraining& training) {
   if (!other.empty()) log::info(std::string_view(other));
   const std::string steps = counted(length.steps_per_epoch, "step") + " per epoch";
   if (on.trainers < session.world.size()) {
-    log::info("roles: {} (ranks 0 to {}), {}", counted(on.trainers, "trainer"), on.trainers - 1,
+    log::info("roles: {} (the first ranks), {}", counted(on.trainers, "trainer"),
               counted(session.world.size() - on.trainers, "parameter server"));
   }
   if (recipe.batch.virtual_ranks) {
@@ -103,7 +103,7 @@ void log_description(const OpenedTraining& training) {
     log::info("batch: {} per rank, {} in total ({}); {} per step, {}", share.micro_batch_size(), share.update_batch(),
               counted(session.world.size(), "rank"), counted(share.updates, "update"), steps);
   } else if (recipe.sync == Sync::async_servers) {
-    log::info("batch: {} per update ({} take them as they are ready); {} per step, {}", share.micro_batch_size(),
+    log::info("batch: {} per update, {} in total ({}); {} per step, {}", share.update_batch(), share.stated_batch(),
               counted(on.trainers, "trainer"), counted(share.updates, "update"), steps);
   } else {
     log::info("batch: {} per rank, {} in total ({}), {}", share.micro_batch_size() * share.micro_batches,
@@ -117,8 +117,9 @@ void log_description(const OpenedTraining& training) {
   }
   const std::int64_t batch = share.update_batch();
   const double scaled = scaled_rate(rate, batch);
-  log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
-            rate.base_batch == 0 ? batch : rate.base_batch, scaled, batch);
+  log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for {} of {}", rate.rate,
+            rate.base_batch == 0 ? batch : rate.base_batch, scaled,
+            recipe.sync == Sync::async_servers ? "an update" : "the global batch", batch);
   for (const RateScale& scale : training.recipe.optimizer.rate_scales) {
     log::info("learning rate: {} times that for parameters '{}'", scale.factor, printable(scale.pattern));
   }
@@ -200,9 +201,9 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
       {"epochs", data.length.epochs},
       {"steps_per_epoch", data.length.steps_per_epoch},
       {"ranks", session.world.size()},
-      {"global_batch", data.share.update_batch()},
+      {"global_batch", data.share.stated_batch()},
       {"updates_per_step", data.share.updates},
-      {"parts_per_rank", std::max(data.share.micro_batches / data.share.updates, 1)},
+      {"parts_per_rank", data.share.micro_batches / data.share.rounds},
       {"virtual_ranks", recipe.batch.virtual_ranks ? nlohmann::json(*recipe.batch.virtual_ranks) : nullptr},
       {"seed", recipe.seed},
       {"seconds", training.scope->since_start.seconds()},

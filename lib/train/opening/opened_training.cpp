@@ -102,7 +102,8 @@ void load_weights(const OpenedTraining& training) {
     log::warning(
         "the environment has changed since the checkpoint: {}. The training continues, but is not bitwise identical.{}",
         difference,
-        training.recipe.sync == Sync::local || training.recipe.powersgd_rank > 0
+        training.recipe.sync == Sync::local || training.recipe.sync == Sync::async_servers ||
+                training.recipe.powersgd_rank > 0
             ? ""
             : same_bits_advice(state.origin, now, sums));
   }
@@ -192,7 +193,7 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
   const Manifest& manifest = training.data->manifest();
   on_all_ranks(world, [&] {
     training.fixed_recipe = fixed_recipe(
-        completed(training.recipe, training.data->share.update_batch(), manifest, session.device()), manifest);
+        completed(training.recipe, training.data->share.stated_batch(), manifest, session.device()), manifest);
     require_resumable(training);
   });
   training.learner =

@@ -122,10 +122,11 @@ TEST_F(MetricsReportsTest, tells_of_a_skipped_step) {
 TEST_F(MetricsReportsTest, asynchronous_gradients_are_counted_by_age_and_trainer) {
   ReportedTraining training(lock(), length_, 2);
   testing::internal::CaptureStdout();
-  training.step(3, {1, 1, 4}, {.staleness = Staleness{{3, 1, 1}, {4, 2}, {0, 1}}});
-  training.step(4, {1, 1, 4}, {.staleness = Staleness{{4, 2, 2}, {5, 5}, {0, 2}}});  // the end of an epoch
+  training.step(3, {1, 1, 4}, {.staleness = Staleness{{3, 1, 1}, {5, 1}, {0, 1}}});
+  training.step(4, {1, 1, 4}, {.staleness = Staleness{{4, 2, 2}, {6, 4}, {0, 2}}});  // the end of an epoch
   const std::string said = testing::internal::GetCapturedStdout();
-  EXPECT_NE(said.find("10 gradients so far: 0.8 updates old on average, 2 dropped as too old (rank 1: 2)"),
+  EXPECT_NE(said.find("10 gradients in this attempt: 0.8 updates old on average, 4 (rank 1) to 6 (rank 0) per trainer; "
+                      "2 too old and dropped (rank 1: 2). To keep more of them, raise --lag-ratio"),
             std::string::npos)
       << said;
   ASSERT_EQ(metrics().size(), 2U);  // each about its own steps
