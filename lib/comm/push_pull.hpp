@@ -48,7 +48,7 @@ class PushPull {
   // Collective. The last ranks are the servers. `parts`: those of every rank, trainers have none.
   PushPull(const Communicator& world, std::vector<std::vector<FlatPart>> parts);
 
-  bool is_server() const { return !parts_[static_cast<std::size_t>(world_.rank())].empty() || is_first_server(); }
+  bool is_server() const { return world_.rank() >= trainers_; }  // also one without parts, of a tiny network
   bool is_first_server() const { return world_.rank() == trainers_; }
   int trainers() const { return trainers_; }
 

@@ -4,7 +4,8 @@
 //   trainer   computes the gradient with the weights that it has, pushes it, and pulls weights
 //   server    applies the gradient at once, or drops it if it is too old: if more than lag_ratio * trainers updates
 //   were
-//             made since this trainer pulled its weights
+//             made since this trainer pulled its weights. Each server decides for its parts; the first one's decisions
+//             are those that are counted
 //
 // So two runs have different weights. At the end of a step, all ranks get the servers' weights and running statistics,
 // and the sums of the metrics. The optimizer's state is the servers', and divided as that of other sharded optimizers.
