@@ -25,8 +25,14 @@ taskRoles: {worker: {resourcePerInstance: {cpu: 1}, commands: ['login <% $secret
 # Reads the script, and has Slurm know the job's comment.
 ACCEPT = 'cat >script\nfor word; do case $word in --comment=*) echo "17|${word#*=}" >known ;; esac; done'
 KNOWS = "cat known 2>/dev/null; true"
-# The trap ends bash at SIGINT. Without it, bash would continue if the sleep has just ended.
-SLOW = "trap 'trap - INT; kill -INT $$' INT; touch begun; until [ -e signalled ]; do sleep 0.05; done"
+# One process for the whole wait: with short sleeps, bash would miss a SIGINT that comes between them, and a trap that sends
+# bash the SIGINT again may do so for ever.
+WAIT = """import os, signal, time
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+open('begun', 'w').close()
+while not os.path.exists('signalled'):
+    time.sleep(0.05)"""
+SLOW = f'{sys.executable} -c "{WAIT}"'
 NO_JOB = "squeue lists no job"
 SUBMITTED = "job 17 was submitted. Its secrets are in '{}'"
 UNKNOWN = "squeue does not answer. Its secrets are in '{}'"
