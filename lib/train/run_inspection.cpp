@@ -69,6 +69,12 @@ std::string steps_of(const TrainingStatus& status) {
   return fmt::format("{} of {}", *status.step, *status.steps);
 }
 
+// A line for how ranks exchange gradients or weights, if the file tells.
+std::string exchange_in(const Summary& summary) {
+  const nlohmann::json reducer = summary.fields.value("reducer", nlohmann::json());
+  return reducer.is_string() ? fmt::format("\n  exchange   {}", printable(reducer.get<std::string>())) : "";
+}
+
 // Lines for the note and the tags, if present.
 std::string notes_in(const Summary& summary) {
   std::string text = summary.note.empty() ? "" : fmt::format("\n  note       {}", printable(summary.note));
@@ -193,14 +199,15 @@ std::string describe_run(const std::filesystem::path& folder) {
   const bool is_validated = status.validation_accuracy || status.ema_validation_accuracy;
   return fmt::format(
       "training of '{}' on '{}'\n  state      {}\n  step       {}\n  test       {}{}\n  best       {}\n  weights   "
-      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  {}\n  "
+      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  {}{}\n  "
       "command    {}{}{}",
       shown(summary.model), shown(summary.data), describe_state(summary, status.holder), steps_of(status),
       percent(status.test_accuracy, status.ema_test_accuracy),
       is_validated ? "\n  validation " + percent(status.validation_accuracy, status.ema_validation_accuracy) : "",
       describe_best(summary, folder), shown(summary.weights_hash), shown_time(summary.started),
       shown_time(summary.ended), attempts_of(summary.interruptions), ranks_of(summary), shown(summary.device),
-      shown(summary.precision), command.empty() ? "not known" : command, notes_in(summary), checkpoints);
+      shown(summary.precision), exchange_in(summary), command.empty() ? "not known" : command, notes_in(summary),
+      checkpoints);
 }
 
 }  // namespace lockstep

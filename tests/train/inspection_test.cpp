@@ -168,6 +168,7 @@ TEST(InspectionTest, a_killed_training_has_the_steps_that_its_metrics_tell) {
   const TemporaryFolder folder;
   write_file_atomically(folder.path() / "summary.json",
                         R"({"state":"running","model":"lenet","step":10,"steps":40,"ranks":2,"test_accuracy":0.5,
+                            "reducer":"mpi",
                             "command_line":["train_cifar","--note","it's a try","--lr","0.1"]})");
   write_file_atomically(folder.path() / "metrics.jsonl",
                         "{\"kind\":\"training\",\"epoch\":2,\"step\":15,\"steps\":40,\"samples\":900,"
@@ -175,8 +176,8 @@ TEST(InspectionTest, a_killed_training_has_the_steps_that_its_metrics_tell) {
   const std::string text = describe_file(folder.path());
   EXPECT_NE(text.find("\n  step       15 of 40\n"), std::string::npos) << text;
   EXPECT_NE(status_text(training_status(folder.path())).find("15 of 40"), std::string::npos);
-  EXPECT_NE(text.find("\n  ranks      2 (by mpirun or srun)\n  device     -\n  precision  -\n  command    train_cifar "
-                      "--note 'it'\\''s a try' --lr 0.1"),
+  EXPECT_NE(text.find("\n  ranks      2 (by mpirun or srun)\n  device     -\n  precision  -\n"
+                      "  exchange   mpi\n  command    train_cifar --note 'it'\\''s a try' --lr 0.1"),
             std::string::npos)
       << text;
 }
