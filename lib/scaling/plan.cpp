@@ -219,11 +219,11 @@ int local_steps_of(const Summary& summary, const std::string& folder) {
     return recipe.is_object() ? recipe.value(name, usual) : usual;
   };
   const nlohmann::json sync = option("sync", "all-reduce");
-  const bool is_measured = (sync == "all-reduce" || sync == "local") && option("compress", "none") == "none";
-  require(is_measured, Failure::usage,
+  const bool has_servers = sync != "all-reduce" && sync != "local";
+  require(!has_servers && option("compress", "none") == "none", Failure::usage,
           "'{}' exchanged gradients by {}, which studies do not measure. Compare trainings with --sync all-reduce or "
           "local, without --compress.",
-          folder, sync == "all-reduce" || sync == "local" ? "--compress" : "parameter servers");
+          folder, has_servers ? "parameter servers" : "--compress");
   const nlohmann::json steps = option("local-steps", 1);
   return sync == "local" && steps.is_number_integer()
              ? static_cast<int>(std::clamp<std::int64_t>(steps.get<std::int64_t>(), 1, 65536))

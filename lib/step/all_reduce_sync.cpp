@@ -8,8 +8,11 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "device/flat/flat_passes.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
+
+void OwnGradients::ready(const Parameter& /*parameter*/) { rank_status::mark_progress(); }
 
 AllReduceSync::AllReduceSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
                              const WeightSyncOptions& options, std::optional<std::vector<FlatPart>> parts)
@@ -36,13 +39,16 @@ void AllReduceSync::give_up_micro_batch() {
   all_reduce_->report_rest();
 }
 
-// Stop requests and marks of failures stay.
-void AllReduceSync::contribute_nothing() {
-  FlatPasses& flat = store_.device().flat();
-  flat.set(store_.gradient_buffer().slice(0, store_.gradient_count() + store_.statistics_count()), 0);
+void AllReduceSync::clear_metrics() const {
   for (const auto slot : {ParameterStore::loss_slot, ParameterStore::correct_slot, ParameterStore::overflow_slot}) {
-    flat.set(store_.metric_slots(slot), 0);
+    store_.device().flat().set(store_.metric_slots(slot), 0);
   }
+}
+
+void AllReduceSync::contribute_nothing() {
+  const std::int64_t count = store_.gradient_count() + store_.statistics_count();
+  store_.device().flat().set(store_.gradient_buffer().slice(0, count), 0);
+  clear_metrics();
   all_reduce_->report_rest();
 }
 

@@ -11,6 +11,13 @@
 
 namespace lockstep {
 
+// For an implementation that exchanges nothing during backward: every micro-batch has gradients of its own.
+class OwnGradients final : public GradientSink {
+ public:
+  Accumulate accumulate() const override { return Accumulate::overwrite; }
+  void ready(const Parameter& parameter) override;
+};
+
 class AllReduceSync : public WeightSync {
  public:
   GradientSink& begin_micro_batch(int micro_batch, int micro_batches) override;
@@ -40,6 +47,8 @@ class AllReduceSync : public WeightSync {
   void judge(const StepRecord& record) const;
   // In the metric slots. The loss makes every rank skip the update, and end.
   void mark_failure() const;
+  // Loss and counts become zero. Stop requests and marks of failures stay.
+  void clear_metrics() const;
   const Tensor& optimizer_array(const std::string& name) const;
   virtual std::set<std::string> optimizer_groups() const;
   // As visit() for an EMA of all weights, the weights, and the state of sums. Returns false for other groups.

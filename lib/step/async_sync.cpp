@@ -31,7 +31,9 @@ AsyncSync::AsyncSync(const Communicator& world, ParameterStore& store, std::uniq
                      const WeightSyncOptions& options, std::vector<FlatPart> parts, int micro_batches)
     : ShardedSync(world, store, std::move(all_reduce), options, std::move(parts)),
       exchange_(world, parts_of_all(*all_reduce_, world.size())),
-      max_age_(static_cast<std::int64_t>(std::floor(options.async->lag_ratio * exchange_.trainers()))),
+      // No gradient is older than a step.
+      max_age_(std::min(static_cast<std::int64_t>(std::floor(options.async->lag_ratio * exchange_.trainers())),
+                        std::int64_t{micro_batches} - 1)),
       micro_batches_(micro_batches),
       first_micro_batches_(std::min(micro_batches / exchange_.trainers(), 2)),  // one is loaded, the other computed
       own_record_(store.device(), ParameterStore::metric_slot_count),
@@ -64,8 +66,6 @@ void AsyncSync::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
-void AsyncSync::OwnGradients::ready(const Parameter& /*parameter*/) { rank_status::mark_progress(); }
-
 GradientSink& AsyncSync::begin_micro_batch(int /*micro_batch*/, int /*micro_batches*/) { return own_gradients_; }
 
 Accumulate AsyncSync::accumulate_metrics() const { return is_first_ ? Accumulate::overwrite : Accumulate::add; }
@@ -85,12 +85,6 @@ void AsyncSync::end_micro_batch() {
   cost_.after_backward_ms += watch.milliseconds();
   if (answer.micro_batch) available_.push_back(*answer.micro_batch);
   own_counts_[answer.is_applied ? static_cast<std::size_t>(answer.age) + 1 : 0] += 1;
-}
-
-void AsyncSync::clear_metrics() const {
-  for (const auto slot : {ParameterStore::loss_slot, ParameterStore::correct_slot, ParameterStore::overflow_slot}) {
-    store_.device().flat().set(store_.metric_slots(slot), 0);
-  }
 }
 
 void AsyncSync::contribute_nothing() {

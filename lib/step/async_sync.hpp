@@ -2,10 +2,10 @@
 // a common list: a fast one takes more than a slow one. Each micro-batch is an update:
 //
 //   trainer   computes the gradient with the weights that it has, pushes it, and pulls weights
-//   server    applies the gradient at once, or drops it if it is too old: if more than lag_ratio * trainers updates
-//   were
-//             made since this trainer pulled its weights. Each server decides for its parts; the first one's decisions
-//             are those that are counted
+//   server    applies the gradient at once, or drops it if it is too old: if more updates than lag_ratio * trainers
+//             have been made since this trainer pulled its weights
+//
+// Each server decides for its parts. The first one's decisions are counted.
 //
 // So two runs have different weights. At the end of a step, all ranks get the servers' weights and running statistics,
 // and the sums of the metrics. The optimizer's state is the servers', and divided as that of other sharded optimizers.
@@ -43,17 +43,9 @@ class AsyncSync final : public ShardedSync {
   const SyncCost& cost() const override { return cost_; }
 
  private:
-  // Gradients are pushed when all are there.
-  class OwnGradients final : public GradientSink {
-   public:
-    Accumulate accumulate() const override { return Accumulate::overwrite; }
-    void ready(const Parameter& parameter) override;
-  };
-
   bool is_trainer() const { return !exchange_.is_server(); }
   void offer_first_micro_batches();
   void serve(const Push& push);
-  void clear_metrics() const;
   void share_counts();
 
   PushPull exchange_;

@@ -43,8 +43,6 @@ void LocalSync::set_learning_rate(double rate) {
   store_.device().flat().set(own_record_.at(step_learning_rate), static_cast<float>(rate));
 }
 
-void LocalSync::OwnGradients::ready(const Parameter& /*parameter*/) { rank_status::mark_progress(); }
-
 GradientSink& LocalSync::begin_micro_batch(int micro_batch, [[maybe_unused]] int micro_batches) {
   assert(micro_batches == local_.updates);
   micro_batch_ = micro_batch;

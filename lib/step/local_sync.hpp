@@ -43,13 +43,6 @@ class LocalSync final : public AllReduceSync {
   void exchange_ema() override { ema_->exchange(); }
 
  private:
-  // Every micro-batch has gradients of its own, and none is exchanged.
-  class OwnGradients final : public GradientSink {
-   public:
-    Accumulate accumulate() const override { return Accumulate::overwrite; }
-    void ready(const Parameter& parameter) override;
-  };
-
   void keep_common() const;
   void require_same_ranks(const OptimizerState& state) const;
   std::set<std::string> optimizer_groups() const override;
