@@ -50,7 +50,8 @@ endfunction()
 # What only reads options, files and words is optimised a little: more would take a third of the build's time.
 set(LOCKSTEP_LITTLE $<$<CONFIG:Release>:-O1>)
 lockstep_precompiled(lockstep_precompiled)
-lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE})
+lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp>
+  LINK nlohmann_json::nlohmann_json)
 
 # One folder of lib/ as a library, lockstep::<folder>.
 #
