@@ -218,8 +218,7 @@ void ParameterStore::allocate(const Tensor& reduced, const Tensor& values) {
 }
 
 void ParameterStore::update_running_statistics(const StepRecord& record) {
-  constexpr float momentum = 0.1F;  // PyTorch's default for batch norm
-  device_.flat().average(batch_statistics(), momentum, running_, record);
+  device_.flat().average(batch_statistics(), statistics_momentum_, running_, record);
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries() const { return entries_of(values_, running_); }

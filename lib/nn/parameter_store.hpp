@@ -30,6 +30,9 @@ struct Initial {
   enum class Kind { constant, normal, uniform };
   Kind kind;
   float size;  // constant: the value; normal: the standard deviation, mean 0; uniform: the bound of [-size, size)
+  // Of a convolution: the first filters, one for each input channel, pass that channel on unchanged, as far as there
+  // are filters (torch.nn.init.dirac_).
+  bool begins_with_identity = false;
 };
 
 struct Parameter {
@@ -118,9 +121,11 @@ class ParameterStore {
     return gradient_buffer_.slice(gradient_count() + statistics_count() + slot, 1);
   }
 
-  // Updates the running statistics with momentum 0.1, unless the verdict in `record` differs from `applied`.
-  // Stream-ordered.
+  // Updates the running statistics, unless the verdict in `record` differs from `applied`. Stream-ordered.
   void update_running_statistics(const StepRecord& record);
+
+  // The weight of a step's statistics in the running ones; at first PyTorch's default for batch norm, 0.1.
+  void set_statistics_momentum(float momentum) { statistics_momentum_ = momentum; }
 
   using Entry = NamedValues;
   using TakeEntry = std::function<void(Entry)>;
@@ -147,6 +152,7 @@ class ParameterStore {
 
  private:
   Device& device_;
+  float statistics_momentum_ = 0.1F;
   std::deque<Parameter> parameters_;
   std::deque<Statistic> statistics_;
   Tensor values_;
