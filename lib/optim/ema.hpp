@@ -19,7 +19,8 @@ class Ema {
 
   // Initializes the EMA with the current weights. Blocking.
   void begin();
-  // Updates the EMA. Call after a step has updated weights and statistics. Stream-ordered.
+  // Updates the EMA, and the weights if the rule leads. Call after a step has updated weights and statistics.
+  // Stream-ordered.
   void follow(const StepRecord& record);
   // Swaps the weights and statistics with the EMA: until the next call the model holds the EMA. Stream-ordered.
   void exchange();

@@ -82,6 +82,34 @@ TEST_P(EmaTest, waits_for_its_steps_and_passes_over_those_that_were_not_applied)
   EXPECT_EQ(both_of(mean), (std::vector<float>{10, 5}));
 }
 
+TEST_P(EmaTest, has_a_decay_that_grows_to_its_end) {
+  Ema mean(store_, {.share = 0.25F, .every = 1, .copies_until = 1, .ramp_steps = 8, .ramp_power = 2});
+  mean.begin();
+  set(16, 8);
+  follow(mean, 4);
+  EXPECT_EQ(both_of(mean), (std::vector<float>{8 + 0.8125F * 8, 4 + 0.8125F * 4}));  // 1 - 0.75 * (4 / 8)^2
+  for (const std::int64_t step : {8, 9}) {
+    mean.begin();
+    set(8, 4);
+    follow(mean, step);
+    EXPECT_EQ(both_of(mean), (std::vector<float>{14, 7}));
+    set(16, 8);
+  }
+}
+
+TEST_P(EmaTest, that_leads_replaces_the_weights_when_it_has_followed_them) {
+  Ema mean(store_, {.share = 0.25F, .every = 2, .copies_until = 2, .leads = true});
+  mean.begin();
+  set(16, 8);
+  follow(mean, 3);
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{16, 8}));
+  follow(mean, 4, StepVerdict::overflowed);
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{16, 8}));
+  follow(mean, 4);
+  EXPECT_EQ(both_of(mean), (std::vector<float>{10, 5}));
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{10, 5}));
+}
+
 TEST_P(EmaTest, changes_places_with_the_weights_and_back) {
   Ema mean(store_, {0.25F, 1, 1});
   mean.assign(std::vector<ParameterStore::Entry>{{"bn.running_mean", {3}, {1, 2, 3}},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/flat/ema_rule.hpp"
 #include "device/flat/fixed_point.hpp"
 #include "device/flat/step_record.hpp"
 #include "device/flat/update_rule.hpp"
@@ -78,7 +79,8 @@ class FlatPasses {
   virtual void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) = 0;
   // running = averaged(running, momentum, batch), if the verdict in the record is `applied`.
   virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
-  // mean = averaged(mean, share, values), with the rule's share after this step (EMA).
+  // mean = averaged(mean, share, values), with the rule's share after this step (EMA). If the rule leads, values = mean
+  // in the same steps. `values` as in exchange().
   virtual void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) = 0;
   // Swaps the elements of both. `values` is a parameter array or an array that no layer reads.
   virtual void exchange(const Tensor& values, const Tensor& other) = 0;

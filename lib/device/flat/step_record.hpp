@@ -69,21 +69,6 @@ LOCKSTEP_HOST_DEVICE inline float clip_value(float gradient, float bound) {
   return gradient < -bound ? -bound : gradient;
 }
 
-// How the EMA of the weights follows them.
-struct EmaRule {
-  float share;                // weight of the current weights in each update: 1 - decay
-  std::int64_t every;         // applied steps between updates
-  std::int64_t copies_until;  // up to this applied step, the EMA equals the weights
-  bool operator==(const EmaRule&) const = default;
-};
-
-// The share of the weights in the EMA after a step. 0: the EMA is unchanged.
-LOCKSTEP_HOST_DEVICE inline float ema_share(const EmaRule& rule, const float* record) {
-  const auto step = static_cast<std::int64_t>(record[step_applied_steps]);
-  if (record[step_verdict] != static_cast<float>(StepVerdict::applied) || step % rule.every != 0) return 0.0F;
-  return step <= rule.copies_until ? 1.0F : rule.share;
-}
-
 // The record: a plain fp32 tensor on the device.
 class StepRecord {
  public:

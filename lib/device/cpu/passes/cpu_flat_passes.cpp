@@ -83,10 +83,12 @@ void CpuFlatPasses::follow(const Tensor& values, const EmaRule& rule, const Tens
   assert(values.shape().count() == mean.shape().count());
   const float share = ema_share(rule, record.all().as<float>());
   if (share == 0) return;
-  const float* const from = values.as<float>();
+  float* const from = values.as<float>();
   float* const into = mean.as<float>();
+  const bool leads = rule.leads;
   parallel_parts(context_.threads, mean.shape().count(), [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) into[i] = averaged(into[i], share, from[i]);
+    if (leads) std::copy(into + first, into + last, from + first);
   });
 }
 

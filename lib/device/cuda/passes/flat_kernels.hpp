@@ -7,6 +7,7 @@
 
 #include "device/cuda/norm/channel_sums.hpp"
 #include "device/flat/fixed_point.hpp"
+#include "device/flat/ema_rule.hpp"
 #include "device/flat/step_record.hpp"
 #include "device/flat/update_rule.hpp"
 
@@ -270,7 +271,9 @@ struct ClipValues {
 
 // EMA of the weights. One thread per four elements.
 struct UpdateEma {
-  const float* values;
+  float* values;
+  std::uint16_t* narrow;  // half-precision copy of the values, or null
+  DType narrow_dtype;
   EmaRule rule;
   float* mean;
   std::int64_t count;
@@ -283,6 +286,9 @@ struct UpdateEma {
     Float4 into = load_float4(mean, index, count);
     for (int i = 0; i < quad; ++i) into.at[i] = averaged(into.at[i], share, from.at[i]);
     store_float4(into, mean, index, count);
+    if (!rule.leads) return;
+    store_float4(into, values, index, count);
+    store_narrow(into, narrow_dtype, narrow, index, count);
   }
 };
 

@@ -196,7 +196,8 @@ class KernelFlatPasses final : public FlatPasses {
 
   void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override {
     const std::int64_t count = mean.shape().count();
-    launch_(quads(count), UpdateEma{values.as<float>(), rule, mean.as<float>(), count, record.all().as<float>()});
+    launch_(quads(count), UpdateEma{values.as<float>(), reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)),
+                                    context_.precision, rule, mean.as<float>(), count, record.all().as<float>()});
   }
 
   void exchange(const Tensor& values, const Tensor& other) override {
