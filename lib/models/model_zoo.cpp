@@ -34,7 +34,8 @@ struct Model {
   NetworkGraph (*graph)(const ModelOptions& options);
 };
 
-constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Kind::plain, convnet_graph},
+constexpr std::array models = {Model{"airbench", Sizes::its_own, 25, Kind::plain, airbench_graph},
+                               Model{"convnet", Sizes::its_own, 4, Kind::plain, convnet_graph},
                                Model{"lenet", Sizes::its_own, 16, Kind::plain, lenet_graph},
                                Model{"resnet18", Sizes::any, 1, Kind::residual, resnet18_graph},
                                Model{"resnet20", Sizes::any, 1, Kind::residual, resnet20_graph},
@@ -74,6 +75,21 @@ NetworkGraph fitted(const NetworkGraph& graph, const ModelOptions& options) {
           "model '{}' has {}, but the data have {}. To start with a new last layer, add --new-head.", options.name,
           counted(classes, "class", "classes"), options.classes);
   return graph.for_input({options.sample.height, options.sample.width, channels});
+}
+
+// A graph like this one, whose convolutions begin as FilterInit::identity states.
+NetworkGraph with_identities(const NetworkGraph& graph) {
+  NetworkGraph changed(graph.node(0).shape);
+  for (const GraphNode& node : graph.nodes() | std::views::drop(1)) {
+    Operation operation = node.operation;
+    if (auto* const one = std::get_if<op::Convolution>(&operation)) {
+      const Size2d& kernel = one->conv.kernel;
+      const bool has_center = kernel.height % 2 == 1 && kernel.width % 2 == 1 && kernel.area() > 1;
+      one->begins_with_identity = has_center && one->conv.out_channels >= one->conv.in_channels;
+    }
+    changed.add(node.name, operation, node.inputs);
+  }
+  return changed;
 }
 
 std::string with_sizes(Sizes sizes) {
@@ -136,7 +152,8 @@ NetworkGraph model_graph(const ModelOptions& options) {
           options.name, options.sample.channels);
   require_size(options, model.smallest_side);
   require_model(options.name, options.residual_init);
-  return model.graph(options);
+  const NetworkGraph graph = model.graph(options);
+  return options.filter_init == FilterInit::identity ? with_identities(graph) : graph;
 }
 
 std::unique_ptr<Network> make_model(const ModelOptions& options, const LayerContext& context) {

@@ -2,6 +2,8 @@
 //
 //   lenet     the LeNet-5 variant of PyTorch's CIFAR tutorial: two convolutions, three linear layers
 //   convnet   the MNIST net of PyTorch's distributed tutorial: two convolutions with batch norm, one linear layer
+//   airbench  the CIFAR-10 net of Jordan 2024, "94% on CIFAR-10 in 3.29 seconds on a single GPU" (airbench94): a 2 x 2
+//             convolution for --whiten, three blocks of two convolutions, logits divided by 9
 //   resnet20  He et al. 2015, section 4.2: for small images, with parameter-free shortcuts (option A)
 //   resnet18, resnet34, resnet50, resnet101
 //             torchvision's; up to 64 pixels with a stem for small images (3 x 3, no pooling)
@@ -27,12 +29,17 @@ namespace lockstep {
 // al. 2017, section 5.1).
 enum class ResidualInit : std::uint8_t { standard, zero_gamma };
 
+// Initial filters of convolutions with a center, of more than one pixel, and with no fewer outputs than inputs.
+// `identity`: the first ones pass the input channels on, see Initial (Zagoruyko and Komodakis 2017, "DiracNets").
+enum class FilterInit : std::uint8_t { standard, identity };
+
 struct ModelOptions {
   std::string name;  // or the path of an ONNX file: NAME.onnx
   SampleShape sample;
   std::int64_t classes = 0;
   std::int64_t width_divisor = 1;  // divides the channels of residual networks: small copies for tests
   ResidualInit residual_init = ResidualInit::standard;
+  FilterInit filter_init = FilterInit::standard;
   std::string network = {};  // description (network/network_text.hpp) of a model that is not in the table
 };
 

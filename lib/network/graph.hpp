@@ -41,6 +41,7 @@ struct Convolution {
   Conv2d conv;
   bool has_bias = false;
   WeightScheme scheme = WeightScheme::he_normal_fan_out;
+  bool begins_with_identity = false;  // see Initial
 };
 struct BatchNorm {
   float initial_scale = 1.0F;

@@ -7,9 +7,13 @@
 namespace lockstep {
 namespace {
 
-Initial initial_weight(const Conv2d& conv, WeightScheme scheme) {
-  return scheme == WeightScheme::he_normal_fan_out ? he_normal_fan_out(conv.out_channels * conv.kernel.area())
-                                                   : uniform_fan_in(conv.in_channels * conv.kernel.area());
+Initial initial_weight(const op::Convolution& options) {
+  const Conv2d& conv = options.conv;
+  Initial initial = options.scheme == WeightScheme::he_normal_fan_out
+                        ? he_normal_fan_out(conv.out_channels * conv.kernel.area())
+                        : uniform_fan_in(conv.in_channels * conv.kernel.area());
+  initial.begins_with_identity = options.begins_with_identity;
+  return initial;
 }
 
 const Parameter* add_bias(ParameterStore& store, const std::string& name, const op::Convolution& options) {
@@ -26,9 +30,9 @@ Convolution::Convolution(const LayerContext& context, const std::string& name, c
     : device_(context.device),
       conv_(options.conv),
       activation_(activation),
-      weight_(context.store.add(
-          name + ".weight", {conv_.out_channels, conv_.in_channels, conv_.kernel.height, conv_.kernel.width},
-          ParameterKind::conv_weight, ParameterRole::weight, initial_weight(conv_, options.scheme))),
+      weight_(context.store.add(name + ".weight",
+                                {conv_.out_channels, conv_.in_channels, conv_.kernel.height, conv_.kernel.width},
+                                ParameterKind::conv_weight, ParameterRole::weight, initial_weight(options))),
       bias_(add_bias(context.store, name, options)) {
   assert(activation == Activation::none || options.has_bias);
 }

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -30,6 +31,16 @@ float draw(const Initial& initial, std::uint32_t a, std::uint32_t b) {
   return 0.0F;
 }
 
+// `values` are those of filters [out, in, rows, columns].
+void write_identity(const std::vector<std::int64_t>& dims, std::vector<float>& values) {
+  const std::int64_t pixels = dims[2] * dims[3];
+  const std::int64_t filter = dims[1] * pixels;
+  const std::int64_t center = dims[2] / 2 * dims[3] + dims[3] / 2;
+  const std::int64_t filters = std::min(dims[0], dims[1]);
+  std::fill_n(values.begin(), filters * filter, 0.0F);
+  for (std::int64_t i = 0; i < filters; ++i) values[static_cast<std::size_t>(i * filter + i * pixels + center)] = 1;
+}
+
 std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed) {
   const std::uint64_t name_hash = XXH3_64bits(parameter.name.data(), parameter.name.size());
   std::vector<float> values(static_cast<std::size_t>(parameter.count()));
@@ -39,6 +50,7 @@ std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed
     values[i] = draw(parameter.initial, bits[0], bits[1]);
     if (i + 1 < values.size()) values[i + 1] = draw(parameter.initial, bits[2], bits[3]);
   });
+  if (parameter.initial.begins_with_identity) write_identity(parameter.dims, values);
   return values;
 }
 

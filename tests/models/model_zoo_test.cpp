@@ -44,6 +44,7 @@ std::string refusal(const ModelOptions& options) {
 }
 
 TEST(ModelZooTest, parameter_counts_are_those_of_the_originals) {
+  EXPECT_EQ(parameter_count({"airbench", {32, 32, 3}, 10}), 1972792);
   EXPECT_EQ(parameter_count({"lenet", {32, 32, 3}, 10}), 62006);
   EXPECT_EQ(parameter_count({"convnet", {28, 28, 1}, 10}), 29034);
   EXPECT_EQ(parameter_count({"resnet20", {32, 32, 3}, 10}), 269722);
@@ -74,6 +75,25 @@ TEST(ModelZooTest, blocks_may_begin_as_identities) {
   EXPECT_EQ(zeros("resnet50", ResidualInit::zero_gamma).size(), 16U);
   EXPECT_EQ(zeros("resnet50", ResidualInit::zero_gamma).front(), "layer1.0.bn3.weight");
   EXPECT_EQ(zeros("resnet20", ResidualInit::zero_gamma).size(), 9U);
+}
+
+TEST(ModelZooTest, convolutions_may_begin_as_identities) {
+  const auto identities = [](const char* model, FilterInit start) {
+    ModelOptions options{model, {32, 32, 3}, 10};
+    options.filter_init = start;
+    const Registered net(options);
+    std::vector<std::string> names;
+    for (const Parameter& parameter : net.store.parameters()) {
+      if (parameter.initial.begins_with_identity) names.push_back(parameter.name);
+    }
+    return names;
+  };
+  EXPECT_TRUE(identities("airbench", FilterInit::standard).empty());
+  EXPECT_EQ(identities("airbench", FilterInit::identity),
+            (std::vector<std::string>{"block1.conv1.weight", "block1.conv2.weight", "block2.conv1.weight",
+                                      "block2.conv2.weight", "block3.conv1.weight", "block3.conv2.weight"}));
+  EXPECT_EQ(identities("resnet20", FilterInit::identity).size(), 19U);
+  EXPECT_EQ(identities("resnet50", FilterInit::identity).size(), 17U);  // not those of one pixel
 }
 
 TEST(ModelZooTest, blurred_maps_change_no_parameter) {

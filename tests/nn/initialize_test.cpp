@@ -48,6 +48,29 @@ TEST(InitializeTest, constants_are_constant) {
   EXPECT_EQ(initial("a", 5, constant(1.0F), 1), std::vector<float>(5, 1.0F));
 }
 
+// torch.nn.init.dirac_ of the first filters: with as many filters as channels, more, and fewer.
+TEST(InitializeTest, filters_may_begin_with_those_that_pass_a_channel_on) {
+  for (const std::int64_t out : {2, 3, 1}) {
+    const auto device = open_test_device();
+    Initial initial = uniform_fan_in(1);
+    const auto values_of = [&](bool begins_with_identity) {
+      ParameterStore other(*device);
+      initial.begins_with_identity = begins_with_identity;
+      const Parameter& weight =
+          other.add("conv.weight", {out, 2, 3, 1}, ParameterKind::conv_weight, ParameterRole::weight, initial);
+      other.allocate(device->make_persistent(other.gradient_buffer_count(), DType::f32));
+      initialize(other, 1);
+      std::vector<float> values(static_cast<std::size_t>(weight.count()));
+      device->load(weight.kind, weight.dims, weight.value, values);
+      return values;
+    };
+    std::vector<float> expected = values_of(false);
+    const std::vector<float> identity = {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0};
+    std::copy_n(identity.begin(), std::min<std::int64_t>(out, 2) * 6, expected.begin());
+    EXPECT_EQ(values_of(true), expected) << out;
+  }
+}
+
 TEST(InitializeTest, an_element_depends_on_seed_name_and_index_alone) {
   const std::vector<float> values = initial("a", 100, uniform_fan_in(1), 1);
   const std::vector<float> longer = initial("a", 101, uniform_fan_in(1), 1);
