@@ -155,6 +155,17 @@ std::vector<Field> model_fields() {
       flag({"zero-init-gamma", group, "",
             "Residual networks: initialize the scale of each block's last batch norm to 0"},
            of(&Recipe::residual_init), ResidualInit::zero_gamma, ResidualInit::standard),
+      flag({"dirac-init", group, "",
+            "Initialize convolutions so that their first outputs equal their inputs (torch.nn.init.dirac_), if they "
+            "have a center and enough outputs"},
+           of(&Recipe::filter_init), FilterInit::identity, FilterInit::standard),
+      flag({"whiten", group, "",
+            "Set the first convolution to filters that whiten its windows, computed from training images, and do not "
+            "train it; it needs two outputs for each value of a window (--model airbench)"},
+           of(&Recipe::first_convolution), FirstConvolution::whitened, FirstConvolution::trained),
+      one_value({"norm-momentum", group, "SHARE",
+                 "Weight of a step's batch statistics in the running ones (PyTorch: momentum of batch norms)"},
+                of(&Recipe::norm_momentum), NumberForm<float>{{0, 1, LeastIs::excluded}}),
       flag({"blur-pool", group, "",
             "Residual networks: blur before strided convolutions of 16 or more input channels (Zhang 2019); appends "
             "-blur to the model's name"},

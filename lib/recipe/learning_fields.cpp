@@ -69,6 +69,15 @@ std::vector<Field> optimizer_fields() {
       needs(one_value({"ema-every", group, "STEPS", "With --ema: steps between two updates of the EMA"},
                       of(&Recipe::ema, &EmaOptions::every), any_count),
             "ema"),
+      needs(one_value({"ema-ramp", group, "POWER",
+                       "With --ema: the decay grows to DECAY with this power of the training's progress; 0: it is "
+                       "constant"},
+                      of(&Recipe::ema, &EmaOptions::ramp_power), from_to(0, 16)),
+            "ema"),
+      needs(flag({"lookahead", group, "",
+                  "With --ema: at each update of the EMA, the weights become equal to it (Zhang et al. 2019)"},
+                 of(&Recipe::ema, &EmaOptions::leads), true, false),
+            "ema"),
   };
 }
 

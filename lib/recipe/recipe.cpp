@@ -129,7 +129,8 @@ std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epo
   if (!recipe.ema.decay) return std::nullopt;
   const std::int64_t warmup =
       warmup_steps(recipe.learning_rate, schedule_steps(recipe, steps_per_epoch), steps_per_epoch);
-  return EmaRule{static_cast<float>(1 - *recipe.ema.decay), recipe.ema.every, std::max(warmup, recipe.ema.every)};
+  return EmaRule{static_cast<float>(1 - *recipe.ema.decay), recipe.ema.every,      std::max(warmup, recipe.ema.every),
+                 schedule_steps(recipe, steps_per_epoch),   recipe.ema.ramp_power, recipe.ema.leads};
 }
 
 std::int64_t side_with_margin(std::int64_t side) { return side * 8 / 7; }

@@ -84,10 +84,12 @@ struct AllReduceOptions {
   int powersgd_rank = 0;    // of the approximations of gradients (comm/power_sgd_reducer.hpp); 0: exact sums
 };
 
-// Exponential moving average of the weights.
+// Exponential moving average of the weights; see EmaRule.
 struct EmaOptions {
   std::optional<double> decay;  // unset: no EMA is kept
   std::int64_t every = 1;       // number of applied steps between two updates
+  int ramp_power = 0;           // of the decay's growth over the training; 0: it is constant
+  bool leads = false;
 };
 
 // Arithmetic of the device.
@@ -98,6 +100,9 @@ struct Arithmetic {
 };
 
 enum class BlurPool : std::uint8_t { none, before_strides };
+
+// `whitened`: it makes the values of its windows uncorrelated, and is not trained (train/pretrained/whitening.hpp).
+enum class FirstConvolution : std::uint8_t { trained, whitened };
 
 enum class Head { as_written, fresh };
 
@@ -148,7 +153,10 @@ struct Recipe {
   OptimizerOptions optimizer;
   EmaOptions ema;
   ResidualInit residual_init = ResidualInit::standard;
+  FilterInit filter_init = FilterInit::standard;
+  FirstConvolution first_convolution = FirstConvolution::trained;
   BlurPool blur_pool = BlurPool::none;
+  float norm_momentum = 0.1F;     // weight of a step's batch statistics in the running ones
   int sync_batch_norm_ranks = 1;  // number of ranks that share batch-norm statistics; 0: all
   float label_smoothing = 0;
   ImageOptions images;

@@ -121,6 +121,15 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
           Failure::usage, "--new-head needs --init-from, or a --model from an ONNX file.");
   require(recipe.init.of_network == WeightsOfNetwork::used || (recipe.init.file.empty() && is_onnx_path(recipe.model)),
           Failure::usage, "--fresh-weights needs a --model from an ONNX file, without --init-from.");
+  const bool is_own = is_onnx_path(recipe.model);
+  require(!is_own || recipe.filter_init == FilterInit::standard, Failure::usage,
+          "--dirac-init is for models by name, not for the network in '{}'. Leave out --dirac-init.", recipe.model);
+  require(!is_own || recipe.first_convolution == FirstConvolution::trained, Failure::usage,
+          "--whiten is for models by name, not for the network in '{}'. Leave out --whiten.", recipe.model);
+  require(
+      recipe.first_convolution == FirstConvolution::trained || recipe.init.file.empty(), Failure::usage,
+      "--whiten computes the first convolution from the training images, but --init-from gives its weights. Leave out "
+      "one of the two.");
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);

@@ -404,7 +404,7 @@ TEST_F(OnnxNetworkTest, names_that_are_not_pytorchs_are_told) {
   graph().set_doc_string("rule_name: FuseBatchNormIntoConv");
   expect_message(read().warnings.at(0), {"net.onnx", "merged", "optimize=False"});
   number(node_at(1), "momentum", 0.99F);
-  expect_message(read().warnings.at(1), {"net.onnx", "'bn1'", "momentum"});
+  expect_message(read().warnings.at(1), {"net.onnx", "'bn1'", "0.01", "--norm-momentum"});
 }
 
 TEST_F(OnnxNetworkTest, a_normalization_at_the_input_is_told_apart) {

@@ -177,7 +177,7 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
                 "seed",        "crop-padding", "label-smoothing", "momentum",         "outer-momentum", "weight-decay",
                 "beta1",       "ema",          "warmup-from",     "lr-end",           "beta2",          "lr-batch",
                 "warmup",      "milestones",   "threads",         "gpu-memory-limit", "bucket-mib",     "hang-timeout",
-                "audit-every", "keep-best",    "sync-batch-norm"}));
+                "audit-every", "keep-best",    "sync-batch-norm", "ema-ramp"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {

@@ -146,8 +146,8 @@ void OnnxConverter::batch_norm() {
   const float momentum = node_->number("momentum", usual);
   constexpr float rounding = 1e-6F;
   if (momentum_.empty() && std::abs(momentum - usual) > rounding) {
-    momentum_ =
-        fmt::format("norm '{}' has another momentum than 0.1 (in PyTorch), which its running statistics use", name);
+    momentum_ = fmt::format("norm '{}' has momentum {:.4g} (in PyTorch). Training uses --norm-momentum for all norms",
+                            name, 1 - momentum);
   }
   const NamedArray* last = nullptr;
   for (int i = 0; i < std::ssize(endings); ++i) {

@@ -10,6 +10,7 @@
 #include "network/onnx/onnx_network.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/pretrained/given_network.hpp"
+#include "train/pretrained/whitening.hpp"
 
 namespace lockstep {
 
@@ -23,6 +24,7 @@ ModelOptions model_options(const Session& session, const Recipe& recipe, const T
                        {image.height, image.width, manifest.shape.channels},
                        static_cast<std::int64_t>(manifest.classes.size())};
   options.residual_init = recipe.residual_init;
+  options.filter_init = recipe.filter_init;
   if (is_onnx_path(recipe.model)) {
     GivenNetwork given = given_network(recipe, options, manifest, earlier == nullptr ? nullptr : &earlier->model);
     for (const std::string& warning : given.warnings) {
@@ -40,13 +42,28 @@ std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe,
   std::unique_ptr<Model> model;
   on_all_ranks(session.world, [&] {
     model = std::make_unique<Model>(session.device(), model_options(session, recipe, data, earlier));
+    model->store.set_statistics_momentum(recipe.norm_momentum);
+    if (recipe.first_convolution == FirstConvolution::whitened) whitened_weight(model->options);
   });
   return model;
 }
 
-WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length) {
-  return {all_reduce_options(recipe, run), recipe.optimizer,      ema_rule(recipe, length.steps_per_epoch),
-          run.sums.shard_optimizer,        local_updates(recipe), async_updates(recipe)};
+OptimizerOptions optimizer_options(const Recipe& recipe, const ModelOptions& model) {
+  OptimizerOptions options = recipe.optimizer;
+  if (recipe.first_convolution == FirstConvolution::whitened) {
+    options.rate_scales.push_back({whitened_weight(model), 0.0F});
+  }
+  return options;
+}
+
+WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length,
+                                      const ModelOptions& model) {
+  return {all_reduce_options(recipe, run),
+          optimizer_options(recipe, model),
+          ema_rule(recipe, length.steps_per_epoch),
+          run.sums.shard_optimizer,
+          local_updates(recipe),
+          async_updates(recipe)};
 }
 
 }  // namespace
@@ -55,7 +72,7 @@ Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions&
                  const Checkpoint* earlier)
     : built_model(build_model(session, recipe, data, earlier)),
       model(*built_model),
-      sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length),
+      sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length, model.options),
                             data.share.total_micro_batches)),
       norm_group(make_norm_group(session, recipe, data.share, model.store)),
       shared_state(session.device().steps_ahead() == 0 && sync->is_replicated() ? &state_lock : nullptr),

@@ -19,6 +19,7 @@
 #include "train/pretrained/assign_pretrained.hpp"
 #include "train/pretrained/given_network.hpp"
 #include "train/pretrained/run_model.hpp"
+#include "train/pretrained/whitening.hpp"
 
 namespace lockstep {
 
@@ -75,8 +76,11 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
   assign_initial_weights(path, read_pretrained_weights(path).entries, head, model);
 }
 
-void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {
-  on_all_ranks(world, [&] { initialize(model.store, recipe.seed); });
+void begin_weights(const Communicator& world, const Recipe& recipe, const TrainingData& data, Model& model) {
+  on_all_ranks(world, [&] {
+    initialize(model.store, recipe.seed);
+    if (recipe.first_convolution == FirstConvolution::whitened) whiten(model, *data.train, data.test_rules);
+  });
   std::string source;
   if (!recipe.init.file.empty()) {
     const RunModel named = named_model(world, recipe.init.file);
