@@ -49,6 +49,8 @@ CASES = [
     Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 2.7),
     Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.9),
     Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 2.3),
+    Case("airbench-fp32", "airbench, batch 256, fp32", "airbench", 256, "fp32", 1, 2, 2.5),
+    Case("airbench-bf16", "airbench, batch 256, bf16", "airbench", 256, "bf16", 1, 2, 2.5),
     Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 3.0),
     resnet50(16, "fp32", 2, 1.9),
     resnet50(16, "bf16", 2, 1.5),

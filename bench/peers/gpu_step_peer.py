@@ -17,7 +17,7 @@ import sys
 import time
 
 import torch
-from resnet import PLANS, make_resnet
+from networks import NAMES, make_network
 from step_peer import LEARNING_RATE, peak_memory_bytes, seconds_since_process_start
 from torch import nn
 
@@ -114,7 +114,7 @@ def compiled(model, options):
 def make_step(options, device):
     """Returns a function that queues one training step."""
     torch.manual_seed(0)
-    model = make_resnet(options.model, options.image_size, options.classes)
+    model = make_network(options.model, options.image_size, options.classes)
     model = model.to(device.name, memory_format=torch.channels_last)
     optimizer = make_optimizer(model, device)
     network = compiled(model, options)
@@ -166,7 +166,7 @@ def parse_options():
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--mode", default="eager", choices=["eager", "compile"])
     parser.add_argument("--compile-mode", default="max-autotune", help="mode of torch.compile (%(default)s)")
-    parser.add_argument("--model", default="resnet18", choices=PLANS)
+    parser.add_argument("--model", default="resnet18", choices=NAMES)
     parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64)

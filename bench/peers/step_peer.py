@@ -19,7 +19,7 @@ import statistics
 import time
 
 import torch
-from resnet import PLANS, make_resnet
+from networks import NAMES, make_network
 from torch import distributed, nn
 
 LEARNING_RATE = 1e-3  # small: noise has no pattern to learn, and the loss must stay finite
@@ -81,7 +81,7 @@ class World:
 def make_step(options, world):
     """Returns a function that takes one training step."""
     torch.manual_seed(world.rank)
-    model = make_resnet(options.model, options.image_size, options.classes)
+    model = make_network(options.model, options.image_size, options.classes)
     model = world.wrap(model.to(memory_format=torch.channels_last))
     optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE, momentum=0.9, weight_decay=5e-4, nesterov=True)
     images = torch.randn(options.batch, 3, options.image_size, options.image_size)
@@ -125,7 +125,7 @@ def measure(options, world):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="resnet18", choices=PLANS)
+    parser.add_argument("--model", default="resnet18", choices=NAMES)
     parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64, help="samples per rank and step (%(default)s)")

@@ -1,4 +1,4 @@
-"""The residual networks of lib/models/resnet.cpp in plain torch.nn, as eager PyTorch is fastest (ReLU in place)."""
+"""Networks of lib/models in plain torch.nn, as eager PyTorch is fastest (ReLU in place)."""
 
 from torch import nn
 from torch.nn import functional
@@ -59,6 +59,38 @@ PLANS = {
     "resnet20": (basic, subsample, [(16, 3), (32, 3), (64, 3)]),
     "resnet50": (bottleneck, projection, [(64, 3), (128, 4), (256, 6), (512, 3)]),
 }
+
+
+NAMES = [*PLANS, "airbench"]
+
+
+class Scaled(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def make_airbench(classes):
+    """Its first convolution is not trained, and its norms have no scale."""
+    whiten = nn.Conv2d(3, 24, 2)
+    whiten.weight.requires_grad_(False)
+    layers = [whiten, nn.GELU()]
+    channels = 24
+    for width in (64, 256, 256):
+        norms = [nn.BatchNorm2d(width, eps=1e-12, momentum=0.4) for _ in range(2)]
+        for norm in norms:
+            norm.weight.requires_grad_(False)
+        layers += [nn.Conv2d(channels, width, 3, padding=1, bias=False), nn.MaxPool2d(2), norms[0], nn.GELU()]
+        layers += [nn.Conv2d(width, width, 3, padding=1, bias=False), norms[1], nn.GELU()]
+        channels = width
+    return nn.Sequential(*layers, nn.MaxPool2d(3), nn.Flatten(), nn.Linear(channels, classes, bias=False), Scaled(1 / 9))
+
+
+def make_network(name, image_size, classes):
+    return make_airbench(classes) if name == "airbench" else make_resnet(name, image_size, classes)
 
 
 def make_resnet(name, image_size, classes):
