@@ -1,6 +1,6 @@
 // Benchmarks the memory passes over feature maps, relative to a copy of the same memory in the same run.
 //
-//   ops_bench                              every pass, fp32, on the maps of ResNet-18 and ResNet-20
+//   ops_bench                              every pass, on the maps of ResNet-18 and ResNet-20
 //   ops_bench --benchmark_filter=norm
 //
 // bytes_per_second counts the minimum that a pass reads and writes: each operand once. of_copy is that rate divided by
@@ -79,6 +79,12 @@ std::vector<Pass> passes() {
     o.device->ops().norm_backward({o.x}, o.y, o.dy, {o.scale, o.shift}, Activation::relu, {o.mean, o.deviation}, o.dx,
                                   d_residual, o.slot, o.other_slot, Accumulate::overwrite);
   };
+  const auto activate = [](Curve::Kind kind) {
+    return [=](Operands& o) { o.device->ops().activate_forward({.kind = kind}, o.x, o.y); };
+  };
+  const auto activate_backward = [](Curve::Kind kind) {
+    return [=](Operands& o) { o.device->ops().activate_backward({.kind = kind}, o.y, o.dy, o.dx); };
+  };
   return {
       {"norm_forward", 2, [=](Operands& o) { forward(o, Tensor()); }},
       {"norm_forward_residual", 3, [=](Operands& o) { forward(o, o.residual); }},
@@ -93,9 +99,11 @@ std::vector<Pass> passes() {
        [](Operands& o) {
          o.device->ops().bias_backward(o.y, o.dy, Activation::relu, o.dx, o.slot, Accumulate::overwrite);
        }},
-      {"relu_alone", 2, [](Operands& o) { o.device->ops().activate_forward({.kind = Curve::Kind::relu}, o.x, o.y); }},
-      {"sigmoid_alone", 2,
-       [](Operands& o) { o.device->ops().activate_forward({.kind = Curve::Kind::sigmoid}, o.x, o.y); }},
+      {"relu_alone", 2, activate(Curve::Kind::relu)},
+      {"relu_alone_backward", 3, activate_backward(Curve::Kind::relu)},
+      {"sigmoid_alone", 2, activate(Curve::Kind::sigmoid)},
+      {"gelu_alone", 2, activate(Curve::Kind::gelu)},
+      {"gelu_alone_backward", 3, activate_backward(Curve::Kind::gelu)},
       {"average_pool", 2,
        [](Operands& o) {
          o.device->ops().average_pool_forward({3, 1, 1}, false, o.x, o.y);
@@ -119,8 +127,10 @@ void run_pass(benchmark::State& state, const Pass& pass, const Shape& shape, DTy
   state.counters["of_copy"] = pass.maps / pass_seconds / (2 / copy_seconds);
 }
 
-// The first and third stage of ResNet-18 at batch 64 and of ResNet-20 at batch 128.
-const std::vector<Shape> shapes{{64, 32, 32, 64}, {64, 8, 8, 256}, {128, 32, 32, 16}, {128, 8, 8, 64}};
+// The first and third stage of ResNet-18 at batch 64 and of ResNet-20 at batch 128, and a map of 31 x 31 pixels, as
+// after a convolution without padding.
+const std::vector<Shape> shapes{
+    {64, 32, 32, 64}, {64, 8, 8, 256}, {128, 32, 32, 16}, {128, 8, 8, 64}, {64, 31, 31, 64}};
 
 void register_passes(int threads) {
   for (const DType precision : {DType::f32, DType::bf16}) {

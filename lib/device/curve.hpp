@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <cstdint>
+
 #include "device/host_device.hpp"
 #include "device/ops.hpp"
 

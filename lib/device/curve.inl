@@ -1,6 +1,8 @@
 // Values and derivatives of elementwise functions, the same on every device. NaN passes all of them. Included in
 // namespace lockstep (curve.hpp) and in the namespace of each instruction set.
 
+#include "device/gelu.inl"
+
 LOCKSTEP_HOST_DEVICE inline float curve_value(const Curve& curve, float x) {
   switch (curve.kind) {
     case Curve::Kind::relu:
@@ -13,15 +15,18 @@ LOCKSTEP_HOST_DEVICE inline float curve_value(const Curve& curve, float x) {
       return 1 / (1 + ::expf(-x));
     case Curve::Kind::tanh:
       return ::tanhf(x);
+    case Curve::Kind::gelu:
+      return gelu_value<std::uint32_t>(x);
     case Curve::Kind::linear:
       return curve.slope * x + curve.shift;
   }
   return x;
 }
 
-// At y = curve_value(curve, x). Where two derivatives meet, that of the left side for relu and leaky_relu and 0 for
-// clip, as in PyTorch.
-LOCKSTEP_HOST_DEVICE inline float curve_derivative(const Curve& curve, float y) {
+// `saved`: y = curve_value(curve, x), but x for gelu (saved_for_backward). Where two derivatives meet, that of the left
+// side for relu and leaky_relu and 0 for clip, as in PyTorch.
+LOCKSTEP_HOST_DEVICE inline float curve_derivative(const Curve& curve, float saved) {
+  const float y = saved;
   switch (curve.kind) {
     case Curve::Kind::relu:
       return y <= 0 ? 0 : 1;
@@ -33,6 +38,8 @@ LOCKSTEP_HOST_DEVICE inline float curve_derivative(const Curve& curve, float y) 
       return y * (1 - y);
     case Curve::Kind::tanh:
       return 1 - y * y;
+    case Curve::Kind::gelu:
+      return gelu_derivative<std::uint32_t>(saved);
     case Curve::Kind::linear:
       return curve.slope;
   }

@@ -78,7 +78,7 @@ struct Pool2d {
 
 enum class Activation : std::uint8_t { none, relu };  // those that convolutions, norms and linear layers apply
 
-// An elementwise function. device/curve.hpp computes it, and its derivative from its result alone.
+// An elementwise function. device/curve.hpp computes it and its derivative.
 struct Curve {
   enum class Kind : std::uint8_t {
     relu,
@@ -86,6 +86,7 @@ struct Curve {
     clip,        // x within [low, high]
     sigmoid,
     tanh,
+    gelu,   // x * Phi(x), Phi the normal distribution: nn.GELU() without approximation
     linear  // slope * x + shift
   };
   Kind kind;
@@ -94,6 +95,12 @@ struct Curve {
   float high = 0;
   float shift = 0;
 };
+
+// What Ops::activate_backward reads of y = curve(x): y, which a later layer often keeps anyway. For gelu it is x,
+// because two inputs may have one result.
+inline const Tensor& saved_for_backward(const Curve& curve, const Tensor& x, const Tensor& y) {
+  return curve.kind == Curve::Kind::gelu ? x : y;
+}
 
 // Dropout (Srivastava et al. 2014): the elements to be dropped are a pure function of this and of the sample's and
 // element's number (device/dropout.hpp).
@@ -257,8 +264,8 @@ class Ops {
   // ---- elementwise: features or plain fp32, all of the same shape
   // y may alias x.
   virtual void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) = 0;
-  // dx may alias dy.
-  virtual void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
+  // `saved`: saved_for_backward(curve, x, y). dx may alias dy.
+  virtual void activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx) = 0;
   // y = x / (1 - ratio), and 0 for dropped elements. The same call computes the gradient dx from dy. y may alias x.
   virtual void drop(const Dropout& dropout, const Tensor& x, const Tensor& y) = 0;
   // y = a + b. y may alias both.

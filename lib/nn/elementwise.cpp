@@ -7,13 +7,13 @@ namespace lockstep {
 Tensor Activate::compute(const Tensor& x, Mode mode) {
   const Tensor y = device_.make(x.shape(), x.dtype(), x.layout());
   device_.ops().activate_forward(curve_, x, y);
-  if (mode == Mode::train) y_ = y;
+  if (mode == Mode::train) saved_ = saved_for_backward(curve_, x, y);
   return y;
 }
 
 Tensor Activate::differentiate(const Tensor& dy, GradientSink&) {
-  device_.ops().activate_backward(curve_, y_, dy, dy);
-  y_ = {};
+  device_.ops().activate_backward(curve_, saved_, dy, dy);
+  saved_ = {};
   return dy;
 }
 

@@ -19,7 +19,7 @@ class Activate final : public PlainLayer {
 
   Device& device_;
   Curve curve_;
-  Tensor y_;  // saved for backward
+  Tensor saved_;  // for backward
 };
 
 // Constants for each channel of a map: y = factor * x + term.

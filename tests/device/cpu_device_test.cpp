@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +82,25 @@ TEST_P(CpuDeviceTest, sums_have_the_same_bits_with_any_number_of_threads) {
       EXPECT_EQ(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)), 0) << threads << " threads";
     }
   }
+}
+
+TEST_P(CpuDeviceTest, gelu_has_the_same_bits_with_any_number_of_threads) {
+  const Shape shape{7, 5, 9, 40};
+  const Values x = weights(shape.count(), 1);
+  const auto bits = [&](int threads) {
+    const std::shared_ptr<Device> device = open(threads);
+    const auto map = [&] { return device->make(shape, device->precision(), Layout::features); };
+    const Tensor saved = map(), y = map(), dx = map();
+    device->write(std::vector<float>(x.begin(), x.end()), saved);
+    device->ops().activate_forward({.kind = Curve::Kind::gelu}, saved, y);
+    device->ops().activate_backward({.kind = Curve::Kind::gelu}, saved, y, dx);
+    std::vector<float> values(static_cast<std::size_t>(2 * shape.count()));
+    device->read(y, std::span(values).first(values.size() / 2));
+    device->read(dx, std::span(values).last(values.size() / 2));
+    return values;
+  };
+  const std::vector<float> one = bits(1);
+  for (const int threads : {2, 3}) EXPECT_EQ(bits(threads), one) << threads << " threads";
 }
 
 TEST_P(CpuDeviceTest, padding_channels_are_zero_behind_every_pass) {

@@ -81,6 +81,7 @@ const std::vector<Curve> curves{{.kind = Curve::Kind::relu},
                                 {.kind = Curve::Kind::clip, .low = 0.125F, .high = 0.5F},  // not 0 at 0
                                 {.kind = Curve::Kind::sigmoid},
                                 {.kind = Curve::Kind::tanh},
+                                {.kind = Curve::Kind::gelu},
                                 {.kind = Curve::Kind::linear, .slope = -1.5F, .shift = 0.25F}};
 
 TEST_P(OpsTest, applies_elementwise_functions_and_finds_their_gradients) {
@@ -92,8 +93,9 @@ TEST_P(OpsTest, applies_elementwise_functions_and_finds_their_gradients) {
         const Values x = values(shape.count(), 1);
         Values expected = x;
         for (double& value : expected) value = naive::curve(curve, value);
+        const Tensor input = tensor(used, x, layout);
         const Tensor y = make(used, layout);
-        ops_.activate_forward(curve, tensor(used, x, layout), y);
+        ops_.activate_forward(curve, input, y);
         expect_near(y, expected, "y");
 
         const Values dy = values(shape.count(), 2);
@@ -105,7 +107,7 @@ TEST_P(OpsTest, applies_elementwise_functions_and_finds_their_gradients) {
           if (is_at_bound) dx[i] = 0;
         }
         const Tensor in_place = tensor(used, dy, layout);
-        ops_.activate_backward(curve, y, in_place, in_place);
+        ops_.activate_backward(curve, saved_for_backward(curve, input, y), in_place, in_place);
         expect_near(in_place, dx, "dx");
       }
     }
@@ -116,12 +118,14 @@ TEST_P(OpsTest, applies_elementwise_functions_and_finds_their_gradients) {
 TEST_P(OpsTest, an_elementwise_function_leaves_padding_channels_zero) {
   const Shape shape{1, 2, 2, 3};
   const Shape wide{1, 2, 2, 6};
-  const Tensor y = make(shape);
-  ops_.activate_forward({.kind = Curve::Kind::sigmoid}, tensor(shape, values(12, 1)), y);
-  const Tensor z = make(wide);
-  ops_.subsample_forward(1, y, z);  // copies whole vectors
-  for (std::size_t i = 0; i < 24; ++i) {
-    EXPECT_EQ(contents(z)[i] == 0, i % 6 >= 3) << i;
+  for (const Curve::Kind kind : {Curve::Kind::sigmoid, Curve::Kind::gelu}) {
+    const Tensor y = make(shape);
+    ops_.activate_forward({.kind = kind}, tensor(shape, values(12, 1)), y);
+    const Tensor z = make(wide);
+    ops_.subsample_forward(1, y, z);  // copies whole vectors
+    for (std::size_t i = 0; i < 24; ++i) {
+      EXPECT_EQ(contents(z)[i] == 0, i % 6 >= 3) << i;
+    }
   }
 }
 

@@ -115,11 +115,11 @@ void CpuOps::activate_forward(const Curve& curve, const Tensor& x, const Tensor&
   }
 }
 
-void CpuOps::activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) {
-  if (y.layout() == Layout::plain) {
-    plain_activate_backward(curve, y, dy, dx);
+void CpuOps::activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx) {
+  if (saved.layout() == Layout::plain) {
+    plain_activate_backward(curve, saved, dy, dx);
   } else {
-    cpu::activate_backward(context_, loops_, curve, y, dy, dx);
+    cpu::activate_backward(context_, loops_, curve, saved, dy, dx);
   }
 }
 

@@ -37,7 +37,7 @@ class CpuOps final : public Ops {
                      Accumulate accumulate) override;
 
   void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) override;
-  void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
+  void activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx) override;
   void drop(const Dropout& dropout, const Tensor& x, const Tensor& y) override;
   void add(const Tensor& a, const Tensor& b, const Tensor& y) override;
   void copy(const Tensor& x, const Tensor& y) override;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -163,6 +164,8 @@ inline double curve(const Curve& curve, double x) {
       return 1 / (1 + std::exp(-x));
     case Curve::Kind::tanh:
       return std::tanh(x);
+    case Curve::Kind::gelu:
+      return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     case Curve::Kind::linear:
       return static_cast<double>(curve.slope) * x + static_cast<double>(curve.shift);
   }

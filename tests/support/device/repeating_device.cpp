@@ -131,9 +131,9 @@ class RepeatingOps final : public Ops {
   void activate_forward(const Curve& curve, const Tensor& x, const Tensor& y) override {
     keep([this, curve, x = unowned(x), y = unowned(y)] { inner_.activate_forward(curve, x, y); });
   }
-  void activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) override {
-    keep([this, curve, y = unowned(y), dy = unowned(dy), dx = unowned(dx)] {
-      inner_.activate_backward(curve, y, dy, dx);
+  void activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx) override {
+    keep([this, curve, saved = unowned(saved), dy = unowned(dy), dx = unowned(dx)] {
+      inner_.activate_backward(curve, saved, dy, dx);
     });
   }
   void drop(const Dropout& dropout, const Tensor& x, const Tensor& y) override {

@@ -331,13 +331,14 @@ void activate_forward(const CpuContext& context, const VectorLoops& loops, const
   });
 }
 
-void activate_backward(const CpuContext& context, const VectorLoops& loops, const Curve& curve, const Tensor& y_tensor,
-                       const Tensor& dy_tensor, const Tensor& dx_tensor) {
-  const FeatureMap y(y_tensor, loops.lanes);
+void activate_backward(const CpuContext& context, const VectorLoops& loops, const Curve& curve,
+                       const Tensor& saved_tensor, const Tensor& dy_tensor, const Tensor& dx_tensor) {
+  const FeatureMap saved(saved_tensor, loops.lanes);
   const FeatureMap dy(dy_tensor, loops.lanes);
   const FeatureMap dx(dx_tensor, loops.lanes);
   for_each_plane(context, dx, [&](std::int64_t image, std::int64_t block) {
-    loops.activate_gradient(curve, y.plane(image, block), dy.plane(image, block), dx.pixels(), dx.plane(image, block));
+    loops.activate_gradient(curve, saved.plane(image, block), dy.plane(image, block), dx.pixels(),
+                            dx.plane(image, block));
   });
 }
 
@@ -356,9 +357,9 @@ void plain_activate_forward(const Curve& curve, const Tensor& x, const Tensor& y
   for (std::int64_t i = 0; i < x.shape().count(); ++i) y.as<float>()[i] = curve_value(curve, x.as<float>()[i]);
 }
 
-void plain_activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) {
-  for (std::int64_t i = 0; i < y.shape().count(); ++i) {
-    dx.as<float>()[i] = dy.as<float>()[i] * curve_derivative(curve, y.as<float>()[i]);
+void plain_activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx) {
+  for (std::int64_t i = 0; i < saved.shape().count(); ++i) {
+    dx.as<float>()[i] = dy.as<float>()[i] * curve_derivative(curve, saved.as<float>()[i]);
   }
 }
 

@@ -42,7 +42,7 @@ void concat_backward(const CpuContext& context, const VectorLoops& loops, const 
 void copy(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const Tensor& y);
 void activate_forward(const CpuContext& context, const VectorLoops& loops, const Curve& curve, const Tensor& x,
                       const Tensor& y);
-void activate_backward(const CpuContext& context, const VectorLoops& loops, const Curve& curve, const Tensor& y,
+void activate_backward(const CpuContext& context, const VectorLoops& loops, const Curve& curve, const Tensor& saved,
                        const Tensor& dy, const Tensor& dx);
 void add(const CpuContext& context, const VectorLoops& loops, const Tensor& a, const Tensor& b, const Tensor& y);
 
@@ -51,7 +51,7 @@ void plain_bias_forward(const Tensor& x, const Tensor& bias, Activation activati
 void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tensor& dy, Activation activation,
                          const Tensor& dx, const Tensor& d_bias, Accumulate accumulate);
 void plain_activate_forward(const Curve& curve, const Tensor& x, const Tensor& y);
-void plain_activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx);
+void plain_activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx);
 void plain_add(const Tensor& a, const Tensor& b, const Tensor& y);
 void plain_copy(const Tensor& x, const Tensor& y);
 

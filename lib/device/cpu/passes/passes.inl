@@ -213,6 +213,10 @@ void activate(const Curve& curve, const void* x_data, std::int64_t pixels, std::
     for_each_vector({1, pixels, 0}, [=](std::int64_t at) { store(relu(load(x + at)), y + at); });
     return;
   }
+  if (curve.kind == Curve::Kind::gelu) {  // 0 at 0, so padding channels stay zero
+    for_each_vector({1, pixels, 0}, [=](std::int64_t at) { store(gelu_value<Words>(load(x + at)), y + at); });
+    return;
+  }
   for_each_vector({1, pixels, 0}, [=](std::int64_t at) {
     Floats values = load(x + at);
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -223,20 +227,26 @@ void activate(const Curve& curve, const void* x_data, std::int64_t pixels, std::
 }
 
 template <typename Storage>
-void activate_gradient(const Curve& curve, const void* y_data, const void* dy_data, std::int64_t pixels,
+void activate_gradient(const Curve& curve, const void* saved_data, const void* dy_data, std::int64_t pixels,
                        void* dx_data) {
-  const auto* y = static_cast<const Storage*>(y_data);
+  const auto* saved = static_cast<const Storage*>(saved_data);
   const auto* dy = static_cast<const Storage*>(dy_data);
   auto* dx = static_cast<Storage*>(dx_data);
   if (curve.kind == Curve::Kind::relu) {
     for_each_vector({1, pixels, 0},
-                    [=](std::int64_t at) { store(masked_gradient(load(y + at), load(dy + at)), dx + at); });
+                    [=](std::int64_t at) { store(masked_gradient(load(saved + at), load(dy + at)), dx + at); });
+    return;
+  }
+  if (curve.kind == Curve::Kind::gelu) {
+    for_each_vector({1, pixels, 0}, [=](std::int64_t at) {
+      store(load(dy + at) * gelu_derivative<Words>(load(saved + at)), dx + at);
+    });
     return;
   }
   for_each_vector({1, pixels, 0}, [=](std::int64_t at) {
-    const Floats results = load(y + at);
+    const Floats kept = load(saved + at);
     Floats values = load(dy + at);
-    for (std::int64_t lane = 0; lane < lanes; ++lane) values[lane] *= curve_derivative(curve, results[lane]);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) values[lane] *= curve_derivative(curve, kept[lane]);
     store(values, dx + at);
   });
 }

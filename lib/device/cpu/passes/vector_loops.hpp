@@ -92,8 +92,8 @@ struct VectorLoops {
   void (*add)(const void* a, const void* b, std::int64_t vectors, void* y);
   // Writes zero in all but the first `channels` channels. y may alias x.
   void (*activate)(const Curve& curve, const void* x, std::int64_t pixels, std::int64_t channels, void* y);
-  // dx may alias dy.
-  void (*activate_gradient)(const Curve& curve, const void* y, const void* dy, std::int64_t pixels, void* dx);
+  // `saved`: saved_for_backward(curve, x, y). dx may alias dy.
+  void (*activate_gradient)(const Curve& curve, const void* saved, const void* dy, std::int64_t pixels, void* dx);
 
   // Converts between a block and fp32 values of its first `channels` channels. Other channels are dropped, or set to
   // zero.

@@ -27,14 +27,14 @@ struct Activate {
 template <DType dtype>
 struct ActivateGradient {
   Curve curve;
-  const std::byte* y;
+  const std::byte* saved;
   const std::byte* dy;
   std::byte* dx;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const ChannelVector results = load<dtype>(y, index);
+    const ChannelVector kept = load<dtype>(saved, index);
     ChannelVector values = load<dtype>(dy, index);
-    for (int i = 0; i < vector_width; ++i) values.at[i] *= curve_derivative(curve, results.at[i]);
+    for (int i = 0; i < vector_width; ++i) values.at[i] *= curve_derivative(curve, kept.at[i]);
     store<dtype>(values, dx, index);
   }
 };
@@ -91,12 +91,12 @@ struct ActivatePlain {
 
 struct ActivateGradientPlain {
   Curve curve;
-  const float* y;
+  const float* saved;
   const float* dy;
   float* dx;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    dx[index] = dy[index] * curve_derivative(curve, y[index]);
+    dx[index] = dy[index] * curve_derivative(curve, saved[index]);
   }
 };
 

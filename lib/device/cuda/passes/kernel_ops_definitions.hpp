@@ -177,13 +177,13 @@ void KernelOps<Launch>::activate_forward(const Curve& curve, const Tensor& x, co
 }
 
 template <typename Launch>
-void KernelOps<Launch>::activate_backward(const Curve& curve, const Tensor& y, const Tensor& dy, const Tensor& dx) {
-  if (y.layout() == Layout::plain) {
-    launch_(y.shape().count(), ActivateGradientPlain{curve, floats(y), floats(dy), dx.as<float>()});
+void KernelOps<Launch>::activate_backward(const Curve& curve, const Tensor& saved, const Tensor& dy, const Tensor& dx) {
+  if (saved.layout() == Layout::plain) {
+    launch_(saved.shape().count(), ActivateGradientPlain{curve, floats(saved), floats(dy), dx.as<float>()});
     return;
   }
-  with_dtype(y.dtype(), [&](auto dtype) {
-    launch_(FeatureMap(y).vectors(), ActivateGradient<dtype>{curve, y.data(), dy.data(), dx.data()});
+  with_dtype(saved.dtype(), [&](auto dtype) {
+    launch_(FeatureMap(saved).vectors(), ActivateGradient<dtype>{curve, saved.data(), dy.data(), dx.data()});
   });
 }
 
