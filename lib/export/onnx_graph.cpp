@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <numbers>
 
 #include "network/onnx/onnx_network.hpp"
 
@@ -118,8 +119,16 @@ class OnnxGraph::AddNode {
   }
   OnnxValue operator()(const op::Sigmoid&) const { return graph_.node("Sigmoid", x_).output(0); }
   OnnxValue operator()(const op::Tanh&) const { return graph_.node("Tanh", x_).output(0); }
-  OnnxValue operator()(const op::Scale& one) const { return with_constants("Mul", one.factors); }
-  OnnxValue operator()(const op::Shift& one) const { return with_constants("Add", one.terms); }
+  // As PyTorch writes it for operator sets before 20, which have no Gelu.
+  OnnxValue operator()(const op::Gelu&) const {
+    const OnnxValue quotient = with_constant("Div", x_.front(), std::numbers::sqrt2_v<float>);
+    const OnnxValue erf = graph_.node("Erf", Names{quotient}).output(0);
+    const OnnxValue factor = with_constant("Add", erf, 1);
+    const OnnxValue product = graph_.node("Mul", Names{x_.front(), factor}).output(0);
+    return with_constant("Mul", product, 0.5F);
+  }
+  OnnxValue operator()(const op::Scale& one) const { return with_constants("Mul", x_.front(), one.factors); }
+  OnnxValue operator()(const op::Shift& one) const { return with_constants("Add", x_.front(), one.terms); }
   // Without training_mode, it is the identity.
   OnnxValue operator()(const op::Dropout& one) const {
     const std::string ratio =
@@ -188,11 +197,14 @@ class OnnxGraph::AddNode {
     return made;
   }
   // Dims of one constant fit rows and maps.
-  OnnxValue with_constants(const char* kind, std::span<const float> values) const {
+  OnnxValue with_constants(const char* kind, const OnnxValue& x, std::span<const float> values) const {
     const auto count = std::ssize(values);
     const std::vector<std::int64_t> dims = count == 1 ? std::vector<std::int64_t>{} : std::vector{count, 1L, 1L};
     const std::string name = fmt::format("{}{}", exported_constants, graph_.graph_.initializer_size());
-    return graph_.node(kind, Names{x_.front(), graph_.constant(name, dims, values)}).output(0);
+    return graph_.node(kind, Names{x, graph_.constant(name, dims, values)}).output(0);
+  }
+  OnnxValue with_constant(const char* kind, const OnnxValue& x, float value) const {
+    return with_constants(kind, x, {&value, 1});
   }
   OnnxValue flattened(const OnnxValue& map) const {
     onnx::NodeProto& made = graph_.node("Flatten", Names{map});

@@ -25,6 +25,7 @@ Value leaky_relu(Value x, float slope) { return added(x, op::LeakyRelu{slope}); 
 Value clip(Value x, float low, float high) { return added(x, op::Clip{low, high}); }
 Value sigmoid(Value x) { return added(x, op::Sigmoid{}); }
 Value tanh(Value x) { return added(x, op::Tanh{}); }
+Value gelu(Value x) { return added(x, op::Gelu{}); }
 Value scale(Value x, const std::vector<float>& factors) { return added(x, op::Scale{factors}); }
 Value shift(Value x, const std::vector<float>& terms) { return added(x, op::Shift{terms}); }
 Value dropout(Value x, float ratio) { return added(x, op::Dropout{ratio}); }

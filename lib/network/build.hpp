@@ -42,6 +42,7 @@ Value leaky_relu(Value x, float slope);
 Value clip(Value x, float low, float high);
 Value sigmoid(Value x);
 Value tanh(Value x);
+Value gelu(Value x);
 Value scale(Value x, const std::vector<float>& factors);
 Value shift(Value x, const std::vector<float>& terms);
 Value dropout(Value x, float ratio);

@@ -29,6 +29,7 @@ struct OperationText {
   std::string operator()(const op::Clip&) const { return "clip"; }
   std::string operator()(const op::Sigmoid&) const { return "sigmoid"; }
   std::string operator()(const op::Tanh&) const { return "tanh"; }
+  std::string operator()(const op::Gelu&) const { return "gelu"; }
   std::string operator()(const op::Scale&) const { return "scale"; }
   std::string operator()(const op::Shift&) const { return "shift"; }
   std::string operator()(const op::Dropout& one) const { return fmt::format("dropout {:.3g}", one.ratio); }

@@ -37,6 +37,7 @@ class OutputShape {
   ValueShape operator()(const op::Clip&) const { return x_; }
   ValueShape operator()(const op::Sigmoid&) const { return x_; }
   ValueShape operator()(const op::Tanh&) const { return x_; }
+  ValueShape operator()(const op::Gelu&) const { return x_; }
   ValueShape operator()(const op::Scale& one) const { return with_constants(one.factors.size()); }
   ValueShape operator()(const op::Shift& one) const { return with_constants(one.terms.size()); }
   ValueShape operator()(const op::Dropout&) const { return x_; }
@@ -136,6 +137,7 @@ struct Name {
   const char* operator()(const op::Clip&) const { return "Clip"; }
   const char* operator()(const op::Sigmoid&) const { return "Sigmoid"; }
   const char* operator()(const op::Tanh&) const { return "Tanh"; }
+  const char* operator()(const op::Gelu&) const { return "Gelu"; }
   const char* operator()(const op::Scale&) const { return "Mul"; }
   const char* operator()(const op::Shift&) const { return "Shift"; }
   const char* operator()(const op::Dropout&) const { return "Dropout"; }

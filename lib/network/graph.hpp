@@ -62,6 +62,7 @@ struct Clip {
 };
 struct Sigmoid {};
 struct Tanh {};
+struct Gelu {};  // x * Phi(x), Phi the normal distribution: nn.GELU() without approximation
 // Products with, or sums with, constants that are not trained: one, or one for each channel of a map.
 struct Scale {
   std::vector<float> factors;
@@ -111,8 +112,8 @@ struct Linear {
 
 using Operation =
     std::variant<op::Input, op::Convolution, op::BatchNorm, op::Relu, op::LeakyRelu, op::Clip, op::Sigmoid, op::Tanh,
-                 op::Scale, op::Shift, op::Dropout, op::Add, op::Concat, op::MaxPool, op::AveragePool, op::Blur,
-                 op::Subsample, op::GlobalMeanPool, op::Flatten, op::Unflatten, op::Linear>;
+                 op::Gelu, op::Scale, op::Shift, op::Dropout, op::Add, op::Concat, op::MaxPool, op::AveragePool,
+                 op::Blur, op::Subsample, op::GlobalMeanPool, op::Flatten, op::Unflatten, op::Linear>;
 
 // ONNX's name of its kind: "Conv". Blur, Subsample, Shift and Unflatten have names of our own.
 std::string operation_name(const Operation& operation);

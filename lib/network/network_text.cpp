@@ -172,7 +172,7 @@ Operation operation_of(const std::string& kind, const std::string& name, NumberR
     if (in > most_weights / out) numbers.refuse();
     return op::Linear{in, out, !numbers.has_more() || numbers.next_flag()};
   }
-  const std::vector<Operation> others = {op::Relu{},   op::Sigmoid{},        op::Tanh{},    op::Add{},
+  const std::vector<Operation> others = {op::Relu{},   op::Sigmoid{},        op::Tanh{},    op::Gelu{},     op::Add{},
                                          op::Concat{}, op::GlobalMeanPool{}, op::Flatten{}, op::Unflatten{}};
   const auto found = std::ranges::find(others, kind, operation_name);
   if (found == others.end()) damaged(fmt::format("node '{}' has an unknown operation", name));

@@ -40,6 +40,7 @@ class MakeLayer {
   }
   std::unique_ptr<Layer> operator()(const op::Sigmoid&) const { return activate({.kind = Curve::Kind::sigmoid}); }
   std::unique_ptr<Layer> operator()(const op::Tanh&) const { return activate({.kind = Curve::Kind::tanh}); }
+  std::unique_ptr<Layer> operator()(const op::Gelu&) const { return activate({.kind = Curve::Kind::gelu}); }
   std::unique_ptr<Layer> operator()(const op::Scale& one) const {
     if (one.factors.size() == 1) return activate({.kind = Curve::Kind::linear, .slope = one.factors.front()});
     return std::make_unique<ChannelConstants>(context_, one.factors, std::vector<float>(one.factors.size(), 0.0F));

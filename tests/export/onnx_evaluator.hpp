@@ -76,6 +76,8 @@ class OnnxEvaluator {
     if (kind == "GlobalAveragePool") return mean(in(node, 0));
     if (kind == "Identity") return in(node, 0);
     if (kind == "Relu") return by_element(in(node, 0), [](float x) { return std::max(x, 0.0F); });
+    if (kind == "Erf") return by_element(in(node, 0), [](float x) { return std::erf(x); });
+    if (kind == "Mul") return pairwise(node, std::multiplies<>());
     if (kind == "Add") return pairwise(node, std::plus<>());
     if (kind == "Sub") return pairwise(node, std::minus<>());
     if (kind == "Div") return pairwise(node, std::divides<>());
@@ -94,12 +96,12 @@ class OnnxEvaluator {
     return x;
   }
 
-  // The second of the same shape, or [1, c, 1, 1].
+  // The second of the same shape, one number, or [1, c, 1, 1].
   template <typename Function>
   OnnxArray pairwise(const onnx::NodeProto& node, Function function) const {
     OnnxArray y = in(node, 0);
     const OnnxArray& b = in(node, 1);
-    const std::size_t plane = b.dims == y.dims ? 1 : static_cast<std::size_t>(y.dims[2] * y.dims[3]);
+    const std::size_t plane = b.dims == y.dims || b.dims.empty() ? 1 : static_cast<std::size_t>(y.dims[2] * y.dims[3]);
     for (std::size_t i = 0; i < y.values.size(); ++i) {
       y.values[i] = function(y.values[i], b.values[i / plane % b.values.size()]);
     }

@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                       ModelOptions{"resnet20", {15, 16, 3}, 4}, ModelOptions{"resnet18", {16, 16, 3}, 4, 8},
                       ModelOptions{"resnet34", {72, 65, 3}, 4, 16}, ModelOptions{"resnet50", {72, 72, 3}, 4, 16},
                       ModelOptions{"resnet101", {16, 16, 3}, 4, 16}, ModelOptions{"resnet20-blur", {15, 16, 3}, 4},
-                      ModelOptions{"resnet50-blur", {72, 65, 3}, 4, 4}, rectangular_network()),
+                      ModelOptions{"resnet50-blur", {72, 65, 3}, 4, 4}, rectangular_network(), gelu_network()),
     [](const auto& one) {
       std::string name = one.param.name;
       std::ranges::replace(name, '-', '_');

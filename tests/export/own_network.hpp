@@ -20,6 +20,16 @@ inline ModelOptions rectangular_network() {
   return {.name = "rectangular", .sample = {16, 18, 3}, .classes = 4, .network = network_text(graph)};
 }
 
+// GELUs of maps and of rows: several nodes of ONNX each.
+inline ModelOptions gelu_network() {
+  using namespace build;
+  NetworkGraph graph({16, 18, 3});
+  Value x = gelu(conv(input(graph), "conv", {.out = 8, .kernel = 3, .has_bias = true}));
+  x = add(gelu(x), x);
+  linear(gelu(linear(global_mean_pool(x), "hidden", 6)), "fc", 4);
+  return {.name = "gelu", .sample = {16, 18, 3}, .classes = 4, .network = network_text(graph)};
+}
+
 // All other operations.
 inline ModelOptions own_network() {
   using namespace build;

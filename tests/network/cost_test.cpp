@@ -59,12 +59,13 @@ TEST(CostTest, a_norm_that_is_a_layer_counts_once) {
   using namespace build;
   NetworkGraph graph({8, 8, 3});
   Value x = relu(batch_norm(conv(input(graph), "stem", {.out = 4, .kernel = 1, .has_bias = true}), "bn"));
-  x = relu(batch_norm(concat({x, x}), "bn2"));
+  x = gelu(relu(batch_norm(concat({x, x}), "bn2")));
   linear(global_mean_pool(average_pool(x, {.kernel = 2, .stride = 2})), "fc", 5, false);
   const std::string table = network_table(graph);
   EXPECT_EQ(parameters(graph), 16 + 8 + 16 + 40);
   EXPECT_THAT(table, testing::ContainsRegex("bn2 +norm relu +8x8x8 +16\n"));
-  EXPECT_THAT(table, testing::ContainsRegex("AveragePool_7 +mean 2x2/2 +4x4x8\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("AveragePool_8 +mean 2x2/2 +4x4x8\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("Gelu_7 +gelu +8x8x8\n"));
   EXPECT_THAT(table, testing::ContainsRegex("total +80 "));
 }
 

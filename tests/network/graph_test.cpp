@@ -23,7 +23,7 @@ TEST(GraphTest, shapes_follow_from_the_operations) {
   EXPECT_EQ(add(x, x).shape(), x.shape());
   EXPECT_EQ(concat({x, x, blur(x, 1)}).shape(), (ValueShape{17, 16, 24}));
   EXPECT_EQ(average_pool(x, {.kernel = 2, .stride = 2, .ceil = true}).shape(), (ValueShape{9, 8, 8}));
-  EXPECT_EQ(clip(sigmoid(tanh(leaky_relu(x, 0.1F))), 0, 6).shape(), x.shape());
+  EXPECT_EQ(clip(sigmoid(tanh(gelu(leaky_relu(x, 0.1F)))), 0, 6).shape(), x.shape());
   EXPECT_EQ(flatten(x).shape(), (ValueShape{0, 0, 17 * 16 * 8}));
   EXPECT_EQ(linear(global_mean_pool(x), "fc", 10).shape(), (ValueShape{0, 0, 10}));
   const ConvOptions by_columns{.out = 4, .kernel = {1, 7}, .stride = {1, 2}, .padding = {0, 3}};

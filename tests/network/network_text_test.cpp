@@ -40,15 +40,15 @@ TEST(NetworkTextTest, keeps_all_operations_and_their_numbers) {
   using namespace build;
   NetworkGraph graph({32, 32, 3});
   Value x = batch_norm(conv(input(graph), "a", {.out = 8, .kernel = 3}), "bn", {.epsilon = 0.001F});
-  x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), sigmoid(x), tanh(x), add(x, x)});
-  x = dropout(shift(scale(x, {0.5F}), std::vector<float>(40, 1.5F)), 0.25F);
+  x = concat({clip(x, 0, 6), leaky_relu(x, 0.1F), sigmoid(x), tanh(x), gelu(x), add(x, x)});
+  x = dropout(shift(scale(x, {0.5F}), std::vector<float>(48, 1.5F)), 0.25F);
   x = max_pool(average_pool(x, {.kernel = 3, .stride = 2, .padding = 1}, true),
                {.kernel = 2, .stride = 2, .ceil = true});
-  x = flatten(unflatten(global_mean_pool(blur(subsample(x, 2, 40), 2))));
+  x = flatten(unflatten(global_mean_pool(blur(subsample(x, 2, 48), 2))));
   linear(x, "fc", 10, false);
   const std::string text = network_text(graph);
   EXPECT_NE(text.find(R"(["BatchNormalization","bn",[1],[0.001)"), std::string::npos) << text;
-  EXPECT_NE(text.find(R"("fc",[18],[40,10,0]])"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("fc",[19],[48,10,0]])"), std::string::npos) << text;
   const NetworkGraph other = network_from_text(text);
   EXPECT_EQ(network_text(other), text);
   EXPECT_EQ(other.node(2).as<op::BatchNorm>()->epsilon, 0.001F);

@@ -213,7 +213,7 @@ std::vector<LayerCase> layer_cases() {
        {4, 7, 6, 20},
        maps,
        [](Value x) {
-         return concat({sigmoid(x), tanh(x), x});
+         return concat({sigmoid(x), tanh(x), gelu(x), x});
        }},
       {"add", {4, 7, 6, 20}, maps, [](Value x) { return add(clip(x, -1, 1), leaky_relu(x, 0.1F)); }},
       {"flatten", {4, 5, 5, 16}, maps, flatten},

@@ -245,13 +245,17 @@ TEST_P(LayerTest, dense_blocks_have_right_gradients) {
 TEST_P(LayerTest, a_value_added_to_or_joined_with_itself_has_twice_the_gradient) {
   EXPECT_LE(harness([](Value x) { return add(x, x); }, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
   EXPECT_LE(harness([](Value x) { return concat({x, x}); }, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
-  const auto net = [](Value x) { return add(tanh(x), add(sigmoid(x), x)); };
+  const auto net = [](Value x) { return add(tanh(x), add(sigmoid(x), add(gelu(x), x))); };
   EXPECT_LE(harness(net, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
   EXPECT_LE(harness(net, {3, 7}, Layout::plain).worst_gradient_error(), tolerance);
 }
 
 TEST_P(LayerTest, activations_alone_have_right_gradients) {
-  const std::vector<Describe> activations = {relu, sigmoid, tanh, [](Value x) { return leaky_relu(x, 0.2F); },
+  const std::vector<Describe> activations = {relu,
+                                             sigmoid,
+                                             tanh,
+                                             gelu,
+                                             [](Value x) { return leaky_relu(x, 0.2F); },
                                              [](Value x) { return clip(x, -0.5F, 0.7F); }};
   for (const Describe& activation : activations) {
     EXPECT_LE(harness(activation, {2, 3, 4, 5}).worst_gradient_error(), tolerance);

@@ -11,11 +11,11 @@ namespace {
 
 // "Relu_5", as NetworkGraph::add() names nodes.
 bool is_generated(const std::string& name) {
-  const std::array<Operation, 17> unnamed = {op::Relu{},     op::LeakyRelu{}, op::Clip{},           op::Sigmoid{},
-                                             op::Tanh{},     op::Scale{},     op::Shift{},          op::Dropout{},
-                                             op::Add{},      op::Concat{},    op::MaxPool{},        op::AveragePool{},
-                                             op::Blur{},     op::Subsample{}, op::GlobalMeanPool{}, op::Flatten{},
-                                             op::Unflatten{}};
+  const std::array<Operation, 18> unnamed = {op::Relu{},        op::LeakyRelu{}, op::Clip{},      op::Sigmoid{},
+                                             op::Tanh{},        op::Gelu{},      op::Scale{},     op::Shift{},
+                                             op::Dropout{},     op::Add{},       op::Concat{},    op::MaxPool{},
+                                             op::AveragePool{}, op::Blur{},      op::Subsample{}, op::GlobalMeanPool{},
+                                             op::Flatten{},     op::Unflatten{}};
   const std::size_t kind = name.find('_');
   return kind != std::string::npos && kind + 1 < name.size() &&
          name.find_first_not_of("0123456789", kind + 1) == std::string::npos &&
