@@ -71,9 +71,13 @@ TEST_P(OnnxRoundTripTest, keeps_the_network_its_weights_and_the_normalization) {
 }
 
 std::vector<ModelOptions> all_models() {
-  std::vector<ModelOptions> all = {
-      {"convnet", {28, 28, 1}, 10},  {"lenet", {32, 32, 3}, 10}, {"resnet18-blur", {64, 64, 3}, 4},
-      {"resnet20", {32, 32, 3}, 10}, rectangular_network(),      own_network()};
+  std::vector<ModelOptions> all = {{"convnet", {28, 28, 1}, 10},
+                                   {"lenet", {32, 32, 3}, 10},
+                                   {"resnet18-blur", {64, 64, 3}, 4},
+                                   {"resnet20", {32, 32, 3}, 10},
+                                   rectangular_network(),
+                                   own_network(),
+                                   gelu_network()};
   for (const char* name : {"resnet18", "resnet50"}) {
     all.push_back({name, {32, 32, 3}, 7, 8});
     all.push_back({name, {96, 96, 3}, 7, 8});

@@ -38,7 +38,7 @@ inline ModelOptions own_network() {
   x = concat({clip(x, -1, 0.5F), leaky_relu(x, 0.1F), sigmoid(x), tanh(x)});
   x = average_pool(max_pool(x, {.kernel = 3, .stride = 2, .ceil = true}), {.kernel = 2, .stride = 1, .padding = 1},
                    true);
-  x = shift(scale(x, {1, 2, 3, 4, 5, 6, 7, 8}), {8, 7, 6, 5, 4, 3, 2, 1});
+  x = gelu(shift(scale(x, {1, 2, 3, 4, 5, 6, 7, 8}), {8, 7, 6, 5, 4, 3, 2, 1}));
   x = linear(global_mean_pool(dropout(shift(scale(x, {-0.5F}), {0.25F}), 0.125F)), "hidden", 6, false);
   x = dropout(relu(flatten(batch_norm(unflatten(x), "bn_of_rows"))), 0.5F);
   linear(scale(x, {2}), "fc", 4);

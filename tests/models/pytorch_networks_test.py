@@ -139,6 +139,7 @@ ACTIVATIONS = {
     "clip": (1, lambda draw, shape: draw.choice([nn.ReLU6(), nn.Hardtanh(-0.5, 0.8)])),
     "sigmoid": (1, lambda draw, shape: nn.Sigmoid()),
     "tanh": (1, lambda draw, shape: nn.Tanh()),
+    "gelu": (1, lambda draw, shape: nn.GELU()),
     "add": (2, lambda draw, shape: Add()),
     "constants": (2, Constants),
 }

@@ -132,6 +132,21 @@ class OnnxNetworkTest : public testing::Test {
     last_ = &node;
   }
 
+  // A GELU as PyTorch composes it, in the place of the ReLU: nodes 2 to 6.
+  void compose_gelu() {
+    replace(2, "Mul", {"product", "half"});
+    node("Div", {"b", "root"}, "quotient");
+    node("Erf", {"quotient"}, "erf");
+    node("Add", {"erf", "one"}, "factor");
+    node("Mul", {"b", "factor"}, "product");
+    for (const int last : {6, 7, 8, 9}) {
+      for (int at = last; at > last - 4; --at) graph().mutable_node()->SwapElements(at, at - 1);
+    }
+    scalar("root", 1.41421356F);
+    scalar("one", 1);
+    scalar("half", 0.5F);
+  }
+
   OnnxNetwork read(std::optional<ValueShape> images = {}) {
     const std::filesystem::path path = folder_.path() / "net.onnx";
     const std::string bytes = model_.SerializeAsString();
@@ -312,6 +327,56 @@ TEST_F(OnnxNetworkTest, constants_multiply_and_add) {
   array("by_column", {8});
   replace(2, "Mul", {"b", "by_column"});
   expect_error(Failure::usage, {"/Mul", "by_column", "[8]"}, [&] { read(); });
+}
+
+TEST_F(OnnxNetworkTest, reads_gelu_as_an_operator_and_as_pytorch_composes_it) {
+  const onnx::ModelProto whole = model_;
+  const auto expect_gelu = [&] {
+    const OnnxNetwork network = read();
+    std::string kinds;
+    for (const GraphNode& node : network.graph.nodes()) kinds += operation_name(node.operation) + " ";
+    EXPECT_EQ(kinds, "Input Conv BatchNormalization Gelu GlobalAveragePool Gemm ");
+    EXPECT_EQ(network.graph.node(3).inputs, std::vector<std::size_t>{2});
+    EXPECT_TRUE(network.warnings.empty());
+  };
+  replace(2, "Gelu", {"b"});
+  expect_gelu();
+  model_ = whole;
+  compose_gelu();
+  expect_gelu();
+  for (const int sum_or_product : {4, 5, 6}) {
+    node_at(sum_or_product).mutable_input()->SwapElements(0, 1);
+    expect_gelu();
+  }
+  model_ = whole;
+  scalar("root", 1.41421356F);
+  replace(2, "Div", {"b", "root"});
+  EXPECT_EQ(read().graph.node(3).as<op::Scale>()->factors, std::vector<float>{1 / 1.41421356F});
+}
+
+TEST_F(OnnxNetworkTest, parts_of_a_gelu_and_approximations_are_refused) {
+  const onnx::ModelProto whole = model_;
+  replace(2, "Gelu", {"b"});
+  onnx::AttributeProto& approximate = *last_->add_attribute();
+  approximate.set_name("approximate");
+  approximate.set_type(onnx::AttributeProto::STRING);
+  approximate.set_s("none");
+  EXPECT_NO_THROW(read());
+  approximate.set_s("tanh");
+  expect_error(Failure::usage, {"/Gelu", "approximat"}, [&] { read(); });
+  model_ = whole;
+  replace(2, "Erf", {"b"});
+  expect_error(Failure::usage, {"/Erf", "GELU"}, [&] { read(); });
+  model_ = whole;
+  compose_gelu();
+  node_at(5).set_input(0, "a");  // another factor than x
+  expect_error(Failure::usage, {"/Mul", "constants"}, [&] { read(); });
+  node_at(5).set_input(0, "b");
+  array_named("half").set_float_data(0, 0.25F);
+  expect_error(Failure::usage, {"/Mul", "part of a GELU"}, [&] { read(); });
+  array_named("half").set_float_data(0, 0.5F);
+  node_at(7).set_input(0, "factor");
+  expect_error(Failure::usage, {"/GlobalAveragePool", "part of a GELU"}, [&] { read(); });
 }
 
 TEST_F(OnnxNetworkTest, reads_dropout_and_norms_of_rows) {

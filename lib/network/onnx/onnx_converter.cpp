@@ -196,6 +196,8 @@ std::size_t OnnxConverter::node_at(int index) {
   NodeValue made{};
   if (const auto* const mean = std::get_if<MeanValue>(&value)) {
     made.node = added(mean_window(*mean), {mean->node}, "");
+  } else if (const auto* const part = std::get_if<GeluPart>(&value)) {
+    made.node = node_of(*part);
   } else {
     const auto& sliced = std::get<SlicedValue>(value);
     made.node = added(op::Subsample{sliced.stride, shape_of(sliced.node).channels}, {sliced.node}, "");

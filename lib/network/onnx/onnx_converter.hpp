@@ -48,7 +48,16 @@ class OnnxConverter {
     std::size_t node;
     std::int64_t padding;
   };
-  using KnownValue = std::variant<ImageValue, NodeValue, MeanValue, SlicedValue, PaddedValue>;
+  struct GeluPart {  // of the GELU of a node's value x
+    enum class Step : std::uint8_t {
+      quotient,  // x / sqrt(2)
+      erf,       // erf(x / sqrt(2))
+      factor,    // 1 + erf(x / sqrt(2))
+      product    // x * (1 + erf(x / sqrt(2)))
+    } step;
+    std::size_t node;
+  };
+  using KnownValue = std::variant<ImageValue, NodeValue, MeanValue, SlicedValue, PaddedValue, GeluPart>;
 
   ValueShape input_shape(std::optional<ValueShape> wanted);
   void require_read(std::size_t output) const;
@@ -81,7 +90,9 @@ class OnnxConverter {
   void conv();
   void divide();
   void dropout();
+  void erf();
   void flatten();
+  void gelu();
   void gemm();
   void global_average_pool();
   void identity();
@@ -111,6 +122,15 @@ class OnnxConverter {
   void give_shifted(int array, float sign);
   float bound_at(int index, float otherwise) const;
   void normalize(ImageValue::State from, ImageValue::State to, std::vector<float>& values);
+
+  // ---- parts of a GELU (onnx_gelu.cpp)
+  const GeluPart* gelu_part(int index, GeluPart::Step step) const;  // null: the input is none, or another
+  bool is_number(int index, float number) const;                    // whether the input is an array of this one number
+  // Whether the node is one of a GELU, whose value is then defined.
+  bool add_in_gelu();
+  bool divide_in_gelu();
+  bool multiply_in_gelu();
+  std::size_t node_of(const GeluPart& part);
 
   const OnnxFile& file_;
   std::string image_name_;

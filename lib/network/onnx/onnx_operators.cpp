@@ -36,7 +36,9 @@ const std::map<std::string, OnnxConverter::Convert>& OnnxConverter::operators() 
                                                      {"Conv", &OnnxConverter::conv},
                                                      {"Div", &OnnxConverter::divide},
                                                      {"Dropout", &OnnxConverter::dropout},
+                                                     {"Erf", &OnnxConverter::erf},
                                                      {"Flatten", &OnnxConverter::flatten},
+                                                     {"Gelu", &OnnxConverter::gelu},
                                                      {"Gemm", &OnnxConverter::gemm},
                                                      {"GlobalAveragePool", &OnnxConverter::global_average_pool},
                                                      {"Identity", &OnnxConverter::identity},
@@ -71,7 +73,8 @@ void OnnxConverter::refuse_operator() const {
   }
   node_->refuse(
       "Lockstep has no such operator. It has Add, AveragePool, BatchNormalization, Clip, Concat, Conv, Div, Dropout, "
-      "Flatten, Gemm, GlobalAveragePool, Identity, LeakyRelu, MaxPool, Mul, ReduceMean, Relu, Sigmoid, Sub and Tanh");
+      "Flatten, Gelu, Gemm, GlobalAveragePool, Identity, LeakyRelu, MaxPool, Mul, ReduceMean, Relu, Sigmoid, Sub and "
+      "Tanh");
 }
 
 void OnnxConverter::identity() { give(input(0)); }
@@ -199,12 +202,14 @@ void OnnxConverter::sigmoid() { give_node(op::Sigmoid{}, {node_at(0)}); }
 void OnnxConverter::tanh() { give_node(op::Tanh{}, {node_at(0)}); }
 
 void OnnxConverter::add() {
+  if (add_in_gelu()) return;
   if (as_constant(0) != nullptr) return give_shifted(0, 1);
   if (as_constant(1) != nullptr) return give_shifted(1, 1);
   give_node(op::Add{}, {node_at(0), node_at(1)});
 }
 
 void OnnxConverter::multiply() {
+  if (multiply_in_gelu()) return;
   const int array = as_constant(0) != nullptr ? 0 : 1;
   if (as_constant(array) == nullptr) node_->refuse("only products with constants are possible");
   const std::size_t x = node_at(1 - array);
@@ -452,6 +457,7 @@ void OnnxConverter::subtract() {
 void OnnxConverter::divide() {
   if (as_constant(0) != nullptr) node_->refuse("only quotients by constants are possible");
   if (!std::holds_alternative<ImageValue>(input(0))) {
+    if (divide_in_gelu()) return;
     const std::size_t x = node_at(0);
     std::vector<float> factors = constants_at(1, x);
     for (float& factor : factors) factor = 1 / factor;
