@@ -38,7 +38,7 @@ NetworkGraph airbench_graph(const ModelOptions& options) {
   NetworkGraph graph = empty_graph(options.sample);
   const ConvOptions whiten{
       .out = 2 * 4 * options.sample.channels, .kernel = 2, .has_bias = true, .scheme = WeightScheme::uniform_fan_in};
-  Value x = relu(conv(input(graph), "whiten", whiten));
+  Value x = gelu(conv(input(graph), "whiten", whiten));
   int block = 0;
   for (const std::int64_t width : {64, 256, 256}) {
     const std::string name = fmt::format("block{}.", ++block);
@@ -47,8 +47,8 @@ NetworkGraph airbench_graph(const ModelOptions& options) {
                            .padding = 1,
                            .scheme = WeightScheme::uniform_fan_in};
     constexpr op::BatchNorm norm{.epsilon = 1e-12F};
-    x = relu(batch_norm(max_pool(conv(x, name + "conv1", same), halve), name + "norm1", norm));
-    x = relu(batch_norm(conv(x, name + "conv2", same), name + "norm2", norm));
+    x = gelu(batch_norm(max_pool(conv(x, name + "conv1", same), halve), name + "norm1", norm));
+    x = gelu(batch_norm(conv(x, name + "conv2", same), name + "norm2", norm));
   }
   x = linear(flatten(max_pool(x, {.kernel = 3, .stride = 3})), "fc", options.classes, false);
   scale(x, {1.0F / 9});
