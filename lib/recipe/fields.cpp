@@ -26,6 +26,7 @@ constexpr std::array<Choice<std::optional<Augmentation>>, 6> augmentations{
 constexpr std::array<Choice<std::optional<Decoding>>, 3> decodings{
     {{"auto", std::nullopt}, {"scaled", Decoding::scaled}, {"exact", Decoding::exact}}};
 constexpr std::array<Choice<Flip>, 2> flips{{{"random", Flip::random}, {"alternating", Flip::alternating}}};
+constexpr std::array<Choice<CropFill>, 2> crop_fills{{{"zeros", CropFill::zeros}, {"reflect", CropFill::reflect}}};
 constexpr std::array<Choice<Shuffle>, 2> shuffles{{{"full", Shuffle::full}, {"blocks", Shuffle::blocks}}};
 constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
@@ -92,10 +93,16 @@ std::vector<Field> augmentation_fields() {
                          "Which images --augment mirrors: half at random in each epoch, or each in every second epoch"},
                         of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::flip), one_of(flips)),
               "augment", {"auto", "crop-flip", "resized-crop-flip"}),
-      read_by(one_value({"crop-padding", group, "PIXELS", "Zero padding of a plain crop, on each side"},
+      read_by(one_value({"crop-padding", group, "PIXELS", "Padding of a plain crop, on each side"},
                         of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::crop_padding),
                         from_to<std::int64_t>(0, 4096)),
               "augment", {"auto", "crop", "crop-flip"}),
+      read_by(
+          one_value({"crop-fill", group, "NAME",
+                     "Padding of a plain crop: zeros, or the reflected image without its edge pixel (NumPy's "
+                     "reflect)"},
+                    of(&Recipe::images, &ImageOptions::transforms, &RandomTransforms::crop_fill), one_of(crop_fills)),
+          "augment", {"auto", "crop", "crop-flip"}),
       common(one_value({"image-size", group, "PIXELS", "Side of the network's input (default: from the data set)"},
                        of(&Recipe::images, &ImageOptions::side), from_to<std::int64_t>(8, 4096))),
       one_value({"color-jitter", group, "STRENGTHS",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "support/message_of.hpp"
 #include "support/samples/small_data_set.hpp"
@@ -69,6 +70,24 @@ TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) 
               << "sample " << sample << ", side " << side << ", augmentation " << static_cast<int>(kind);
         }
       }
+    }
+  }
+}
+
+// The reflected pixels are decoded too, also where the window shows none of them in their own places.
+TEST_P(AugmentedReaderTest, a_reflection_is_that_of_the_whole_picture) {
+  const Dataset dataset(folder_.path());
+  for (const auto& [side, shorter, padding] : {std::tuple(16, 18, 4), {16, 18, 17}, {5, 16, 15}, {18, 18, 3}}) {
+    ImageRules rules{{side, side}, Augmentation::crop_and_flip, shorter, Decoding::exact};
+    rules.transforms.crop_padding = padding;
+    rules.transforms.crop_fill = CropFill::reflect;
+    AugmentedReader reader(dataset, rules);
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+      const OwnedPicture picture = whole(dataset, sample);
+      const AugmentationParams augmentation = draw_augmentation(rules, 3, {1, sample}, picture.size);
+      ASSERT_EQ(augmentation.fill, CropFill::reflect);
+      ASSERT_EQ(as_read(reader, sample, augmentation), by_definition(picture, augmentation, rules.size))
+          << "sample " << sample << ", side " << side << ", padding " << padding;
     }
   }
 }

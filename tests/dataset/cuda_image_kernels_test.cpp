@@ -64,13 +64,17 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
   constexpr int padding = 4;
   for (int dy = -padding; dy <= padding; ++dy) {
     for (int dx = -padding; dx <= padding; ++dx) {
-      for (const bool mirrored : {false, true}) {
+      for (const int kind : {0, 1, 2, 3}) {
+        const bool mirrored = kind % 2 == 1;
+        const bool reflects = kind >= 2;
         const auto source = static_cast<std::int32_t>(views.size() % samples);
-        views.push_back({source, dy, dx, mirrored ? 1 : 0, 1, 3, 2, 5});
+        views.push_back({source, dy, dx, mirrored ? 1 : 0, 1, 3, 2, 5, reflects ? 1 : 0});
         const auto of_sample =
             std::span(pixels_).subspan(static_cast<std::size_t>(source) * sample_values, sample_values);
         std::vector<std::uint8_t> window(sample_values);
-        cut_window({{of_sample, {6, 5}}}, {dy, dx, mirrored}, {6, 5}, window);
+        AugmentationParams augmentation{dy, dx, mirrored};
+        if (reflects) augmentation.fill = CropFill::reflect;
+        cut_window({{of_sample, {6, 5}}}, augmentation, {6, 5}, window);
         std::vector<float> image(sample_values);
         normalizer.write(window, image);
         for (std::int64_t i = 0; i < sample_values; ++i) {

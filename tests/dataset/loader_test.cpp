@@ -17,6 +17,7 @@
 #include "dataset/loading/window.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep::loader_test {
 
@@ -234,6 +235,36 @@ TEST_F(LoaderTest, a_square_larger_than_the_images_is_refused) {
   ImageRules erased{image};
   erased.transforms.cutout = 7;
   expect_error(Failure::usage, {"--cutout"}, [&] { training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1); });
+}
+
+TEST_F(LoaderTest, a_reflection_needs_pictures_larger_than_their_padding_and_padded_ones_as_large_as_images) {
+  ImageRules reflected{image, Augmentation::crop};
+  reflected.transforms.crop_fill = CropFill::reflect;
+  const auto source_of = [](const Dataset& dataset, const ImageRules& rules) {
+    training_source(dataset, {24, 1, 0, 1}, rules, 1, 0, 0, 1);
+  };
+  reflected.transforms.crop_padding = 5;
+  source_of(dataset_, reflected);
+  reflected.transforms.crop_padding = 6;
+  expect_error(Failure::usage, {"--crop-padding 6", "8 x 6"}, [&] { source_of(dataset_, reflected); });
+  reflected.transforms.crop_padding = 1;
+  reflected.shorter_side = 3;  // 4 x 3 pixels
+  expect_error(Failure::usage, {"--resize", "4 x 3"}, [&] { source_of(dataset_, reflected); });
+  reflected.shorter_side = 6;
+  source_of(dataset_, reflected);
+
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), shape, samples, 40, SampleStore::pictures);
+  const Dataset pictures(folder.path());
+  reflected.shorter_side.reset();
+  expect_error(Failure::usage, {"--crop-fill reflect", "--resize"}, [&] { source_of(pictures, reflected); });
+  reflected.transforms.crop_padding = 40;
+  for (const Augmentation other : {Augmentation::none, Augmentation::resized_crop}) {
+    reflected.augmentation = other;
+    source_of(pictures, reflected);
+  }
+  reflected = {image, Augmentation::crop};
+  source_of(pictures, reflected);
 }
 
 // Of an order by blocks as of any other, a batch does not depend on who loads it, or on where loading began.

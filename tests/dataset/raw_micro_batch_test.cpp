@@ -110,6 +110,13 @@ TEST_P(RawMicroBatchTest, training_batches_are_the_hosts) {
                            GetParam(), 9);
 }
 
+TEST_P(RawMicroBatchTest, crops_are_reflected_as_on_the_host) {
+  ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
+  rules.transforms.crop_padding = 5;
+  rules.transforms.crop_fill = CropFill::reflect;
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
+}
+
 TEST_P(RawMicroBatchTest, squares_are_erased_as_on_the_host) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
   rules.transforms.cutout = 3;

@@ -47,6 +47,59 @@ TEST(Window, is_cut_and_mirrored_wherever_it_lies) {
   }
 }
 
+// Indices from 1 - count to 2 * count - 2, by walking from the last pixel to the first, back, and to the first again.
+std::vector<std::int64_t> walk(std::int64_t count) {
+  std::vector<std::int64_t> indices{count - 1};
+  for (const std::int64_t step : {-1, 1, -1}) {
+    for (std::int64_t i = 1; i < count; ++i) indices.push_back(indices.back() + step);
+  }
+  return indices;
+}
+
+TEST(Window, beside_the_picture_is_its_reflection_up_to_its_last_pixel) {
+  for (const PictureSize& picture : {PictureSize{5, 7}, PictureSize{3, 23}, PictureSize{2, 2}, PictureSize{1, 9}}) {
+    const std::vector<std::int64_t> rows = walk(picture.height);
+    const std::vector<std::int64_t> columns = walk(picture.width);
+    for (const std::int64_t channels : {1, 2, 3}) {
+      const std::vector<std::uint8_t> pixels = numbered(picture.height * picture.width * channels);
+      const PictureSize padded{3 * picture.height - 2, 3 * picture.width - 2};  // by the side - 1
+      for (const PictureSize& image : {picture, PictureSize{1, 1}, PictureSize{padded.height, 4}, padded}) {
+        if (image.width > padded.width) continue;
+        for (std::int64_t row = 0; row + image.height <= padded.height; ++row) {
+          for (std::int64_t column = 0; column + image.width <= padded.width; ++column) {
+            for (const bool mirrored : {false, true}) {
+              AugmentationParams augmentation{static_cast<std::int32_t>(row - picture.height + 1),
+                                              static_cast<std::int32_t>(column - picture.width + 1), mirrored};
+              augmentation.fill = CropFill::reflect;
+              std::vector<std::uint8_t> window(static_cast<std::size_t>(image.height * image.width * channels), 0);
+              cut_window({{pixels, picture}}, augmentation, image, window);
+              for (std::int64_t i = 0; i < std::ssize(window); ++i) {
+                const std::int64_t y = rows.at(static_cast<std::size_t>(row + i / (image.width * channels)));
+                const std::int64_t at = i / channels % image.width;
+                const std::int64_t x =
+                    columns.at(static_cast<std::size_t>(column + (mirrored ? image.width - 1 - at : at)));
+                ASSERT_EQ(window[static_cast<std::size_t>(i)],
+                          pixels[static_cast<std::size_t>((y * picture.width + x) * channels + i % channels)])
+                    << picture.width << " wide, " << channels << " channels, image " << image.width << " wide: " << row
+                    << " " << column << " " << mirrored;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// numpy.pad([1, 2, 3, 4], 3, mode="reflect") and torch.nn.functional.pad(..., (3, 3), mode="reflect")
+TEST(Window, is_reflected_as_by_numpy_and_pytorch) {
+  AugmentationParams augmentation{0, -3};
+  augmentation.fill = CropFill::reflect;
+  std::vector<std::uint8_t> window(10);
+  cut_window({{numbered(4), {1, 4}}}, augmentation, {1, 10}, window);
+  EXPECT_EQ(window, (std::vector<std::uint8_t>{4, 3, 2, 1, 2, 3, 4, 3, 2, 1}));
+}
+
 // Vectors of pixels are read and written at both ends of a row.
 TEST(Window, rows_of_every_length_are_mirrored_within_their_memory) {
   for (const std::int64_t channels : {1, 3}) {

@@ -13,6 +13,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"crop-area", "0.25"},
                                                               {"flip", "alternating"},
                                                               {"crop-padding", "2"},
+                                                              {"crop-fill", "reflect"},
                                                               {"image-size", "64"},
                                                               {"color-jitter", "0.4,0.3,0.2"},
                                                               {"cutout", "16"},

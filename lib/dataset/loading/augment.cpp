@@ -171,6 +171,7 @@ AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, cons
       augmentation.top = draw_start(bits[0], seen.height, rules.size.height, padding);
       augmentation.left = draw_start(bits[1], seen.width, rules.size.width, padding);
       augmentation.mirrored = rules.mirrors() && is_mirrored(bits);
+      augmentation.fill = rules.transforms.crop_fill;
       return augmentation;
     }
     case Augmentation::resized_crop:

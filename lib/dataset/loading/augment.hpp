@@ -12,7 +12,7 @@ namespace lockstep {
 
 enum class Augmentation : std::uint8_t {
   none,
-  crop,                   // zero-pad by crop_padding, then random crop
+  crop,                   // pad by crop_padding, then random crop
   crop_and_flip,          // also mirrored with probability 1/2: for pictures, not for digits
   resized_crop,           // a crop of random size and aspect ratio, resized (Szegedy et al. 2014)
   resized_crop_and_flip,  // also mirrored with probability 1/2
@@ -39,6 +39,12 @@ enum class Flip : std::uint8_t {
                 // seconds")
 };
 
+// What lies beside the picture in a padded crop.
+enum class CropFill : std::uint8_t {
+  zeros,
+  reflect,  // reflected pixels, without the one at the edge, as PyTorch's padding mode "reflect"
+};
+
 // Random changes of training images, as the recipe states them. Evaluation makes none.
 struct RandomTransforms {
   std::optional<float> min_area = {};       // smallest area fraction of a resized crop; unset: 0.08, as in torchvision
@@ -47,6 +53,7 @@ struct RandomTransforms {
   std::optional<float> mixup = {};          // alpha of mixup (Zhang et al. 2018)
   Flip flip = Flip::random;
   std::int64_t crop_padding = 4;  // pixels on each side, of a plain crop
+  CropFill crop_fill = CropFill::zeros;
 };
 
 // How pictures of any size become images of one size.
@@ -58,6 +65,7 @@ struct ImageRules {
   Decoding decoding = Decoding::scaled;
   RandomTransforms transforms = {};
 
+  bool crops() const { return augmentation == Augmentation::crop || augmentation == Augmentation::crop_and_flip; }
   bool resamples() const {
     return shorter_side || augmentation == Augmentation::resized_crop ||
            augmentation == Augmentation::resized_crop_and_flip;
@@ -74,7 +82,7 @@ ImageRules without_augmentation(ImageRules rules);
 //
 // 1. The picture is resampled.
 // 2. A window of the image's size is cut out, with its first pixel at row `top` and column `left`. It may extend beyond
-//    the picture on every side.
+//    the picture on every side. `fill` says what it shows there.
 // 3. The window is mirrored left to right.
 // 4. Color steps apply to the whole window, which is then normalized.
 // 5. The box `erased` of the image becomes 0.
@@ -87,6 +95,7 @@ struct AugmentationParams {
   std::optional<ColorSteps> colors = {};
   PictureBox erased = {};  // inside the image
   float share = 1;         // from 0 to 1
+  CropFill fill = CropFill::zeros;
   bool operator==(const AugmentationParams&) const = default;
 };
 

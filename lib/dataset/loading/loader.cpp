@@ -17,6 +17,7 @@
 #include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/prefetch_ring.hpp"
+#include "picture/resize.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
@@ -210,10 +211,45 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules) {
           square, rules.size.height, rules.size.width, side);
 }
 
+namespace {
+
+// The smallest picture that is padded. Pictures of several sizes have it only if they are resized.
+std::optional<PictureSize> smallest_padded(const Manifest& data, const ImageRules& rules) {
+  const std::optional<std::int64_t>& side = rules.shorter_side;
+  if (data.store != SampleStore::images) return side ? std::optional(PictureSize{*side, *side}) : std::nullopt;
+  const PictureSize stored{data.shape.height, data.shape.width};
+  return side ? with_shorter_side(stored, *side) : stored;
+}
+
+// A reflection has one pixel less than the picture. A window must not extend beyond it.
+void require_can_reflect(const Dataset& dataset, const ImageRules& rules) {
+  if (!rules.crops() || rules.transforms.crop_fill != CropFill::reflect) return;
+  const std::optional<PictureSize> padded = smallest_padded(dataset.manifest(), rules);
+  require(padded.has_value(), Failure::usage,
+          "the data set '{}' has pictures of several sizes. --crop-fill reflect needs a padding smaller than each of "
+          "them. Add --resize.",
+          printable(dataset.manifest().name));
+  const std::int64_t padding = rules.transforms.crop_padding;
+  const std::int64_t side = std::min(padded->height, padded->width);
+  require(padding < side, Failure::usage,
+          "--crop-padding {} is not smaller than the pictures of {} x {} pixels. --crop-fill reflect shows each of "
+          "their pixels at most once on a side. Choose at most {}.",
+          padding, padded->height, padded->width, side - 1);
+  const bool fits =
+      rules.size.height <= padded->height + 2 * padding && rules.size.width <= padded->width + 2 * padding;
+  require(fits, Failure::usage,
+          "images of {} x {} pixels are larger than pictures of {} x {} with --crop-padding {}. --crop-fill reflect "
+          "fills the padding only. Choose a larger --resize.",
+          rules.size.height, rules.size.width, padded->height, padded->width, padding);
+}
+
+}  // namespace
+
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads,
                              const std::optional<BlockShuffle>& blocks) {
   require_can_show(dataset, rules);
+  require_can_reflect(dataset, rules);
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
           "the training set has {} samples, fewer than the global batch of {}. No step would ever be complete. Choose "

@@ -58,7 +58,8 @@ struct LoaderSource {
 void require_can_show(const Dataset& dataset, const ImageRules& rules);
 
 // Starts at (epoch, step). Without `blocks` the order is a full permutation. Throws Error(usage) if the split is
-// smaller than one global batch. Both functions throw as require_can_show().
+// smaller than one global batch, or if crops are filled by reflection but pictures are too small for it, or of several
+// sizes. Both functions throw as require_can_show().
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads,
                              const std::optional<BlockShuffle>& blocks = {});

@@ -12,10 +12,15 @@ namespace {
 cuda::SampleAugmentation gpu_augmentation(std::int64_t index, const AugmentationParams& augmentation) {
   const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   const PictureBox& erased = augmentation.erased;
-  return {number(index),       augmentation.top,
-          augmentation.left,   augmentation.mirrored ? 1 : 0,
-          number(erased.top),  number(erased.top + erased.size.height),
-          number(erased.left), number(erased.left + erased.size.width)};
+  return {number(index),
+          augmentation.top,
+          augmentation.left,
+          augmentation.mirrored ? 1 : 0,
+          number(erased.top),
+          number(erased.top + erased.size.height),
+          number(erased.left),
+          number(erased.left + erased.size.width),
+          augmentation.fill == CropFill::reflect ? 1 : 0};
 }
 
 }  // namespace

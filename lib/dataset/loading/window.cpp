@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "device/reflect.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -37,6 +39,28 @@ void mirror_row(const std::uint8_t* row, std::int64_t channels, std::int64_t cou
   }
 }
 
+// A row of a window: columns [first, last) are in the part.
+struct Row {
+  std::span<std::uint8_t> pixels;
+  std::int64_t channels;
+  std::int64_t first;
+  std::int64_t last;
+};
+
+// Fills the columns outside the part with reflected pixels of the same row. `shown` is column `part_left` of a picture
+// of `picture_width` pixels.
+void reflect_columns(const Row& row, const AugmentationParams& augmentation, std::int64_t picture_width,
+                     const std::uint8_t* shown, std::int64_t part_left) {
+  const std::int64_t width = std::ssize(row.pixels) / row.channels;
+  const auto put = [&](std::int64_t column) {
+    const std::int64_t from = reflected(augmentation.left + column, picture_width) - part_left;
+    const std::int64_t to = augmentation.mirrored ? width - 1 - column : column;
+    std::copy_n(shown + from * row.channels, row.channels, row.pixels.data() + to * row.channels);
+  };
+  for (std::int64_t column = 0; column < row.first; ++column) put(column);
+  for (std::int64_t column = row.last; column < width; ++column) put(column);
+}
+
 }  // namespace
 
 void cut_window(const PicturePart& part, const AugmentationParams& augmentation, const PictureSize& image,
@@ -50,11 +74,19 @@ void cut_window(const PicturePart& part, const AugmentationParams& augmentation,
   const std::int64_t first = std::clamp<std::int64_t>(-left, 0, image.width);
   const std::int64_t last = std::clamp<std::int64_t>(size.width - left, first, image.width);
   const std::int64_t row_bytes = image.width * channels;
+  const bool reflects = augmentation.fill == CropFill::reflect;
+  const PictureSize& whole = augmentation.resampling ? augmentation.resampling->size : size;
   for (std::int64_t row = 0; row < image.height; ++row) {
     std::uint8_t* const to = pixels.data() + row * row_bytes;
-    const std::int64_t from = top + row;
+    const std::int64_t from = reflects ? reflected(augmentation.top + row, whole.height) - part.top : top + row;
     const bool is_outside = from < 0 || from >= size.height || first == last;
-    if (is_outside || last - first < image.width) std::fill_n(to, row_bytes, std::uint8_t{0});
+    if (reflects) {
+      const std::uint8_t* const shown = stored.data() + from * size.width * channels;
+      reflect_columns({{to, static_cast<std::size_t>(row_bytes)}, channels, first, last}, augmentation, whole.width,
+                      shown, part.left);
+    } else if (is_outside || last - first < image.width) {
+      std::fill_n(to, row_bytes, std::uint8_t{0});
+    }
     if (is_outside) continue;
     const std::uint8_t* const shown = stored.data() + (from * size.width + left + first) * channels;
     if (augmentation.mirrored) {

@@ -17,7 +17,8 @@ struct PicturePart {
 };
 
 // Writes the window of an augmentation, mirrored if it says so: pixels [h, w, channels] of the size `image`. What lies
-// outside the part is 0. The part has the same channels.
+// outside the part is 0, or reflected: the part then has all pixels that the window shows, and the window extends
+// beyond the picture by less than the picture's sides. The part has the same channels.
 void cut_window(const PicturePart& part, const AugmentationParams& augmentation, const PictureSize& image,
                 std::span<std::uint8_t> pixels);
 

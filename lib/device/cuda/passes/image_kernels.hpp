@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/cuda/layout/feature_map.hpp"
+#include "device/reflect.hpp"
 
 namespace lockstep::cuda {
 
@@ -16,6 +17,7 @@ struct SampleAugmentation {
   std::int32_t erased_bottom = 0;
   std::int32_t erased_left = 0;
   std::int32_t erased_right = 0;
+  std::int32_t reflects = 0;  // 0: pixels outside the sample are 0; 1: reflected ones
 };
 
 // Samples in device memory.
@@ -30,7 +32,8 @@ struct SampleStore {
   const std::int32_t* labels;
 };
 
-// images = (pixel / 255 - mean) / deviation. Pixels outside the sample are 0. One thread per vector of `images`.
+// images = (pixel / 255 - mean) / deviation. Pixels outside the sample are 0 or reflected. One thread per vector of
+// `images`.
 template <DType dtype>
 struct MakeImages {
   SampleStore samples;
@@ -56,8 +59,12 @@ struct MakeImages {
     const bool is_erased = to.row >= view.erased_top && to.row < view.erased_bottom && to.column >= view.erased_left &&
                            to.column < view.erased_right;
     if (view.sample < 0 || is_erased) return values;
-    const std::int64_t row = to.row + view.top;
-    const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.left;
+    std::int64_t row = to.row + view.top;
+    std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.left;
+    if (view.reflects != 0) {
+      row = reflected(row, images.height);
+      column = reflected(column, images.width);
+    }
     const bool is_inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
     const std::int64_t pixel = (view.sample * images.height + row) * images.width + column;
     for (int i = 0; i < vector_width; ++i) {
