@@ -300,6 +300,9 @@ class Ops {
   virtual void concat_backward(const Tensor& dy, std::span<const Tensor> dx) = 0;
   // y = x mirrored horizontally; both are `images` of the same shape.
   virtual void mirror(const Tensor& x, const Tensor& y) = 0;
+  // y[row, column] = x[row + rows, column + columns]. Beside x are its reflected pixels, see reflected(). Both are
+  // `images` of the same shape, which has more rows and columns than the shift.
+  virtual void shift(std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y) = 0;
 
   // ---- linear: x plain [n, in], weight [out, in], y plain [n, out]; always fp32
   virtual void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) = 0;

@@ -356,6 +356,35 @@ TEST_P(OpsTest, mirrors_pictures) {
   }
 }
 
+TEST_P(OpsTest, shifts_pictures_and_reflects_them_at_their_edges) {
+  const auto reflected = [](std::int64_t i, std::int64_t count) {
+    return i < 0 ? -i : i >= count ? 2 * count - 2 - i : i;
+  };
+  for (const Shape& shape : {Shape{2, 3, 5, 3}, Shape{3, 4, 8, 1}, Shape{1, 2, 17, 2}}) {
+    const auto images = [&] { return device_->make(shape, device_->image_dtype(), Layout::images); };
+    const Tensor x = images();
+    const Tensor y = images();
+    std::vector<float> values(static_cast<std::size_t>(shape.count()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 251);
+    device_->write(values, x);
+    for (const auto& [rows, columns] : {std::pair(-1, -1), {1, 1}, {0, 4}, {1, -2}, {0, 0}}) {
+      ops_.shift(rows, columns, x, y);
+      std::vector<float> shifted(values.size());
+      device_->read(y, shifted);
+      for (std::int64_t i = 0; i < shape.count(); ++i) {
+        const std::int64_t channel = i % shape[3];
+        const std::int64_t column = i / shape[3] % shape[2];
+        const std::int64_t row = i / (shape[3] * shape[2]) % shape[1];
+        const std::int64_t image = i / (shape[3] * shape[2] * shape[1]);
+        const std::int64_t from_row = image * shape[1] + reflected(row + rows, shape[1]);
+        const std::int64_t from = (from_row * shape[2] + reflected(column + columns, shape[2])) * shape[3] + channel;
+        ASSERT_EQ(shifted[static_cast<std::size_t>(i)], values[static_cast<std::size_t>(from)])
+            << shape.text() << " by " << rows << ", " << columns << " at " << i;
+      }
+    }
+  }
+}
+
 TEST_P(OpsTest, subsamples_and_widens_with_zeros) {
   for (const Shape& shape : {Shape{2, 8, 8, 16}, Shape{3, 5, 7, 3}, Shape{1, 1, 1, 6}, Shape{1, 4, 6, 20}}) {
     for (const std::int64_t channels : {shape[3], 2 * shape[3]}) {

@@ -188,6 +188,9 @@ void CpuOps::concat_backward(const Tensor& dy, std::span<const Tensor> dx) {
 }
 
 void CpuOps::mirror(const Tensor& x, const Tensor& y) { cpu::mirror(context_, x, y); }
+void CpuOps::shift(std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y) {
+  cpu::shift(context_, rows, columns, x, y);
+}
 
 void CpuOps::subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
   cpu::subsample_forward(context_, loops_, stride, x, y);

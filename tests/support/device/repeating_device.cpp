@@ -194,6 +194,9 @@ class RepeatingOps final : public Ops {
   void mirror(const Tensor& x, const Tensor& y) override {
     keep([this, x = unowned(x), y = unowned(y)] { inner_.mirror(x, y); });
   }
+  void shift(std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y) override {
+    keep([this, rows, columns, x = unowned(x), y = unowned(y)] { inner_.shift(rows, columns, x, y); });
+  }
   void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override {
     keep([this, stride, x = unowned(x), y = unowned(y)] { inner_.subsample_forward(stride, x, y); });
   }

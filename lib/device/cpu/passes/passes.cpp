@@ -11,6 +11,7 @@
 #include "device/cpu/norm/piece_sums.hpp"
 #include "device/cpu/threads/parallel.hpp"
 #include "device/curve.hpp"
+#include "device/reflect.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -261,6 +262,22 @@ void mirror(const CpuContext& context, const Tensor& x, const Tensor& y) {
   float* const to = y.as<float>();
   parallel_for(context.threads, x.shape().count() / width, [=](std::int64_t row) {
     std::reverse_copy(from + row * width, from + (row + 1) * width, to + row * width);
+  });
+}
+
+void shift(const CpuContext& context, std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y) {
+  assert(x.layout() == Layout::images && y.layout() == Layout::images && x.shape() == y.shape());
+  const std::int64_t height = x.shape()[1];
+  const std::int64_t width = x.shape()[2];
+  assert(std::abs(rows) < height && std::abs(columns) < width);
+  const float* const from = x.as<float>();
+  float* const to = y.as<float>();
+  parallel_for(context.threads, x.shape().count() / width, [=](std::int64_t row) {
+    const std::int64_t plane = row / height * height;
+    const float* const shown = from + (plane + reflected(row % height + rows, height)) * width;
+    for (std::int64_t column = 0; column < width; ++column) {
+      to[row * width + column] = shown[reflected(column + columns, width)];
+    }
   });
 }
 

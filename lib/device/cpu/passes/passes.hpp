@@ -33,6 +33,7 @@ void mean_pool_backward(const CpuContext& context, const VectorLoops& loops, con
 void flatten_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const Tensor& y);
 void flatten_backward(const CpuContext& context, const VectorLoops& loops, const Tensor& dy, const Tensor& dx);
 void mirror(const CpuContext& context, const Tensor& x, const Tensor& y);
+void shift(const CpuContext& context, std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y);
 void subsample_forward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& x,
                        const Tensor& y);
 void subsample_backward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& dy,

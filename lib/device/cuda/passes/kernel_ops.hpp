@@ -49,6 +49,7 @@ class KernelOps : public Ops {
   void concat_forward(std::span<const Tensor> x, const Tensor& y) override;
   void concat_backward(const Tensor& dy, std::span<const Tensor> dx) override;
   void mirror(const Tensor& x, const Tensor& y) override;
+  void shift(std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y) override;
   void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override;
   void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
 

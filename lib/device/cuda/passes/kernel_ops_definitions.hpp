@@ -327,6 +327,13 @@ void KernelOps<Launch>::mirror(const Tensor& x, const Tensor& y) {
 }
 
 template <typename Launch>
+void KernelOps<Launch>::shift(std::int64_t rows, std::int64_t columns, const Tensor& x, const Tensor& y) {
+  assert(x.layout() == Layout::images && y.layout() == Layout::images && x.shape() == y.shape());
+  const FeatureMap to(y);
+  with_dtype(y.dtype(), [&](auto dtype) { launch_(to.vectors(), Shift<dtype>{rows, columns, FeatureMap(x), to}); });
+}
+
+template <typename Launch>
 void KernelOps<Launch>::subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
   const FeatureMap to(y);
   assert(y.shape()[3] >= x.shape()[3] && y.shape()[1] == (x.shape()[1] + stride - 1) / stride);

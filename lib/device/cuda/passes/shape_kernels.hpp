@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/cuda/layout/feature_map.hpp"
+#include "device/reflect.hpp"
 
 namespace lockstep::cuda {
 
@@ -49,6 +50,22 @@ struct Mirror {
     const Place at = y.place_of(index);
     store<dtype>(load<dtype>(x.data, x.vector_at({at.image, at.row, x.width - 1 - at.column, at.group})), y.data,
                  index);
+  }
+};
+
+// Shows x from (rows, columns) on, with reflected pixels beside it. One thread per vector of y.
+template <DType dtype>
+struct Shift {
+  std::int64_t rows;
+  std::int64_t columns;
+  FeatureMap x;
+  FeatureMap y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = y.place_of(index);
+    const std::int64_t row = reflected(at.row + rows, x.height);
+    const std::int64_t column = reflected(at.column + columns, x.width);
+    store<dtype>(load<dtype>(x.data, x.vector_at({at.image, row, column, at.group})), y.data, index);
   }
 };
 
