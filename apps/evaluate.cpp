@@ -136,17 +136,16 @@ int main(int argc, char** argv) {
     log::plain(evaluation_text(evaluation, test.file().classes));
     if (session.world.rank() != 0) return;
     if (!options.json.empty()) {
-      const nlohmann::json result = evaluation_json(
-          evaluation, {model.file, test.file().model, test.weights_hash()},
-          {test.dataset().manifest(), options.split, test.rules(), options.settings.run.test_time_augmentation},
-          session);
+      const nlohmann::json result = evaluation_json(evaluation, {model.file, test.file().model, test.weights_hash()},
+                                                    {test.dataset().manifest(), options.split, test.rules()}, session);
       write_file_atomically(options.json, json_text(result) + "\n");
     }
     const std::vector<std::int32_t> labels = labels_of(test.dataset());
     if (!options.logits.empty()) {
-      const std::vector<std::byte> image = logits_image(
-          logits, labels, test.file().classes,
-          {test.file().model, test.weights_hash(), test.dataset().manifest().name, split_name(options.split)});
+      const std::vector<std::byte> image =
+          logits_image(logits, labels, test.file().classes,
+                       {test.file().model, test.weights_hash(), test.dataset().manifest().name,
+                        split_name(options.split), test_augmentation_name(evaluation.augmentation)});
       write_file_atomically(options.logits, std::span<const std::byte>(image));
     }
     if (options.predictions.empty()) return;

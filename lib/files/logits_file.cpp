@@ -62,6 +62,7 @@ std::vector<std::byte> logits_image(std::span<const float> logits, std::span<con
   hdf5_write_texts(file, "weights_hash", std::span(&origin.weights_hash, 1));
   hdf5_write_texts(file, "data", std::span(&origin.data, 1));
   hdf5_write_texts(file, "split", std::span(&origin.split, 1));
+  hdf5_write_texts(file, "test_augment", std::span(&origin.test_augment, 1));
   return hdf5_image(file);
 }
 

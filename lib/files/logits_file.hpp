@@ -4,6 +4,7 @@
 //   /labels   int32 [samples]
 //   @classes  text [classes], names in label order
 //   @model, @weights_hash, @data, @split  text: which model was tested on which data
+//   @test_augment  text: the name of the test-time augmentation over whose views the logits are means, or "none"
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,7 @@ struct LogitsOrigin {
   std::string weights_hash;
   std::string data;
   std::string split;
+  std::string test_augment;
 };
 
 // The bytes of the HDF5 file.

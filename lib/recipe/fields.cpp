@@ -271,8 +271,10 @@ std::vector<Field> sync_fields() {
 
 std::vector<Field> testing_fields() {
   constexpr FieldGroup group = FieldGroup::testing;
-  return {flag({"test-flip", group, "", "Evaluate the mean of the logits of each image and its mirror image"},
-               of(&RunOptions::test_time_augmentation), TestTimeAugmentation::flip, TestTimeAugmentation::plain)};
+  return {one_value({"test-augment", group, "NAME",
+                     "Evaluate the mean of the logits of each image and its mirror image (flip), or also of both "
+                     "shifted by a pixel (flip-shift)"},
+                    of(&RunOptions::test_time_augmentation), one_of(test_augmentations))};
 }
 
 std::vector<Field> device_fields() {

@@ -45,7 +45,7 @@ std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view ep
           {"image-size", "192"},
           {"image-size-ramp", ramp},
           {"test-image-size", "256"},
-          {"test-flip", "true"}};
+          {"test-augment", "flip"}};
 }
 
 std::vector<PublishedRecipe> make_recipes() {

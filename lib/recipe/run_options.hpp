@@ -14,6 +14,7 @@
 #include "device/device.hpp"
 #include "recipe/checkpoint_options.hpp"
 #include "recipe/recipe.hpp"
+#include "recipe/test_augmentation.hpp"
 
 namespace lockstep {
 
@@ -37,9 +38,6 @@ struct ReducerOptions {
   int servers = 1;               // with Sync::servers: ranks without samples, which update the weights
   bool shard_optimizer = false;  // each rank keeps only its part of the optimizer state and the EMA (ZeRO stage 1)
 };
-
-// Test-time augmentation. `flip`: predictions use the mean of the logits of the image and its mirror image.
-enum class TestTimeAugmentation : std::uint8_t { plain, flip };
 
 struct RunOptions {
   std::filesystem::path data;         // contains train/ and test/

@@ -29,6 +29,14 @@ std::string percent(std::int64_t part, std::int64_t all) {
   return all == 0 ? "" : fmt::format("{:.1f} %", 100 * share_of(part, all));
 }
 
+// Empty without test-time augmentation.
+std::string plain_sentence(const Evaluation& evaluation) {
+  const std::optional<double> plain = evaluation.plain_accuracy();
+  if (!plain) return "";
+  return fmt::format(" These are with test-time augmentation ({}); top-1 without it: {:.2f} %.",
+                     test_augmentation_name(evaluation.augmentation), 100 * *plain);
+}
+
 std::string matrix_html(const Evaluation& evaluation, std::span<const std::string> classes) {
   const std::int64_t count = evaluation.classes;
   constexpr double side = 520;
@@ -184,7 +192,8 @@ std::string evaluation_html(std::string_view heading, const Evaluation& evaluati
   std::string html = html_paragraph(
       fmt::format("{} of {} samples are classified correctly (top-1: {:.2f} %, top-5: {:.2f} %). Mean loss: {:.4f}.",
                   evaluation.correct(), evaluation.samples, 100 * evaluation.accuracy(), 100 * evaluation.top5(),
-                  evaluation.loss()));
+                  evaluation.loss()) +
+      plain_sentence(evaluation));
   html +=
       evaluation.classes <= largest_matrix
           ? matrix_html(evaluation, names)

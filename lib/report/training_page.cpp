@@ -44,12 +44,17 @@ std::string results_html(std::span<const RunRecord> runs) {
     const char* name;
     std::string (*message)(const RunRecord&);
   };
-  static constexpr std::array<Result, 17> results{{
+  static constexpr std::array<Result, 20> results{{
       {"state", [](const RunRecord& run) { return run.state; }},
       {"test accuracy (top-1)", [](const RunRecord& run) { return percent(run.number("test_accuracy")); }},
       {"test accuracy (top-5)", describe_top5},
       {"test loss", [](const RunRecord& run) { return decimals(run.number("test_loss"), 4); }},
       {"test accuracy of the EMA", [](const RunRecord& run) { return percent(run.number("ema_test_accuracy")); }},
+      {"test-time augmentation", [](const RunRecord& run) { return run.text("test_augment"); }},
+      {"test accuracy without augmentation",
+       [](const RunRecord& run) { return percent(run.number("plain_test_accuracy")); }},
+      {"test accuracy of the EMA without augmentation",
+       [](const RunRecord& run) { return percent(run.number("plain_ema_test_accuracy")); }},
       {"validation accuracy", [](const RunRecord& run) { return percent(run.number("validation_accuracy")); }},
       {"validation metrics", [](const RunRecord& run) { return run.text("validation_metrics"); }},
       {"best accuracy", describe_best},

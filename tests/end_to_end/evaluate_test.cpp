@@ -76,6 +76,23 @@ TEST_F(EvaluateTest, gives_the_trained_accuracy_at_any_number_of_ranks) {
   EXPECT_THAT(said[0], HasSubstr("confusion (rows: label, columns: prediction)"));
 }
 
+TEST_F(EvaluateTest, test_time_augmentation_is_named_beside_the_accuracy_without_it) {
+  const double accuracy = summary_of("run")["test_accuracy"];
+  for (const std::string augmentation : {"none", "flip", "flip-shift"}) {
+    const fs::path file = at(augmentation + ".json");
+    const ProgramResult result =
+        run_program({built_program("evaluate"), "--model-file", at("run/model.h5"), "--data", at("pictures"),
+                     "--threads", "1", "--test-augment", augmentation, "--json", file});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const nlohmann::json json = nlohmann::json::parse(read_file(file, 1 << 20));
+    EXPECT_EQ(json["test_augment"], augmentation);
+    EXPECT_EQ(json["test_flip"], augmentation != "none");
+    EXPECT_EQ(json["plain_accuracy"], augmentation == "none" ? nlohmann::json() : nlohmann::json(accuracy));
+    const std::string without = fmt::format(" % with {} ({:.2f} % without)\n", augmentation, 100 * accuracy);
+    EXPECT_EQ(result.output.find(without) != std::string::npos, augmentation != "none") << result.output;
+  }
+}
+
 TEST_F(EvaluateTest, a_damaged_model_file_is_refused) {
   const fs::path damaged = at("damaged.h5");
   std::string bytes = read_file(at("run/model.h5"), 1 << 24);

@@ -50,6 +50,7 @@ def evaluated(programs, data, run, fields):
     faults = compare("evaluate --json", set(result), fields)
     best = run / "model-best.h5"
     facts = {"model_file": str(best), "model": "lenet", "data_hash": None, "split": "test", "samples": 32, "test_flip": False,
+             "test_augment": "none", "plain_accuracy": None,
              "image_size": [32, 32], "shorter_side": None}
     facts["data_hash"] = json.loads((data / "test" / "manifest.json").read_text())["root_hash"]
     rows = result["confusion"]
@@ -74,7 +75,7 @@ def main(programs, page):
                        check=True, stdout=subprocess.DEVNULL)
         done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9", "--ema", "0.9", "--clip-norm", "5",
                      "--image-size", "32", "--image-size-ramp", "32:0:1", "--note", "the first, of \"two\"", "--tag", "set=a",
-                     "--tag", "try=1", "--early-stop", "test-accuracy:9:0")
+                     "--tag", "try=1", "--early-stop", "test-accuracy:9:0", "--test-augment", "flip-shift")
         if done.returncode != 0:
             sys.exit(f"the training failed: {done.stderr}")
         summary = json.loads((output / "summary.json").read_text())
@@ -92,7 +93,7 @@ def main(programs, page):
         if (samples["test"], samples["validation"], samples["training"]) != (32, 40, 2 * 96):
             faults.append(f"samples of the last lines are {samples}")
         facts = {"state": "done", "step": summary["steps"], "commit": summary["commit"], "epochs": 2, "ranks": 2}
-        facts |= {"interruptions": [], "best_step": summary["best_step"]}
+        facts |= {"test_augment": "flip-shift", "interruptions": [], "best_step": summary["best_step"]}
         faults += [f"summary.json: {key} is {summary[key]}" for key, value in facts.items() if summary[key] != value]
         if summary["recipe"]["momentum"] != 0.9 or '"momentum": 0.9,' not in (output / "summary.json").read_text():
             faults.append("the recipe's numbers are not those that were given")

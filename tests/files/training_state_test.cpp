@@ -48,6 +48,23 @@ TEST(TrainingStateTest, comes_back_to_the_bit) {
   EXPECT_EQ(read.scores, state.scores);
 }
 
+TEST(TrainingStateTest, the_accuracy_without_test_time_augmentation_comes_back) {
+  TrainingState state = small_checkpoint().state;
+  EXPECT_THAT(training_state_text(state), testing::Not(HasSubstr("plain_test")));
+  for (const PlainTest& plain :
+       {PlainTest{TestTimeAugmentation::flip, 0.5}, {TestTimeAugmentation::flip_shift, 1, 0.25}}) {
+    state.report.plain_test = plain;
+    EXPECT_EQ(parse_training_state(training_state_text(state)).report.plain_test, plain);
+  }
+  const auto with = [](const Json& plain) {
+    return refusal([&](Json& json) { json["report"]["plain_test"] = plain; });
+  };
+  EXPECT_EQ(with({{"augmentation", "flip"}, {"accuracy", 0.5}}), "accepted");
+  expect_message(with({{"augmentation", "turn"}, {"accuracy", 0.5}}), {"'augmentation'"});
+  expect_message(with({{"augmentation", "flip"}}), {"'accuracy'"});
+  expect_message(with("flip"), {"'augmentation'"});
+}
+
 // A test loss that overflowed was written as null, and the checkpoint was then called damaged.
 TEST(TrainingStateTest, a_loss_that_is_not_finite_comes_back_as_none) {
   TrainingState state = small_checkpoint().state;

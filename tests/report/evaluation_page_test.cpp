@@ -50,6 +50,16 @@ TEST(EvaluationPageTest, the_worst_classes_come_first_and_one_without_samples_no
   EXPECT_EQ(scores[2].predicted, 4);
 }
 
+TEST(EvaluationPageTest, an_accuracy_with_test_time_augmentation_names_it_and_the_one_without) {
+  Evaluation augmented = evaluation();
+  const std::array<std::string, 4> names{"a", "b", "c", "d"};
+  EXPECT_THAT(evaluation_html("Evaluation", augmented, names, {}), Not(HasSubstr("augmentation")));
+  augmented.augmentation = TestTimeAugmentation::flip_shift;
+  augmented.plain_correct = 3;
+  EXPECT_THAT(evaluation_html("Evaluation", augmented, names, {}),
+              HasSubstr("(flip-shift); top-1 without it: 33.33 %"));
+}
+
 TEST(EvaluationPageTest, pictures_are_taken_of_each_kind_of_mistake_in_turn) {
   EXPECT_THAT(select_misclassified(evaluation(), labels, 4), ElementsAre(1, 6, 3, 2));
   EXPECT_THAT(select_misclassified(evaluation(), labels, 2), ElementsAre(1, 6));

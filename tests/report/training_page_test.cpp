@@ -101,6 +101,12 @@ TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_in
   EXPECT_THAT(html, HasSubstr("<h1>Training of lenet on cifar10</h1>"));
   EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-1)</td><td>62.50 %</td>"));
   EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-5)</td><td>87.50 %</td>"));
+  EXPECT_THAT(html, Not(HasSubstr("augmentation")));
+  runs[0].summary.fields["test_augment"] = "flip";
+  runs[0].summary.fields["plain_test_accuracy"] = 0.5;
+  EXPECT_THAT(training_html(runs, ""),
+              testing::AllOf(HasSubstr("<td>test-time augmentation</td><td>flip</td>"),
+                             HasSubstr("<td>test accuracy without augmentation</td><td>50.00 %</td>")));
   EXPECT_THAT(html, HasSubstr("<td>training time</td><td>1:15</td>"));
   EXPECT_THAT(html, HasSubstr("<td>killed</td><td class=\"right\">3</td><td>cpu: one</td><td class=\"right\">5</td>"
                               "<td>2026-11-22T07:20:00Z</td>"));

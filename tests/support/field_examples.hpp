@@ -74,7 +74,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"lr-end", "0.001"},
                                                               {"milestones", "2.5"},
                                                               {"lr-factor", "0.2"},
-                                                              {"test-flip", "true"},
+                                                              {"test-augment", "flip-shift"},
                                                               {"device", "cpu"},
                                                               {"precision", "bf16"},
                                                               {"threads", "2"},

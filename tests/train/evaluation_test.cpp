@@ -1,5 +1,6 @@
 #include "train/evaluation/evaluation.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <numeric>
 
 #include "nn/initialize.hpp"
+#include "support/messages.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 
@@ -93,44 +95,100 @@ TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_gu
   EXPECT_NEAR(result.loss(), std::log(10.0), 1e-6);
 }
 
-TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
-  Device& device = backend_->device();
-  const std::int64_t batch_samples = evaluation_batch(dataset_->samples(), rules_.size);
-  const std::unique_ptr<Loader> loader =
-      backend_->load_onto(evaluation_source(*dataset_, rules_, batch_samples, 0, 1, 1), DataPlace::host);
-  const Batch& batch = loader->next();
-  const Shape shape = batch.images.shape();
-  std::vector<float> pixels(static_cast<std::size_t>(shape.count()));
-  device.read(batch.images, pixels);
-  std::vector<float> mirrored(pixels.size());
-  const auto width = static_cast<std::size_t>(shape[2]);
-  const auto channels = static_cast<std::size_t>(shape[3]);
-  for (std::size_t i = 0; i < pixels.size(); ++i) {
-    const std::size_t column = i / channels % width;
-    mirrored[i + (width - 1 - column) * channels - column * channels] = pixels[i];
+// Shows image pixel (row + shift, column + shift), reflected at the edges, then mirrored if it says so. Pixels [n, h,
+// w, c].
+std::vector<float> seen(const std::vector<float>& pixels, const Shape& shape, std::int64_t shift, bool mirrored) {
+  const auto at = [](std::int64_t i, std::int64_t count) { return i < 0 ? -i : i >= count ? 2 * count - 2 - i : i; };
+  std::vector<float> shown;
+  for (std::int64_t row = 0; row < shape[0] * shape[1]; ++row) {
+    const std::int64_t from_row = row / shape[1] * shape[1] + at(row % shape[1] + shift, shape[1]);
+    for (std::int64_t column = 0; column < shape[2]; ++column) {
+      const std::int64_t from = at((mirrored ? shape[2] - 1 - column : column) + shift, shape[2]);
+      for (std::int64_t c = 0; c < shape[3]; ++c) {
+        shown.push_back(pixels[static_cast<std::size_t>((from_row * shape[2] + from) * shape[3] + c)]);
+      }
+    }
   }
-  std::vector<std::int32_t> expected;
-  std::vector<std::int32_t> plain;
-  std::vector<float> logits(static_cast<std::size_t>(10 * batch_samples));
-  device.read(model_->network->forward(batch.images, Mode::evaluate), logits);
-  device.write(mirrored, batch.images);
-  std::vector<float> others(logits.size());
-  device.read(model_->network->forward(batch.images, Mode::evaluate), others);
-  const auto largest = [](const auto first) {
-    return static_cast<std::int32_t>(std::max_element(first, first + 10) - first);
-  };
-  for (std::size_t sample = 0; sample < static_cast<std::size_t>(batch_samples); ++sample) {
-    plain.push_back(largest(logits.begin() + static_cast<std::ptrdiff_t>(10 * sample)));
-    for (std::size_t i = 10 * sample; i < 10 * sample + 10; ++i) logits[i] = (logits[i] + others[i]) / 2;
-    expected.push_back(largest(logits.begin() + static_cast<std::ptrdiff_t>(10 * sample)));
+  return shown;
+}
+
+// Logits [n, 10] of the first batch, and what an evaluator makes of them.
+class TestTimeAugmentationTest : public EvaluationTest {
+ protected:
+  TestTimeAugmentationTest() { device_.read(batch_.images, pixels_); }
+
+  std::vector<float> logits_of(std::int64_t shift, bool mirrored) {
+    device_.write(seen(pixels_, batch_.images.shape(), shift, mirrored), batch_.images);
+    std::vector<float> logits(static_cast<std::size_t>(10 * batch_samples_));
+    device_.read(model_->network->forward(batch_.images, Mode::evaluate), logits);
+    return logits;
   }
-  EXPECT_NE(expected, plain);
-  std::vector<std::int32_t> found =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestTimeAugmentation::flip)
-          .evaluate()
-          .predictions;
-  found.resize(expected.size());
-  EXPECT_EQ(found, expected);
+  Evaluation evaluate(TestTimeAugmentation augmentation, std::vector<float>& logits) {
+    return Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, augmentation)
+        .evaluate(logits);
+  }
+  // Means of the evaluator are sums of another order.
+  void expect_logits(const std::vector<double>& expected, const std::vector<float>& found) {
+    if (world_.rank() != 0) return;
+    ASSERT_EQ(found.size(), static_cast<std::size_t>(10 * samples));
+    for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-5) << i;
+  }
+
+  Device& device_ = backend_->device();
+  const std::int64_t batch_samples_ = evaluation_batch(dataset_->samples(), rules_.size);
+  const std::unique_ptr<Loader> loader_ =
+      backend_->load_onto(evaluation_source(*dataset_, rules_, batch_samples_, 0, 1, 1), DataPlace::host);
+  const Batch& batch_ = loader_->next();
+  std::vector<float> pixels_ = std::vector<float>(static_cast<std::size_t>(batch_.images.shape().count()));
+};
+
+TEST_F(TestTimeAugmentationTest, with_mirror_images_the_mean_of_both_logits_counts) {
+  const std::vector<float> own = logits_of(0, false);
+  const std::vector<float> mirrored = logits_of(0, true);
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < own.size(); ++i) expected.push_back((double{own[i]} + double{mirrored[i]}) / 2);
+  std::vector<float> found;
+  evaluate(TestTimeAugmentation::flip, found);
+  expect_logits(expected, found);
+}
+
+// infer_mirror_translate of airbench94, in double precision.
+TEST_F(TestTimeAugmentationTest, with_shifted_images_these_count_half) {
+  std::vector<std::vector<float>> views;
+  for (const std::int64_t shift : {0, -1, 1}) {
+    for (const bool mirrored : {false, true}) views.push_back(logits_of(shift, mirrored));
+  }
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < views[0].size(); ++i) {
+    const auto pair = [&](std::size_t first) { return (double{views[first][i]} + double{views[first + 1][i]}) / 2; };
+    expected.push_back(0.5 * pair(0) + 0.5 * (pair(2) + pair(4)) / 2);
+  }
+  std::vector<float> found;
+  evaluate(TestTimeAugmentation::flip_shift, found);
+  expect_logits(expected, found);
+}
+
+TEST_F(TestTimeAugmentationTest, the_accuracy_without_it_stands_beside_the_result) {
+  std::vector<float> logits;
+  const Evaluation plain = evaluate(TestTimeAugmentation::plain, logits);
+  EXPECT_EQ(plain.plain_correct, plain.correct());
+  EXPECT_EQ(plain.plain_accuracy(), std::nullopt);
+  EXPECT_EQ(accuracy_text(plain), fmt::format("{:.2f} %", 100 * plain.accuracy()));
+  for (const TestTimeAugmentation kind : {TestTimeAugmentation::flip, TestTimeAugmentation::flip_shift}) {
+    const Evaluation augmented = evaluate(kind, logits);
+    EXPECT_EQ(augmented.augmentation, kind);
+    EXPECT_EQ(augmented.plain_accuracy(), plain.accuracy());
+    EXPECT_NE(augmented.predictions, plain.predictions);
+    EXPECT_EQ(accuracy_text(augmented), fmt::format("{:.2f} % with {} ({:.2f} % without)", 100 * augmented.accuracy(),
+                                                    test_augmentation_name(kind), 100 * plain.accuracy()));
+  }
+}
+
+TEST_F(EvaluationTest, images_of_one_pixel_are_not_shifted) {
+  expect_error(Failure::usage, {"--test-augment", "flip-shift"}, [&] {
+    Evaluator(world_, *backend_, *model_, *dataset_, {{1, 8}}, 1, DataPlace::automatic,
+              TestTimeAugmentation::flip_shift);
+  });
 }
 
 // "top-5 100.00 %" of three classes.

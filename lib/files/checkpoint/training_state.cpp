@@ -47,6 +47,12 @@ std::string text_of(const Json& object, const char* field) {
   return value.get<std::string>();
 }
 
+Json json_of(const PlainTest& test) {
+  Json json = {{"augmentation", test_augmentation_name(test.augmentation)}, {"accuracy", test.accuracy}};
+  if (test.mean_accuracy) json["mean_accuracy"] = *test.mean_accuracy;
+  return json;
+}
+
 Json json_of(const ReportState& report) {
   Json json = {{"stretch_loss_sum", report.stretch.loss_sum}, {"stretch_correct", report.stretch.correct},
                {"stretch_samples", report.stretch.samples},   {"stretch_start", report.stretch_start},
@@ -57,12 +63,23 @@ Json json_of(const ReportState& report) {
     json["mean_test_loss"] = report.mean_test->loss;
     json["mean_test_accuracy"] = report.mean_test->accuracy;
   }
+  if (report.plain_test) json["plain_test"] = json_of(*report.plain_test);
   return json;
 }
 
 std::optional<TestFigures> mean_test_of(const Json& json) {
   if (!json.contains("mean_test_accuracy")) return std::nullopt;
   return TestFigures{loss_of(json, "mean_test_loss"), number_of(json, "mean_test_accuracy")};
+}
+
+std::optional<PlainTest> plain_test_of(const Json& json) {
+  if (!json.contains("plain_test")) return std::nullopt;
+  const Json& test = json.at("plain_test");
+  const auto* const augmentation = find_choice(test_augmentations, text_of(test, "augmentation"));
+  if (augmentation == nullptr) fault("augmentation");
+  PlainTest plain{augmentation->value, number_of(test, "accuracy")};
+  if (test.contains("mean_accuracy")) plain.mean_accuracy = number_of(test, "mean_accuracy");
+  return plain;
 }
 
 ReportState report_of(const Json& json) {
@@ -74,7 +91,8 @@ ReportState report_of(const Json& json) {
           loss_of(json, "test_loss"),
           number_of(json, "test_accuracy"),
           number_of(json, "score"),
-          mean_test_of(json)};
+          mean_test_of(json),
+          plain_test_of(json)};
 }
 
 Json json_of(const TrainingProgress& progress) {

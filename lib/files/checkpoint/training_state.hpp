@@ -9,6 +9,7 @@
 #include <string>
 
 #include "device/flat/loss_scale.hpp"
+#include "recipe/test_augmentation.hpp"
 #include "step/metrics.hpp"
 
 namespace lockstep {
@@ -27,6 +28,14 @@ struct TestFigures {
   double accuracy = 0;
 };
 
+// The accuracy that a test with test-time augmentation would have had without it.
+struct PlainTest {
+  TestTimeAugmentation augmentation = TestTimeAugmentation::plain;  // of that test
+  double accuracy = 0;
+  std::optional<double> mean_accuracy = {};  // likewise of the EMA, if one is kept
+  bool operator==(const PlainTest&) const = default;
+};
+
 // The counters of the reports.
 struct ReportState {
   Metrics stretch;           // since the last report
@@ -38,6 +47,7 @@ struct ReportState {
   double test_accuracy = 0;
   double score = 0;  // accuracy that selects the best checkpoint: of the model to use; of the validation split, if any
   std::optional<TestFigures> mean_test = {};  // last test of the EMA, if one is kept
+  std::optional<PlainTest> plain_test = {};   // of the last test, if it had test-time augmentation
 };
 
 // Everything that affects the bits of the result and is not part of a recipe.

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/noise.hpp"
@@ -27,6 +28,10 @@ std::int64_t Evaluation::correct() const {
   return sum;
 }
 
+std::optional<double> Evaluation::plain_accuracy() const {
+  return augmentation == TestTimeAugmentation::plain ? std::nullopt : std::optional(ratio(plain_correct));
+}
+
 double Evaluation::ratio(std::int64_t part) const {
   return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
 }
@@ -41,6 +46,15 @@ void put_in_order(const std::vector<std::string>& of_ranks, std::size_t batch_by
       if (start < own.size()) next += own.copy(next, batch_bytes, start);
     }
   }
+}
+
+// A shifted image shows reflected pixels.
+const ImageRules& shiftable(const ImageRules& rules, TestTimeAugmentation augmentation) {
+  const bool shifts = augmentation == TestTimeAugmentation::flip_shift;
+  require(!shifts || std::min(rules.size.height, rules.size.width) > 1, Failure::usage,
+          "images of {} x {} pixels cannot be shifted by a pixel. Choose another --test-augment than {}.",
+          rules.size.height, rules.size.width, test_augmentation_name(augmentation));
+  return rules;
 }
 
 }  // namespace
@@ -60,27 +74,52 @@ std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image) {
 }
 
 Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
-                     const ImageRules& rules, int loader_threads, DataPlace place, TestTimeAugmentation view,
+                     const ImageRules& rules, int loader_threads, DataPlace place, TestTimeAugmentation augmentation,
                      std::optional<std::int64_t> batch)
     : world_(world),
       model_(model),
       dataset_(dataset),
       sample_{rules.size.height, rules.size.width, dataset.manifest().shape.channels},
       batch_(batch.value_or(evaluation_batch(dataset.samples(), rules.size))),
-      loader_(backend.load_onto(evaluation_source(dataset, rules, batch_, world.rank(), world.size(), loader_threads),
+      loader_(backend.load_onto(evaluation_source(dataset, shiftable(rules, augmentation), batch_, world.rank(),
+                                                  world.size(), loader_threads),
                                 place)),
-      view_(view),
-      of_mirrored_(view == TestTimeAugmentation::plain ? 0 : static_cast<std::size_t>(batch_ * model.options.classes)) {
+      augmentation_(augmentation),
+      views_(views_of(augmentation)),
+      plain_(static_cast<std::size_t>(batch_ * model.options.classes)),
+      of_view_(views_.size() == 1 ? 0 : plain_.size()) {}
+
+std::vector<Evaluator::View> Evaluator::views_of(TestTimeAugmentation augmentation) {
+  switch (augmentation) {
+    case TestTimeAugmentation::plain:
+      break;
+    case TestTimeAugmentation::flip:
+      return {{0.5F}, {0.5F, true}};
+    case TestTimeAugmentation::flip_shift:
+      return {{0.25F}, {0.25F, true}, {0.125F, false, -1}, {0.125F, true, -1}, {0.125F, false, 1}, {0.125F, true, 1}};
+  }
+  return {{1}};
 }
 
-Evaluator::Outputs Evaluator::forward(const Tensor& images) {
+Tensor Evaluator::shown(const View& view, const Tensor& images) {
   Device& device = model_.store.device();
-  Outputs outputs{model_.network->forward(images, Mode::evaluate), {}};
-  if (view_ == TestTimeAugmentation::flip) {
-    const Tensor mirrored = device.make(images.shape(), images.dtype(), Layout::images);
-    device.ops().mirror(images, mirrored);
-    outputs.mirrored = model_.network->forward(mirrored, Mode::evaluate);
+  Tensor shown = images;
+  if (view.shift != 0) {
+    const Tensor shifted = device.make(images.shape(), images.dtype(), Layout::images);
+    device.ops().shift(view.shift, view.shift, shown, shifted);
+    shown = shifted;
   }
+  if (view.is_mirrored) {
+    const Tensor mirrored = device.make(images.shape(), images.dtype(), Layout::images);
+    device.ops().mirror(shown, mirrored);
+    shown = mirrored;
+  }
+  return shown;
+}
+
+std::vector<Tensor> Evaluator::forward(const Tensor& images) {
+  std::vector<Tensor> outputs;
+  for (const View& view : views_) outputs.push_back(model_.network->forward(shown(view, images), Mode::evaluate));
   return outputs;
 }
 
@@ -90,24 +129,27 @@ void Evaluator::rehearse() {
 
 void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
   Device& device = model_.store.device();
-  const Outputs outputs = forward(images);
+  const std::vector<Tensor> outputs = forward(images);
   loader_->start_next();
-  device.read(outputs.plain, logits);
-  if (!outputs.mirrored) return;
-  device.read(outputs.mirrored, of_mirrored_);
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = (logits[i] + of_mirrored_[i]) / 2;
+  device.read(outputs.front(), plain_);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = views_.front().weight * plain_[i];
+  for (std::size_t view = 1; view < outputs.size(); ++view) {
+    device.read(outputs[view], of_view_);
+    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] += views_[view].weight * of_view_[i];
+  }
 }
 
-Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) const {
+Evaluator::Judgement Evaluator::judge(const float* logits, const float* plain, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;
   const float* const largest = std::max_element(logits, logits + classes);
+  const auto plain_prediction = static_cast<std::int32_t>(std::max_element(plain, plain + classes) - plain);
   double sum = 0;
   for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - *largest);
   const float own = logits[label];
   std::int32_t before = 0;
   for (std::int64_t c = 0; c < classes; ++c) before += logits[c] > own || (logits[c] == own && c < label);
-  return {static_cast<float>(std::log(sum) + *largest - own), static_cast<std::int32_t>(largest - logits), label,
-          before};
+  return {static_cast<float>(std::log(sum) + *largest - own), static_cast<std::int32_t>(largest - logits),
+          plain_prediction, label, before};
 }
 
 Evaluation Evaluator::evaluate(const Told& told) {
@@ -144,10 +186,10 @@ Evaluation Evaluator::evaluate_batches(const Told& told,
       for (std::size_t place = 0; place < labels.size(); ++place) {
         const auto label = static_cast<std::int32_t>(labels[place]);
         if (label < 0) continue;
-        const auto of_sample = std::span<const float>(logits).subspan(place * static_cast<std::size_t>(classes),
-                                                                      static_cast<std::size_t>(classes));
+        const std::size_t first = place * static_cast<std::size_t>(classes);
+        const auto of_sample = std::span<const float>(logits).subspan(first, static_cast<std::size_t>(classes));
         take_logits(of_sample);
-        judged.push_back(judge(of_sample.data(), label));
+        judged.push_back(judge(of_sample.data(), plain_.data() + first, label));
       }
       if (told) told(std::min((index + 1) * batch_ * world_.size(), dataset_.samples()));
     }
@@ -170,12 +212,14 @@ std::vector<Evaluator::Judgement> Evaluator::gather_in_order(const std::vector<J
 Evaluation Evaluator::count(const std::vector<Judgement>& in_order) const {
   const std::int64_t classes = model_.options.classes;
   Evaluation result;
+  result.augmentation = augmentation_;
   result.classes = classes;
   result.confusion.resize(static_cast<std::size_t>(classes * classes));
   for (const Judgement& judgement : in_order) {
     ++result.samples;
     result.in_top5 += judgement.rank_of_label < 5;
     result.loss_sum += judgement.loss;
+    result.plain_correct += judgement.plain_prediction == judgement.label;
     result.predictions.push_back(judgement.prediction);
     ++result.confusion[static_cast<std::size_t>(judgement.label * classes + judgement.prediction)];
   }

@@ -20,11 +20,14 @@ namespace lockstep {
 // share them. It does not depend on the number of ranks, because a kernel for another shape could round differently.
 std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image);
 
+// Results by the logits after test-time augmentation, if any. The images without it are one of its views.
 struct Evaluation {
+  TestTimeAugmentation augmentation = TestTimeAugmentation::plain;
   std::int64_t classes = 0;
   std::int64_t samples = 0;
   std::int64_t in_top5 = 0;               // number of samples whose label is among the five largest logits
   double loss_sum = 0;                    // of the cross-entropy with natural logarithm
+  std::int64_t plain_correct = 0;         // number of samples that are correct without the augmentation
   std::vector<std::int64_t> confusion;    // [classes, classes]: row = label, column = prediction
   std::vector<std::int32_t> predictions;  // [samples], in data set order
 
@@ -32,6 +35,8 @@ struct Evaluation {
   std::int64_t label_count(std::int64_t label) const;
   std::int64_t correct() const;
   double accuracy() const { return ratio(correct()); }
+  // Without the augmentation; std::nullopt if there is none.
+  std::optional<double> plain_accuracy() const;
   double top5() const { return ratio(in_top5); }
   double loss() const { return samples == 0 ? 0 : loss_sum / static_cast<double>(samples); }
 
@@ -44,9 +49,10 @@ std::vector<std::int32_t> labels_of(const Dataset& dataset);
 
 class Evaluator {
  public:
-  // `backend`, `dataset` and `model` outlive this. `batch`: if unset, evaluation_batch().
+  // `backend`, `dataset` and `model` outlive this. `batch`: if unset, evaluation_batch(). Throws Error(usage) if images
+  // of one pixel are to be shifted, and as evaluation_source().
   Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, const ImageRules& rules,
-            int loader_threads, DataPlace place, TestTimeAugmentation view,
+            int loader_threads, DataPlace place, TestTimeAugmentation augmentation,
             std::optional<std::int64_t> batch = std::nullopt);
 
   std::int64_t batch() const { return batch_; }
@@ -66,16 +72,25 @@ class Evaluator {
   struct Judgement {
     float loss;
     std::int32_t prediction;
-    std::int32_t label;          // -1: no sample at this index
-    std::int32_t rank_of_label;  // number of classes ranked above the label
+    std::int32_t plain_prediction;  // without test-time augmentation
+    std::int32_t label;             // -1: no sample at this index
+    std::int32_t rank_of_label;     // number of classes ranked above the label
   };
-  struct Outputs {
-    Tensor plain;
-    Tensor mirrored;  // empty without test-time augmentation
+  // One of the images that are made of each image.
+  struct View {
+    float weight;  // of its logits in the mean
+    bool is_mirrored = false;
+    std::int64_t shift = 0;  // in rows and in columns
   };
-  Outputs forward(const Tensor& images);
+  // The first view is the image as it is.
+  static std::vector<View> views_of(TestTimeAugmentation augmentation);
+  // The images themselves, or new ones.
+  Tensor shown(const View& view, const Tensor& images);
+  // The outputs for each view.
+  std::vector<Tensor> forward(const Tensor& images);
+  // Also sets `plain_`.
   void read_logits(const Tensor& images, std::vector<float>& logits);
-  Judgement judge(const float* logits, std::int32_t label) const;
+  Judgement judge(const float* logits, const float* plain, std::int32_t label) const;
   Evaluation evaluate_batches(const Told& told, const std::function<void(std::span<const float>)>& take_logits);
   std::vector<Judgement> gather_in_order(const std::vector<Judgement>& own) const;  // collective
   Evaluation count(const std::vector<Judgement>& in_order) const;
@@ -86,8 +101,10 @@ class Evaluator {
   SampleShape sample_;
   std::int64_t batch_;
   std::unique_ptr<Loader> loader_;
-  TestTimeAugmentation view_;
-  std::vector<float> of_mirrored_;  // logits
+  TestTimeAugmentation augmentation_;
+  std::vector<View> views_;
+  std::vector<float> plain_;    // logits of the batch as it is
+  std::vector<float> of_view_;  // logits of another view
 };
 
 }  // namespace lockstep

@@ -32,6 +32,7 @@ nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedMode
     std::vector<std::int64_t>& row = confusion.emplace_back();
     for (std::int64_t c = 0; c < evaluation.classes; ++c) row.push_back(evaluation.count(label, c));
   }
+  const std::optional<double> plain = evaluation.plain_accuracy();
   const std::int64_t shorter_side = data.rules.shorter_side.value_or(0);
   return {{"accuracy", evaluation.accuracy()},
           {"classes", data.manifest.classes},
@@ -47,11 +48,13 @@ nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedMode
           {"loss", evaluation.loss()},
           {"model", model.name},
           {"model_file", model.file.string()},
+          {"plain_accuracy", plain ? nlohmann::json(*plain) : nlohmann::json()},
           {"precision", precision_name(session.device().precision())},
           {"samples", evaluation.samples},
           {"shorter_side", shorter_side == 0 ? nlohmann::json() : nlohmann::json(shorter_side)},
           {"split", split_name(data.split)},
-          {"test_flip", data.view == TestTimeAugmentation::flip},
+          {"test_augment", test_augmentation_name(evaluation.augmentation)},
+          {"test_flip", evaluation.augmentation != TestTimeAugmentation::plain},
           {"top5", evaluation.top5()},
           {"weights_hash", model.weights_hash}};
 }

@@ -23,7 +23,6 @@ struct EvaluatedData {
   const Manifest& manifest;
   Split split;
   const ImageRules& rules;
-  TestTimeAugmentation view;
 };
 
 nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedModel& model, const EvaluatedData& data,

@@ -82,11 +82,21 @@ std::vector<std::int64_t> worst_first(const Evaluation& evaluation) {
 
 }  // namespace
 
+std::string accuracy_text(double accuracy, TestTimeAugmentation augmentation, double plain_accuracy) {
+  const std::string text = fmt::format("{:.2f} %", 100 * accuracy);
+  if (augmentation == TestTimeAugmentation::plain) return text;
+  return fmt::format("{} with {} ({:.2f} % without)", text, test_augmentation_name(augmentation), 100 * plain_accuracy);
+}
+
+std::string accuracy_text(const Evaluation& evaluation) {
+  return accuracy_text(evaluation.accuracy(), evaluation.augmentation, evaluation.plain_accuracy().value_or(0));
+}
+
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names) {
   std::vector<std::string> classes;
   for (const std::string& name : names) classes.push_back(printable_name(name));
   std::string text = fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\n", evaluation.samples, evaluation.loss(),
-                                 percent(evaluation.correct(), evaluation.samples));
+                                 evaluation.samples == 0 ? "-" : accuracy_text(evaluation));
   constexpr std::int64_t top = 5;  // with so few classes, the label is always among the top 5
   if (evaluation.classes > top) text += fmt::format("top-5    {}\n", percent(evaluation.in_top5, evaluation.samples));
   text += '\n';

@@ -8,6 +8,7 @@
 #include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "train/evaluation/evaluation_text.hpp"
 
 namespace lockstep {
 
@@ -41,15 +42,26 @@ void keep_last_checkpoint(const OpenedTraining& training, const TrainingView& la
   if (!outcome.sentence.empty()) outcome.failure = Failure::other;
 }
 
+// How the score was measured: " with the EMA weights and flip".
+std::string describe_judgement(const ReportState& state) {
+  const std::string weights = state.mean_test ? "the EMA weights" : "";
+  const std::string augmentation = state.plain_test ? test_augmentation_name(state.plain_test->augmentation) : "";
+  if (weights.empty() && augmentation.empty()) return "";
+  return fmt::format(" with {}{}{}", weights, weights.empty() || augmentation.empty() ? "" : " and ", augmentation);
+}
+
 // "test accuracy 67.69 %, validation accuracy 67.10 %, best 67.32 % after step 1170"
+// "test accuracy 67.69 % with flip (67.32 % without)"
 std::string describe_accuracy(const OpenedTraining& training, const TrainingCounters& counters, std::int64_t steps) {
   const ReportState state = counters.state();
-  std::string text = fmt::format("test accuracy {:.2f} %", 100 * state.test_accuracy);
-  if (state.mean_test)
-    text += fmt::format(", {:.2f} % with the EMA weights in model.h5", 100 * state.mean_test->accuracy);
+  const PlainTest plain = state.plain_test.value_or(PlainTest());
+  std::string text = "test accuracy " + accuracy_text(state.test_accuracy, plain.augmentation, plain.accuracy);
+  if (state.mean_test) {
+    text += fmt::format(", EMA weights in model.h5: {}",
+                        accuracy_text(state.mean_test->accuracy, plain.augmentation, plain.mean_accuracy.value_or(0)));
+  }
   if (training.judging_split() == Split::validation) {
-    text += fmt::format(", validation accuracy {:.2f} %{}", 100 * state.score,
-                        state.mean_test ? " with the EMA weights" : "");
+    text += fmt::format(", validation accuracy {:.2f} %{}", 100 * state.score, describe_judgement(state));
   }
   const BestTest& best = counters.best();
   if (training.output != nullptr && best.step != 0 && best.step != steps) {

@@ -34,6 +34,11 @@ void TrainingCounters::add(const TestResult& test, std::int64_t steps) {
   scored_step_ = steps;
   counted_.test_loss = test.weights.loss();
   counted_.test_accuracy = test.weights.accuracy();
+  counted_.plain_test.reset();
+  if (const std::optional<double> plain = test.weights.plain_accuracy()) {
+    counted_.plain_test =
+        PlainTest{test.weights.augmentation, *plain, test.ema ? test.ema->plain_accuracy() : std::nullopt};
+  }
   if (test.ema) counted_.mean_test = TestFigures{test.ema->loss(), test.ema->accuracy()};
 }
 

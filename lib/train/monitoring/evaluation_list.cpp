@@ -57,14 +57,19 @@ bool EvaluationList::has(std::int64_t step, const std::string& weights_hash) con
 
 void EvaluationList::add(std::int64_t step, std::int64_t epoch, const std::string& weights_hash,
                          const Evaluation& evaluation) {
-  const std::string line = json_text({{"step", step},
-                                      {"epoch", epoch},
-                                      {"weights_hash", weights_hash},
-                                      {"loss", evaluation.loss()},
-                                      {"accuracy", evaluation.accuracy()},
-                                      {"top5", evaluation.top5()},
-                                      {"samples", evaluation.samples},
-                                      {"time", utc_time()}});
+  nlohmann::json fields = {{"step", step},
+                           {"epoch", epoch},
+                           {"weights_hash", weights_hash},
+                           {"loss", evaluation.loss()},
+                           {"accuracy", evaluation.accuracy()},
+                           {"top5", evaluation.top5()},
+                           {"samples", evaluation.samples},
+                           {"time", utc_time()}};
+  if (const std::optional<double> plain = evaluation.plain_accuracy()) {
+    fields["test_augment"] = test_augmentation_name(evaluation.augmentation);
+    fields["plain_accuracy"] = *plain;
+  }
+  const std::string line = json_text(fields);
   write_file_atomically(file_, text_ + line + '\n');
   text_ += line + '\n';
   entries_.push_back({step, weights_hash});

@@ -133,8 +133,8 @@ class Follower {
     const Evaluation evaluation = scorer_->score(model);
     if (!list_) return;
     list_->add(progress.step, progress.epoch, hash, evaluation);
-    log::info("step {}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples)", progress.step, split_name(),
-              evaluation.loss(), split_name(), 100 * evaluation.accuracy(), evaluation.samples);
+    log::info("step {}  {} loss {:.4f}  {} accuracy {}  ({} samples)", progress.step, split_name(), evaluation.loss(),
+              split_name(), accuracy_text(evaluation), evaluation.samples);
   }
 
   Session& session_;

@@ -36,6 +36,11 @@ void MetricsReports::on_evaluation(const TrainingView& training, const TestResul
                            {"accuracy", result.weights.accuracy()},
                            {"top5", result.weights.top5()},
                            {"samples", result.weights.samples}};
+  if (const std::optional<double> plain = result.weights.plain_accuracy()) {
+    report["test_augment"] = test_augmentation_name(result.weights.augmentation);
+    report["plain_accuracy"] = *plain;
+    if (result.ema) report["plain_ema_accuracy"] = *result.ema->plain_accuracy();
+  }
   if (result.ema) {
     report["ema_loss"] = result.ema->loss();
     report["ema_accuracy"] = result.ema->accuracy();

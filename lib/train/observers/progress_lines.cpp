@@ -1,6 +1,7 @@
 #include "train/observers/progress_lines.hpp"
 
 #include "base/log.hpp"
+#include "train/evaluation/evaluation_text.hpp"
 #include "train/observers/step_line.hpp"
 #include "train/staleness_report.hpp"
 
@@ -35,12 +36,12 @@ void ProgressLines::on_step(const StepView& step) {
 void ProgressLines::on_evaluation(const TrainingView& training, const TestResult& result) {
   const char* const name = split_name(result.split);
   const Evaluation& weights = result.weights;
-  const std::string ema_text = result.ema ? fmt::format("  EMA weights: loss {:.4f}, accuracy {:.2f} %",
-                                                        result.ema->loss(), 100 * result.ema->accuracy())
+  const std::string ema_text = result.ema ? fmt::format("  EMA weights: loss {:.4f}, accuracy {}", result.ema->loss(),
+                                                        accuracy_text(*result.ema))
                                           : "";
-  log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %{}  ({} samples, {:.1f} s)",
+  log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {}{}  ({} samples, {:.1f} s)",
             training.length.epochs_begun(training.progress.step), training.length.epochs, name, weights.loss(), name,
-            100 * weights.accuracy(), ema_text, weights.samples, result.seconds);
+            accuracy_text(weights), ema_text, weights.samples, result.seconds);
 }
 
 }  // namespace lockstep

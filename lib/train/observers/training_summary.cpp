@@ -49,6 +49,10 @@ void TrainingSummary::write(RunState state, const std::string& weights_hash) {
   fields["test_loss"] = if_tested(counted.test_loss);
   fields["ema_test_accuracy"] = ema ? nlohmann::json(ema->accuracy) : nullptr;
   fields["ema_test_loss"] = ema ? nlohmann::json(ema->loss) : nullptr;
+  const std::optional<PlainTest>& plain = counted.plain_test;
+  fields["test_augment"] = plain ? nlohmann::json(test_augmentation_name(plain->augmentation)) : nullptr;
+  fields["plain_test_accuracy"] = plain ? nlohmann::json(plain->accuracy) : nullptr;
+  fields["plain_ema_test_accuracy"] = plain && plain->mean_accuracy ? nlohmann::json(*plain->mean_accuracy) : nullptr;
   fields["validation_accuracy"] = judging_ == Split::validation ? if_tested(counted.score) : nullptr;
   fields["best_accuracy"] = if_tested(counters_.best().accuracy);
   fields["best_step"] = if_tested(counters_.best().step);

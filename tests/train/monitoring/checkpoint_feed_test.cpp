@@ -86,11 +86,16 @@ TEST_F(CheckpointFeedTest, the_list_remembers_weights) {
     EXPECT_TRUE(list.has(1, "a"));
     EXPECT_FALSE(list.has(2, "a"));
     list.add(2, 1, "b", evaluation);
+    evaluation.augmentation = TestTimeAugmentation::flip;
+    evaluation.plain_correct = 3;
+    list.add(3, 1, "c", evaluation);
   }
   EvaluationList again(file);
   EXPECT_TRUE(again.has(1, "a"));
   EXPECT_TRUE(again.has(2, "b"));
   EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\n{\"accuracy\":1.0,\"epoch\":1,\"loss\":0.0,"));
+  EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\"plain_accuracy\":0.75,"));
+  EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\"test_augment\":\"flip\","));
 }
 
 // Another program's file of that name was replaced.

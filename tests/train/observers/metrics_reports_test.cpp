@@ -165,6 +165,37 @@ TEST_F(MetricsReportsTest, the_mean_of_weights_stands_beside_them_and_is_what_co
   EXPECT_DOUBLE_EQ(training.counters().state().mean_test->accuracy, 0.75);
 }
 
+TEST_F(MetricsReportsTest, accuracies_with_and_without_test_time_augmentation_stand_side_by_side) {
+  ReportedTraining training(lock(), length_, 2);
+  training.summarize(*lock());
+  EXPECT_EQ(output_.summary()["test_augment"], nullptr);
+  Evaluation augmented = six_of_eight();
+  augmented.augmentation = TestTimeAugmentation::flip_shift;
+  augmented.plain_correct = 5;
+  Evaluation ema = augmented;
+  ema.plain_correct = 4;
+  testing::internal::CaptureStdout();
+  training.test(5, {{Split::test, augmented, ema}});
+  const std::string message = testing::internal::GetCapturedStdout();
+  EXPECT_NE(message.find("test accuracy 75.00 % with flip-shift (62.50 % without)  EMA"), std::string::npos) << message;
+  EXPECT_NE(message.find(", accuracy 75.00 % with flip-shift (50.00 % without)"), std::string::npos) << message;
+  EXPECT_EQ(metrics()[0]["test_augment"], "flip-shift");
+  EXPECT_DOUBLE_EQ(metrics()[0]["plain_accuracy"], 0.625);
+  EXPECT_DOUBLE_EQ(metrics()[0]["plain_ema_accuracy"], 0.5);
+  const nlohmann::json summary = output_.summary();
+  EXPECT_EQ(summary["test_augment"], "flip-shift");
+  EXPECT_DOUBLE_EQ(summary["test_accuracy"], 0.75);
+  EXPECT_DOUBLE_EQ(summary["plain_test_accuracy"], 0.625);
+  EXPECT_DOUBLE_EQ(summary["plain_ema_test_accuracy"], 0.5);
+  EXPECT_DOUBLE_EQ(summary["best_accuracy"], 0.75) << "the augmented one judges";
+  EXPECT_EQ(training.counters().state().plain_test, (PlainTest{TestTimeAugmentation::flip_shift, 0.625, 0.5}));
+
+  training.test(10, {{Split::test, six_of_eight()}});
+  EXPECT_EQ(training.counters().state().plain_test, std::nullopt);
+  EXPECT_FALSE(metrics()[1].contains("test_augment"));
+  EXPECT_EQ(output_.summary()["plain_test_accuracy"], nullptr);
+}
+
 TEST_F(MetricsReportsTest, the_norm_of_gradients_is_told_where_it_is_known) {
   ReportedTraining training(lock(), length_, 1);
   training.step(0, {1, 1, 4}, {.norm = 2.5});
