@@ -52,7 +52,7 @@ LOCKSTEP_HOST_DEVICE inline Float gelu_value(Float x) {
   const Float above = (((0.0040201886F * t + 0.03998416F) * t + 0.18130672F) * t + 0.43568627F) * t + 0.5F;
   const Float below =
       ((((0.010076975F * t + 0.1002328F) * t + 0.46438023F) * t + 1.1944841F) * t + 1.6692575F) * t + 1.0F;
-  return (0.0F > x ? 0.0F : x) - t * gelu_exponential<Word>(t) * (above / below);
+  return (0.0F > x ? 0.0F : x) - gelu_exponential<Word>(t) * (t * (above / below));
 }
 
 // At the input x, because two inputs may have one value.
@@ -63,6 +63,6 @@ LOCKSTEP_HOST_DEVICE inline Float gelu_derivative(Float x) {
   const Float t = gelu_magnitude<Word>(x);
   const Float above = (((0.010224725F * t + 0.09434415F) * t + 0.3746512F) * t + 0.7501903F) * t + 0.665078F;
   const Float below = (((0.025629403F * t + 0.21722603F) * t + 0.7867851F) * t + 1.3935861F) * t + 1.0F;
-  const Float h = gelu_exponential<Word>(t) * ((zero_high - t) + zero_low) * (above / below);
+  const Float h = gelu_exponential<Word>(t) * (((zero_high - t) + zero_low) * (above / below));
   return x > 0.0F ? 1.0F - h : h;
 }
