@@ -18,6 +18,8 @@ constexpr const char* mlperf = "MLPerf Training v3.0, NVIDIA's submissions of Re
 constexpr const char* torchvision = "github.com/pytorch/vision, references/classification/train.py, its defaults";
 constexpr const char* torchvision_v2 =
     "pytorch.org/blog/how-to-train-state-of-the-art-models-using-torchvision-latest-primitives";
+constexpr const char* airbench =
+    "github.com/KellerJordan/cifar10-airbench, airbench94.py (Jordan 2024, arXiv 2404.00498)";
 constexpr const char* openpai = "github.com/microsoft/pai, examples/Distributed-example";
 
 // Batches of 512 on each of 8 GPUs, or of 1,024 on one GPU. The rate rises linearly from 1/10,000 of its peak to its
@@ -133,6 +135,41 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"image-size", "176"},
                       {"test-image-size", "224"},
                       {"resize", "232"}}});
+  // lr 11.5 per 1,024 samples of a summed loss, divided by 1 + 1 / (1 - momentum): 1.5 for its mean. The decay, 0.0153
+  // divided likewise, does not depend on that rate: 0.0153 / 11.5. Norms have no scale, and their shifts learn at 64
+  // times the rate. Lookahead's decay is 0.95^5 times the cube of the progress. In airbench94 shifts decay too, and the
+  // first bias is trained for three epochs only; 9.9 epochs end in the tenth.
+  recipes.push_back({"cifar10-94",
+                     airbench,
+                     {{"model", "airbench"},
+                      {"epochs", "10"},
+                      {"global-batch", "1024"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0.85"},
+                      {"nesterov", "true"},
+                      {"weight-decay", "1.33e-3"},
+                      {"no-decay-norm", "true"},
+                      {"label-smoothing", "0.2"},
+                      {"lr", "1.5"},
+                      {"lr-batch", "1024"},
+                      {"lr-scale", "*.norm?.weight=0 *.norm?.bias=64"},
+                      {"schedule", "poly"},
+                      {"poly-power", "1"},
+                      {"lr-end", "0.105"},
+                      {"warmup", "2.3"},
+                      {"warmup-from", "0.2"},
+                      {"whiten", "true"},
+                      {"dirac-init", "true"},
+                      {"norm-momentum", "0.4"},
+                      {"ema", "0.774"},
+                      {"ema-every", "5"},
+                      {"ema-ramp", "3"},
+                      {"lookahead", "true"},
+                      {"augment", "crop-flip"},
+                      {"flip", "alternating"},
+                      {"crop-padding", "2"},
+                      {"crop-fill", "reflect"},
+                      {"test-augment", "flip-shift"}}});
   // cifar10-single-node-gpus-cpu-DP.py
   recipes.push_back({"pai-cifar",
                      openpai,

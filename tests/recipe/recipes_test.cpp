@@ -93,6 +93,20 @@ TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
   EXPECT_NEAR(schedule.at(12 * 400), 1e-4 + (11 - 1e-4) * left * left, 1e-12);
 }
 
+TEST(RecipesTest, airbenchs_lookahead_has_a_decay_that_grows_to_the_end) {
+  const Recipe recipe = settings_of("cifar10-94").recipe;
+  EXPECT_EQ(recipe.optimizer.rate_scales, (std::vector<RateScale>{{"*.norm?.weight", 0.0F}, {"*.norm?.bias", 64.0F}}));
+  const EmaRule rule = ema_rule(recipe, 48).value();
+  EXPECT_TRUE(rule.leads);
+  EXPECT_EQ(rule.every, 5);
+  EXPECT_EQ(rule.ramp_steps, 480);
+  float record[step_metric_slots] = {};
+  record[step_applied_steps] = 240;
+  EXPECT_NEAR(ema_share(rule, record), 1 - 0.774 / 8, 1e-6);
+  record[step_applied_steps] = 480;
+  EXPECT_NEAR(ema_share(rule, record), 1 - 0.774, 1e-6);
+}
+
 TEST(RecipesTest, torchvisions_newer_one_keeps_a_mean_from_the_end_of_the_warm_up) {
   const Recipe recipe = settings_of("torchvision-v2").recipe;
   const EmaRule rule = ema_rule(recipe, 1251).value();
