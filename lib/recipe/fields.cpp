@@ -195,6 +195,8 @@ std::vector<Field> length_fields() {
           {"max-steps", group, "STEPS",
            "Stop after this many steps in total; without --epochs, the schedule ends there too (default: by epochs)"},
           of(&Recipe::max_steps), from_to<std::int64_t>(1, 1000000000000))),
+      one_value({"test-every", group, "EPOCHS", "Epochs between two tests; the end of the training is always tested"},
+                of(&RunOptions::test_every), from_to<std::int64_t>(1, 1000000)),
       may_change(one_value(
           {"early-stop", group, "METRIC:PATIENCE:MIN_DELTA",
            "End after PATIENCE tests in which METRIC did not improve by more than MIN_DELTA. METRIC: test-accuracy, "

@@ -169,7 +169,8 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"flip", "alternating"},
                       {"crop-padding", "2"},
                       {"crop-fill", "reflect"},
-                      {"test-augment", "flip-shift"}}});
+                      {"test-augment", "flip-shift"},
+                      {"test-every", "5"}}});
   // cifar10-single-node-gpus-cpu-DP.py
   recipes.push_back({"pai-cifar",
                      openpai,
@@ -271,6 +272,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
   plain.init = settings.recipe.init;
   settings.recipe = plain;
   settings.run.test_time_augmentation = TestTimeAugmentation::plain;
+  settings.run.test_every = 1;
   for (const StatedField& stated : recipe.fields) {
     const auto field = std::ranges::find(training_fields(), stated.name, &Field::name);
     assert(field != training_fields().end());

@@ -52,6 +52,7 @@ struct RunOptions {
   DeviceChoice device;
   ReducerOptions sums;
   TestTimeAugmentation test_time_augmentation = TestTimeAugmentation::plain;
+  std::int64_t test_every = 1;        // epochs; the end is always tested
   std::int64_t report_every = 50;     // steps
   std::int64_t audit_every = 500;     // steps between two audits of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: no limit

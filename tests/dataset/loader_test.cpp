@@ -240,8 +240,8 @@ TEST_F(LoaderTest, a_square_larger_than_the_images_is_refused) {
 TEST_F(LoaderTest, a_reflection_needs_pictures_larger_than_their_padding_and_padded_ones_as_large_as_images) {
   ImageRules reflected{image, Augmentation::crop};
   reflected.transforms.crop_fill = CropFill::reflect;
-  const auto source_of = [](const Dataset& dataset, const ImageRules& rules) {
-    training_source(dataset, {24, 1, 0, 1}, rules, 1, 0, 0, 1);
+  const auto source_of = [](const Dataset& dataset, const ImageRules& padded) {
+    training_source(dataset, {24, 1, 0, 1}, padded, 1, 0, 0, 1);
   };
   reflected.transforms.crop_padding = 5;
   source_of(dataset_, reflected);

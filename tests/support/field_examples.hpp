@@ -75,6 +75,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"milestones", "2.5"},
                                                               {"lr-factor", "0.2"},
                                                               {"test-augment", "flip-shift"},
+                                                              {"test-every", "2"},
                                                               {"device", "cpu"},
                                                               {"precision", "bf16"},
                                                               {"threads", "2"},

@@ -102,8 +102,8 @@ void TrainingLoop::load_next_size(std::int64_t epoch) {
 
 End TrainingLoop::train() {
   const std::unique_ptr<EmergencyStop> emergency_stop = watch_for_stop();
-  const bool ended_epoch = progress_.step > 0 && length_.ends_epoch(progress_.step);
-  if (ended_epoch && progress_.tested_step < progress_.step && !test()) return End::diverged;
+  const bool is_untested = progress_.tested_step < progress_.step && length_.ends_with_test(progress_.step);
+  if (is_untested && !test()) return End::diverged;
   const auto is_ended = [](const auto& observer) { return observer->ends_training(); };
   while (progress_.step < length_.steps() && std::ranges::none_of(observers_.in_order, is_ended)) {
     const std::int64_t epoch = progress_.step / length_.steps_per_epoch;
@@ -111,7 +111,7 @@ End TrainingLoop::train() {
     if (progress_.step < length_.steps()) {
       step_.failure().run([&] { load_next_size(epoch + 1); });
     }
-    if (!test()) return End::diverged;
+    if (length_.ends_with_test(progress_.step) && !test()) return End::diverged;
   }
   return End::done;
 }

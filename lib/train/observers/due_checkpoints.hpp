@@ -1,4 +1,4 @@
-// Writes a checkpoint whenever one is due: between two steps, and after the test at the end of an epoch. On rank 0;
+// Writes a checkpoint whenever one is due: between two steps, and after a test. On rank 0;
 // collective, on every rank, if the state is divided among ranks.
 #pragma once
 
@@ -15,7 +15,7 @@ class DueCheckpoints final : public TrainingObserver {
 
   bool is_collective() const override { return checkpoints_.is_divided(); }
   bool pauses_after(std::int64_t steps) const override {
-    return !length_.ends_epoch(steps) && checkpoints_.is_due(steps);
+    return !length_.ends_with_test(steps) && checkpoints_.is_due(steps);
   }
   void on_pause(const TrainingView& training) override {
     if (training.divergence.empty()) on_tested(training);

@@ -83,7 +83,7 @@ void load_weights(const OpenedTraining& training) {
   Learner& learner = *training.learner;
   const Checkpoint* const found = training.checkpoints->found();
   if (found == nullptr) {
-    begin_weights(session.world, training.recipe, *training.data, learner.model);
+    begin_weights(session.world, training.recipe, *training.data->train, training.data->test_rules, learner.model);
     learner.sync->begin();
     learner.gather_ema();
     return;

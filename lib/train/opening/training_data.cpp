@@ -19,7 +19,8 @@ namespace lockstep {
 
 namespace {
 
-TrainingLength training_length(const Recipe& recipe, const Manifest& train, const LoaderShare& share) {
+TrainingLength training_length(const Recipe& recipe, const RunOptions& run, const Manifest& train,
+                               const LoaderShare& share) {
   require(recipe.epochs.value >= 1, Failure::usage, "--epochs is {}. Set it to 1 or more.", recipe.epochs.value);
   const std::int64_t steps = train.samples() / share.global_batch;
   require(steps >= 1 || share.updates == 1, Failure::usage,
@@ -32,7 +33,7 @@ TrainingLength training_length(const Recipe& recipe, const Manifest& train, cons
       recipe.batch.global_batch ? fmt::format("--global-batch to {} at most", train.samples()) : "--batch-per-rank");
   const std::int64_t all =
       std::min(schedule_steps(recipe, steps), recipe.max_steps.value_or(schedule_steps(recipe, steps)));
-  return {(all + steps - 1) / steps, steps, recipe.max_steps};
+  return {(all + steps - 1) / steps, steps, recipe.max_steps, run.test_every};
 }
 
 LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const TrainingLength& length) {
@@ -46,8 +47,9 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
                           const LoaderShare& share, const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
   if (run.stage.empty()) return from;
-  on_all_ranks(
-      world, [&] { schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share)); });
+  on_all_ranks(world, [&] {
+    schedule_of(recipe, share, training_length(recipe, run, read_manifest(from.of(Split::train)), share));
+  });
   return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
                [&] { stops.end_start_if_asked("the staged data are kept. The same command starts again."); });
 }
@@ -99,7 +101,7 @@ TrainingData open_splits(const Recipe& recipe, const RunOptions& run, const Load
                          const SplitFolders& folders) {
   auto train = std::make_unique<Dataset>(folders.of(Split::train));
   const Manifest& manifest = train->manifest();
-  const TrainingLength length = training_length(recipe, manifest, share);
+  const TrainingLength length = training_length(recipe, run, manifest, share);
   const ImageRules rules = test_rules(recipe.images, manifest);
   LrSchedule schedule = schedule_of(recipe, share, length);
   auto test = open_tested(folders, run.data, Split::test, manifest);

@@ -76,10 +76,11 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
   assign_initial_weights(path, read_pretrained_weights(path).entries, head, model);
 }
 
-void begin_weights(const Communicator& world, const Recipe& recipe, const TrainingData& data, Model& model) {
+void begin_weights(const Communicator& world, const Recipe& recipe, const Dataset& train, const ImageRules& rules,
+                   Model& model) {
   on_all_ranks(world, [&] {
     initialize(model.store, recipe.seed);
-    if (recipe.first_convolution == FirstConvolution::whitened) whiten(model, *data.train, data.test_rules);
+    if (recipe.first_convolution == FirstConvolution::whitened) whiten(model, train, rules);
   });
   std::string source;
   if (!recipe.init.file.empty()) {

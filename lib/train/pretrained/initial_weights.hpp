@@ -4,10 +4,11 @@
 #include <filesystem>
 
 #include "comm/communicator.hpp"
+#include "dataset/dataset.hpp"
+#include "dataset/loading/augment.hpp"
 #include "recipe/checkpoint_options.hpp"
 #include "recipe/recipe.hpp"
 #include "step/model.hpp"
-#include "train/opening/training_data.hpp"
 
 namespace lockstep {
 
@@ -21,9 +22,10 @@ void require_initial_weights(const Communicator& world, const InitialWeights& in
 // Error(usage) if the last layer is loaded and has other classes, and as assign_pretrained().
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
 
-// Collective. Initializes `model` for a new training: randomly with recipe.seed, then by whiten() if the recipe says so,
-// and from recipe.init if it names a file, which rank 0 then logs. Throws as load_initial_weights() and whiten(), and as
-// require_same_on_ranks() if the initial weights differ over ranks.
-void begin_weights(const Communicator& world, const Recipe& recipe, const TrainingData& data, Model& model);
+// Collective. Initializes `model` for a new training: randomly with recipe.seed, then by whiten() for images of `train`
+// with these rules if the recipe says so, and from recipe.init if it names a file, which rank 0 then logs. Throws as
+// load_initial_weights() and whiten(), and as require_same_on_ranks() if the initial weights differ over ranks.
+void begin_weights(const Communicator& world, const Recipe& recipe, const Dataset& train, const ImageRules& rules,
+                   Model& model);
 
 }  // namespace lockstep

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "device/cuda/norm/channel_sums.hpp"
-#include "device/flat/fixed_point.hpp"
 #include "device/flat/ema_rule.hpp"
+#include "device/flat/fixed_point.hpp"
 #include "device/flat/step_record.hpp"
 #include "device/flat/update_rule.hpp"
 
