@@ -29,9 +29,9 @@ using namespace lockstep;
 
 namespace {
 
-// The models of convolutions_of(). The name differs from lockstep::known_models(), which lists all models.
-constexpr std::array<Choice<std::string_view>, 3> listed_models{
-    {{"resnet18", "resnet18"}, {"resnet20", "resnet20"}, {"resnet50", "resnet50"}}};
+// The name differs from lockstep::known_models(), which lists all models.
+constexpr std::array<Choice<std::string_view>, 4> listed_models{
+    {{"airbench", "airbench"}, {"resnet18", "resnet18"}, {"resnet20", "resnet20"}, {"resnet50", "resnet50"}}};
 constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
 constexpr std::array<Choice<cpu::WinogradPairs>, 3> winograd_pair_words{
     {{"none", cpu::WinogradPairs::none}, {"backward", cpu::WinogradPairs::backward}, {"all", cpu::WinogradPairs::all}}};

@@ -4,54 +4,10 @@
 #include <chrono>
 #include <limits>
 
-#include "base/error.hpp"
+#include "models/model_zoo.hpp"
 
 namespace lockstep {
 namespace {
-
-struct Stages {
-  std::vector<std::int64_t> widths;
-  std::vector<int> blocks;
-  bool is_bottleneck;
-  bool projects;  // shortcuts that change the shape are convolutions
-};
-
-// The blocks of one stage. The first may halve the picture; the others are identical.
-void add_stage(std::vector<ConvLayer>& layers, const Stages& net, std::size_t stage, std::int64_t& channels,
-               std::int64_t& size) {
-  const std::int64_t width = net.widths[stage];
-  const std::int64_t stride = stage > 0 ? 2 : 1;
-  const std::int64_t out = net.is_bottleneck ? 4 * width : width;
-  if (net.projects && (stride > 1 || channels != out)) layers.push_back({{channels, out, 1, stride, 0}, size});
-  for (int block = 0; block < net.blocks[stage]; ++block) {
-    const std::int64_t block_stride = block == 0 ? stride : 1;
-    if (net.is_bottleneck) {
-      layers.push_back({{channels, width, 1, 1, 0}, size});
-      layers.push_back({{width, width, 3, block_stride, 1}, size});
-      size = layers.back().conv.rows().out_size(size);
-      layers.push_back({{width, out, 1, 1, 0}, size});
-    } else {
-      layers.push_back({{channels, width, 3, block_stride, 1}, size});
-      size = layers.back().conv.rows().out_size(size);
-      layers.push_back({{width, width, 3, 1, 1}, size});
-    }
-    channels = out;
-  }
-}
-
-std::vector<ConvLayer> merged(const std::vector<ConvLayer>& layers) {
-  std::vector<ConvLayer> kinds;
-  for (const ConvLayer& layer : layers) {
-    const auto same = std::ranges::find_if(
-        kinds, [&](const ConvLayer& kind) { return kind.conv == layer.conv && kind.size == layer.size; });
-    if (same == kinds.end()) {
-      kinds.push_back(layer);
-    } else {
-      ++same->times;
-    }
-  }
-  return kinds;
-}
 
 // The minimum of several runs. The first run selects the kernel.
 template <typename Run>
@@ -78,25 +34,24 @@ void fill(Device& device, const Tensor& tensor) {
 
 }  // namespace
 
-std::vector<ConvLayer> convolutions_of(std::string_view model, std::int64_t image_size) {
-  Stages net;
-  if (model == "resnet20") {
-    net = {{16, 32, 64}, {3, 3, 3}, false, false};
-  } else if (model == "resnet18") {
-    net = {{64, 128, 256, 512}, {2, 2, 2, 2}, false, true};
-  } else {
-    require(model == "resnet50", Failure::usage,
-            "no list of convolutions for model '{}'. Known: resnet18, resnet20, resnet50.", model);
-    net = {{64, 128, 256, 512}, {3, 4, 6, 3}, true, true};
+std::vector<ConvLayer> convolutions_of(const std::string& model, std::int64_t image_size) {
+  const NetworkGraph graph = model_graph({model, {image_size, image_size, 3}, 10});
+  std::vector<ConvLayer> layers;
+  for (const GraphNode& node : graph.nodes()) {
+    const auto* const one = node.as<op::Convolution>();
+    if (one == nullptr) continue;
+    const std::size_t input = node.inputs.front();
+    const ConvLayer layer{one->conv, graph.node(input).shape.height, 1, input == 0};
+    const auto same = std::ranges::find_if(layers, [&](const ConvLayer& other) {
+      return other.conv == layer.conv && other.size == layer.size && other.reads_images == layer.reads_images;
+    });
+    if (same == layers.end()) {
+      layers.push_back(layer);
+    } else {
+      ++same->times;
+    }
   }
-  constexpr std::int64_t small_picture = 64;
-  const bool is_small = !net.projects || image_size <= small_picture;
-  std::int64_t channels = net.widths.front();
-  const Conv2d stem = is_small ? Conv2d{3, channels, 3, 1, 1} : Conv2d{3, channels, 7, 2, 3};
-  std::vector<ConvLayer> layers{{stem, image_size, 1, true}};
-  std::int64_t size = is_small ? image_size : Pool2d{3, 2, 1}.out_size(stem.rows().out_size(image_size));
-  for (std::size_t stage = 0; stage < net.widths.size(); ++stage) add_stage(layers, net, stage, channels, size);
-  return merged(layers);
+  return layers;
 }
 
 ConvSeconds measure(Device& device, const ConvLayer& layer, std::int64_t batch) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "device/device.hpp"
@@ -18,9 +18,8 @@ struct ConvLayer {
   bool reads_images = false;  // if so, its input needs no gradient
 };
 
-// The convolutions of resnet20, resnet18 or resnet50 (lib/models/resnet.cpp) for square pictures. Throws Error(usage)
-// for any other name.
-std::vector<ConvLayer> convolutions_of(std::string_view model, std::int64_t image_size);
+// The convolutions of a model for square pictures. Throws Error(usage) as model_graph().
+std::vector<ConvLayer> convolutions_of(const std::string& model, std::int64_t image_size);
 
 // Times of one layer in seconds: the minimum of several rounds with the kernels that the device selects.
 struct ConvSeconds {
