@@ -93,7 +93,8 @@ class NumberReader {
   float next_real(float least, float most) {
     if (at_ >= numbers_.size() || !numbers_[at_].is_number()) refuse();
     const auto value = numbers_[at_++].get<double>();
-    if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most))) refuse();
+    const bool is_possible = value >= static_cast<double>(least) && value <= static_cast<double>(most);  // NaN is not
+    if (!is_possible) refuse();
     return static_cast<float>(value);
   }
   bool next_flag() { return next(0, 1) != 0; }

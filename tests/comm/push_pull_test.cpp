@@ -25,7 +25,8 @@ class PushPullTest : public testing::TestWithParam<int> {
       for (const std::int64_t half : {std::int64_t{0}, weight_count / 2}) {
         const SlicePart part = equal_part(weight_count / 2, servers_, server);
         if (part.count > 0)
-          all[static_cast<std::size_t>(trainers() + server)].push_back({half + part.first, part.count});
+          all[static_cast<std::size_t>(trainers()) + static_cast<std::size_t>(server)].push_back(
+              {half + part.first, part.count});
       }
     }
     return all;

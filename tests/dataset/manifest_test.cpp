@@ -61,7 +61,7 @@ TEST_F(ManifestTest, a_store_of_pictures_is_format_2_and_named) {
   write_small_data_set(folder_.path(), {2, 2, 3}, 5, 3, SampleStore::pictures);
   EXPECT_NE(text().find("\"format\": 2"), std::string::npos);
   EXPECT_EQ(read_manifest(folder_.path()).store, SampleStore::pictures);
-  expect_damaged("\"store\": \"pictures\"", "\"store\": \"images\"", "'store'");
+  expect_damaged(R"("store": "pictures")", R"("store": "images")", "'store'");
 }
 
 TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
@@ -113,7 +113,7 @@ TEST_F(ManifestTest, what_is_no_json_is_told_with_its_place) {
 }
 
 TEST_F(ManifestTest, sample_bits_are_bounded) {
-  expect_damaged("\"block_bytes\": ", "\"sample_bits\": 17, \"block_bytes\": ", "'sample_bits'");
+  expect_damaged("\"block_bytes\": ", R"("sample_bits": 17, "block_bytes": )", "'sample_bits'");
 }
 
 TEST_F(ManifestTest, a_shard_outside_the_folder_is_refused) {

@@ -46,7 +46,8 @@ auto call(const char* name, Arguments... arguments) {
 
 using lockstep::cuda::call;
 
-// As cublasLt.h describes them. They throw Error(bad_node) if the library cannot be loaded.
+// As cublasLt.h describes them, with names of our own. They throw Error(bad_node) if the library cannot be loaded.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 
 std::size_t cublasLtGetVersion() { return call<cublasLtGetVersion>(__func__); }
 
@@ -109,3 +110,5 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   return call<cublasLtMatmul>(__func__, handle, product, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d,
                               d_layout, algorithm, workspace, workspace_bytes, stream);
 }
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

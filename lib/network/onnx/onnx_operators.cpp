@@ -245,7 +245,8 @@ std::vector<float> OnnxConverter::constants_at(int index, std::size_t x) {
 void OnnxConverter::dropout() {
   constexpr float usual = 0.5F;
   const float ratio = bound_at(1, usual);
-  if (!(ratio >= 0 && ratio <= op::Dropout::largest_ratio)) {
+  const bool is_possible = ratio >= 0 && ratio <= op::Dropout::largest_ratio;  // NaN is not
+  if (!is_possible) {
     node_->refuse(
         fmt::format("its ratio is {}. Only numbers from 0 to {} are possible", ratio, op::Dropout::largest_ratio));
   }

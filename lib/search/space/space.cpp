@@ -286,7 +286,7 @@ class SpaceFile {
         std::ranges::any_of(space_.arguments, is_lr_batch, option_of)) {
       return;
     }
-    space_.warnings.push_back(
+    space_.warnings.emplace_back(
         "the learning rates of the trials are those of a batch of --lr-batch, and scale with the batch of each trial. "
         "With --lr-batch 0 in 'arguments' they do not scale.");
   }

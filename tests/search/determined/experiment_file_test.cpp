@@ -363,7 +363,7 @@ TEST(ExperimentFileTest, wrong_values_are_refused_in_sentences) {
   const char* const values[] = {
       "text",      "-1",          "1e300",        "99999999999999999999", "nan",  "[]",   "[[1], {a: 2}]",
       "{}",        "{type: log}", "{epochs: -3}", "{type: {type: int}}",  "null", "true", "''",
-      "\"\\e[2J\""};
+      R"("\e[2J")"};
   for (const ExperimentField& field : experiment_fields()) {
     for (const char* const value : values) {
       std::string path(field.there);
