@@ -34,6 +34,16 @@ std::vector<std::string> names(const ModelOptions& options) {
   return names;
 }
 
+template <typename Predicate>
+std::vector<std::string> parameters_where(const ModelOptions& options, const Predicate& holds) {
+  const Registered net(options);
+  std::vector<std::string> names;
+  for (const Parameter& parameter : net.store.parameters()) {
+    if (holds(parameter)) names.push_back(parameter.name);
+  }
+  return names;
+}
+
 std::string refusal(const ModelOptions& options) {
   try {
     const Registered net(options);
@@ -59,13 +69,10 @@ TEST(ModelZooTest, blocks_may_begin_as_identities) {
   const auto zeros = [](const char* model, ResidualInit start) {
     ModelOptions options{model, {32, 32, 3}, 10};
     options.residual_init = start;
-    const Registered net(options);
-    std::vector<std::string> names;
-    for (const Parameter& parameter : net.store.parameters()) {
+    return parameters_where(options, [](const Parameter& parameter) {
       const bool is_zero = parameter.initial.kind == Initial::Kind::constant && parameter.initial.size == 0;
-      if (parameter.role == ParameterRole::norm_scale && is_zero) names.push_back(parameter.name);
-    }
-    return names;
+      return parameter.role == ParameterRole::norm_scale && is_zero;
+    });
   };
   EXPECT_TRUE(zeros("resnet18", ResidualInit::standard).empty());
   EXPECT_EQ(zeros("resnet18", ResidualInit::zero_gamma),
@@ -81,12 +88,7 @@ TEST(ModelZooTest, convolutions_may_begin_as_identities) {
   const auto identities = [](const char* model, FilterInit start) {
     ModelOptions options{model, {32, 32, 3}, 10};
     options.filter_init = start;
-    const Registered net(options);
-    std::vector<std::string> names;
-    for (const Parameter& parameter : net.store.parameters()) {
-      if (parameter.initial.begins_with_identity) names.push_back(parameter.name);
-    }
-    return names;
+    return parameters_where(options, [](const Parameter& parameter) { return parameter.initial.begins_with_identity; });
   };
   EXPECT_TRUE(identities("airbench", FilterInit::standard).empty());
   EXPECT_EQ(identities("airbench", FilterInit::identity),
