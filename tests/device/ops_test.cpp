@@ -203,8 +203,8 @@ TEST_P(OpsTest, joins_the_channels_of_maps_and_takes_them_apart) {
 
 // Disjoint and overlapping windows, with and without padding, windows that do not cover the last column, and windows
 // that reach beyond it.
-const std::vector<Pool2d> pools{{2, 2, 0},       {3, 2, 1},       {3, 1, 1},      {2, 3, 0},
-                                {2, 2, 0, true}, {3, 2, 0, true}, {3, 2, 1, true}};
+const std::vector<Pool2d> pools{{2, 2, 0}, {3, 3, 0},       {3, 2, 1},       {3, 1, 1},
+                                {2, 3, 0}, {2, 2, 0, true}, {3, 2, 0, true}, {3, 2, 1, true}};
 
 TEST_P(OpsTest, averages_windows_and_finds_the_gradient) {
   for (const Pool2d& pool : pools) {

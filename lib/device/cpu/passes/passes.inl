@@ -29,9 +29,36 @@ void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uin
       }
       const std::int64_t out = (out_row * plane.out_width + out_column) * lanes;
       store(largest, y + out);
-      store_raw(__builtin_convertvector(place, Bytes), winner + out);
+      store_bytes<lanes>(place, winner + out);
     }
   }
+}
+
+// Sets the pixels from `first_row` on, and those from `first_column` on, to zero.
+template <typename Storage>
+void clear_beyond(std::int64_t first_row, std::int64_t first_column, const PoolPlane& plane, Storage* dx) {
+  for (std::int64_t row = 0; row < plane.height; ++row) {
+    for (std::int64_t column = row < first_row ? first_column : 0; column < plane.width; ++column) {
+      store(zero, dx + (row * plane.width + column) * lanes);
+    }
+  }
+}
+
+// Where windows lie side by side, each input pixel is in one of them, or in none.
+template <typename Storage, typename Share>
+void take_from_window(const PoolPlane& plane, Storage* dx, Share share) {
+  const std::int64_t kernel = plane.pool.kernel;
+  const auto end = [=](std::int64_t begin, std::int64_t size) { return begin + kernel < size ? begin + kernel : size; };
+  for (std::int64_t out_row = 0; out_row < plane.out_height; ++out_row) {
+    for (std::int64_t out_column = 0; out_column < plane.out_width; ++out_column) {
+      for (std::int64_t row = out_row * kernel; row < end(out_row * kernel, plane.height); ++row) {
+        for (std::int64_t column = out_column * kernel; column < end(out_column * kernel, plane.width); ++column) {
+          store(zero + share(row, column, out_row, out_column), dx + (row * plane.width + column) * lanes);
+        }
+      }
+    }
+  }
+  clear_beyond(plane.out_height * kernel, plane.out_width * kernel, plane, dx);
 }
 
 // Gathers: each input pixel sums, in fp32, what share(row, column, row and column of a window) gives for all windows
@@ -39,6 +66,7 @@ void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uin
 template <typename Storage, typename Share>
 void gather_from_windows(const PoolPlane& plane, Storage* dx, Share share) {
   const Pool2d& pool = plane.pool;
+  if (pool.stride == pool.kernel && pool.padding == 0) return take_from_window(plane, dx, share);
   for (std::int64_t row = 0; row < plane.height; ++row) {
     const std::int64_t last_row = last_window_over(pool, row, plane.out_height);
     for (std::int64_t column = 0; column < plane.width; ++column) {
@@ -64,8 +92,9 @@ void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const Po
                         const std::int64_t i = row + pool.padding - out_row * pool.stride;
                         const std::int64_t j = column + pool.padding - out_column * pool.stride;
                         const std::int64_t out = (out_row * out_width + out_column) * lanes;
-                        const Words place = __builtin_convertvector(load_raw<Bytes>(winner + out), Words);
-                        return place == static_cast<std::uint32_t>(i * pool.kernel + j) ? load(dy + out) : zero;
+                        return load_bytes<lanes>(winner + out) == static_cast<std::uint32_t>(i * pool.kernel + j)
+                                   ? load(dy + out)
+                                   : zero;
                       });
 }
 
@@ -238,9 +267,8 @@ void activate_gradient(const Curve& curve, const void* saved_data, const void* d
     return;
   }
   if (curve.kind == Curve::Kind::gelu) {
-    for_each_vector({1, pixels, 0}, [=](std::int64_t at) {
-      store(load(dy + at) * gelu_derivative<Words>(load(saved + at)), dx + at);
-    });
+    for_each_vector({1, pixels, 0},
+                    [=](std::int64_t at) { store(load(dy + at) * gelu_derivative<Words>(load(saved + at)), dx + at); });
     return;
   }
   for_each_vector({1, pixels, 0}, [=](std::int64_t at) {

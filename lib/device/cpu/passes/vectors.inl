@@ -4,8 +4,8 @@
 using Floats = float __attribute__((vector_size(lanes * 4)));
 using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
 using Halves = std::uint16_t __attribute__((vector_size(lanes * 2)));
-using Pairs = std::uint16_t __attribute__((vector_size(lanes * 4)));  // of halves
-using Bytes = std::uint8_t __attribute__((vector_size(lanes)));
+using Pairs = std::uint16_t __attribute__((vector_size(lanes * 4)));    // of halves
+using AllBytes = std::uint8_t __attribute__((vector_size(lanes * 4)));  // of words
 
 // Storage types: converted to fp32 by load() and from fp32 by store().
 using F32 = float;
@@ -44,6 +44,35 @@ inline Floats widen(Vector halves) {
 }
 
 inline Floats load(const Bf16* address) { return widen<lanes>(load_raw<Halves>(address)); }
+
+// A word for each of `lanes` bytes, and back from words below 256. The compiler's own conversions take lane after lane.
+template <std::int64_t count>
+inline Words load_bytes(const std::uint8_t* address) {
+  if constexpr (count == 8) {
+    using Twice = std::uint64_t __attribute__((vector_size(lanes * 4)));
+    const auto bytes = reinterpret_cast<AllBytes>(Twice{} + load_raw<std::uint64_t>(address));
+    return reinterpret_cast<Words>(__builtin_shufflevector(bytes, bytes, 0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3,
+                                                           -1, -1, -1, 20, -1, -1, -1, 21, -1, -1, -1, 22, -1, -1, -1,
+                                                           23, -1, -1, -1)) &
+           0xffU;
+  } else {
+    constexpr __mmask16 all = 0xffff;
+    const __m512i words = _mm512_maskz_cvtepu8_epi32(all, load_raw<__m128i>(address));
+    return load_raw<Words>(&words);
+  }
+}
+
+template <std::int64_t count>
+inline void store_bytes(Words words, std::uint8_t* address) {
+  if constexpr (count == 8) {
+    const auto all = reinterpret_cast<AllBytes>(words);
+    const auto bytes = __builtin_shufflevector(all, all, 0, 4, 8, 12, 16, 20, 24, 28, -1, -1, -1, -1, -1, -1, -1, -1);
+    __builtin_memcpy(address, &bytes, count);
+  } else {
+    constexpr __mmask16 all = 0xffff;
+    store_raw(_mm512_maskz_cvtepi32_epi8(all, load_raw<__m512i>(&words)), address);
+  }
+}
 
 inline void store(Floats value, float* address) { store_raw(value, address); }
 constexpr Floats zero = {};

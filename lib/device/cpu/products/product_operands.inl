@@ -55,7 +55,7 @@ inline void for_column_pairs(const void* x_data, const PlaneWindow& window, cons
     };
     if (norm.rows == nullptr) {
       const auto word = [&](std::int64_t column) {
-        return is_inside(column) ? __builtin_convertvector(load_raw<Halves>(x + column * stride), Words) : Words{};
+        return is_inside(column) ? reinterpret_cast<Words>(load(x + column * stride)) >> 16 : Words{};
       };
       for (std::int64_t c = 0; c < window.columns; c += 2) {
         take(reinterpret_cast<Floats>(word(c) | (word(c + 1) << 16)));
