@@ -56,7 +56,8 @@ class WinogradGradientByPieces final : public ConvKernel {
     const std::int64_t end = std::min(begin + piece_tiles_, shape_.tiles());
     for (std::int64_t first = begin; first < end; first += at_once_) {
       const TileRange range{first, std::min(at_once_, end - first)};
-      transform(call, range, v, y);
+      const TileOrder tiles = shape_.ordered(range);
+      transform(call, tiles.all(), v, y);
       Prefetch prefetch = shape_.prefetch(call, shape_.tiles_from(first + at_once_, at_once_),
                                           gradient_calls(*shape_.loops, shape_.in_blocks, shape_.out_blocks));
       shape_.loops->multiply_gradient({.points = points_,
@@ -69,7 +70,7 @@ class WinogradGradientByPieces final : public ConvKernel {
                                        .d = d,
                                        .d_point_stride = d_stride_,
                                        .d_block_stride = shape_.in_blocks * lanes_ * lanes_,
-                                       .tiles = range.count,
+                                       .tiles = tiles,
                                        .in_blocks = shape_.in_blocks,
                                        .out_blocks = shape_.out_blocks,
                                        .accumulate = first > begin ? Accumulate::add : Accumulate::overwrite,
@@ -77,14 +78,14 @@ class WinogradGradientByPieces final : public ConvKernel {
     }
   }
 
-  void transform(const ConvCall& call, const TileRange& range, float* v, float* y) const {
+  void transform(const ConvCall& call, const Tiles& tiles, float* v, float* y) const {
     for (std::int64_t block = 0; block < shape_.in_blocks; ++block) {
-      shape_.loops->transform_window_terms(shape_.x, range, call.operands[0] + block * shape_.x_plane_bytes(),
+      shape_.loops->transform_window_terms(shape_.x, tiles, call.operands[0] + block * shape_.x_plane_bytes(),
                                            call.norm_of(block, lanes_), {v + block * block_stride_, v_stride_, lanes_});
     }
     for (const Panel& panel : panels_) {
       for (std::int64_t part = 0; part < panel.width; ++part) {
-        shape_.transform_gradient(call, panel.first + part, range,
+        shape_.transform_gradient(call, panel.first + part, tiles,
                                   {y + panel.first * block_stride_ + part * lanes_, y_stride_, panel.width * lanes_});
       }
     }
@@ -144,10 +145,11 @@ class WinogradGradientByWeights final : public ConvKernel {
 
   void run(const ConvCall& call, std::byte* scratch) override {
     for (std::int64_t first = 0; first < shape_.tiles(); first += cut_.tiles) {
-      const TileRange range{first, std::min(cut_.tiles, shape_.tiles() - first)};
-      transform(call, range, scratch);
+      const TileRange range = shape_.tiles_from(first, cut_.tiles);
+      const TileOrder tiles = shape_.ordered(range);
+      transform(call, tiles, scratch);
       parallel_pieces(shape_.threads, units(), [&](int thread, std::int64_t unit) {
-        run_unit(call, range, unit, scratch,
+        run_unit(call, range, tiles, unit, scratch,
                  floats_at(scratch, d_) + (keeps_sums() ? unit : thread) * points_ * d_stride_);
       });
     }
@@ -158,20 +160,21 @@ class WinogradGradientByWeights final : public ConvKernel {
   // If tiles are processed in several rounds, each unit's sums are kept between them.
   bool keeps_sums() const { return cut_.tiles < shape_.tiles(); }
 
-  void transform(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
+  void transform(const ConvCall& call, const TileOrder& tiles, std::byte* scratch) const {
     float* v = floats_at(scratch, v_);
     float* y = floats_at(scratch, y_);
     constexpr std::int64_t tiles_each = 16;  // even, so pairs of tiles stay together
-    const std::int64_t parts = ceil_div(range.count, tiles_each);
+    const std::int64_t count = tiles.all().count;
+    const std::int64_t parts = ceil_div(count, tiles_each);
     const auto part_of = [&](std::int64_t at) {
       const std::int64_t skipped = at % parts * tiles_each;
-      return TileRange{skipped, std::min(tiles_each, range.count - skipped)};
+      return TileRange{skipped, std::min(tiles_each, count - skipped)};
     };
     parallel_for(shape_.threads, shape_.in_blocks * parts, [&](std::int64_t at) {
       const std::int64_t block = at / parts;
       const TileRange part = part_of(at);
       shape_.loops->transform_window_terms(
-          shape_.x, {range.first + part.first, part.count}, call.operands[0] + block * shape_.x_plane_bytes(),
+          shape_.x, tiles.part(part.first, part.count), call.operands[0] + block * shape_.x_plane_bytes(),
           call.norm_of(block, lanes_),
           {v + block * block_stride_ + shape_.terms(part.first) * lanes_, v_stride_, lanes_});
     });
@@ -180,7 +183,7 @@ class WinogradGradientByWeights final : public ConvKernel {
       const TileRange part = part_of(at);
       for (std::int64_t block = 0; block < panel.width; ++block) {
         float* to = y + panel.first * block_stride_ + (shape_.terms(part.first) * panel.width + block) * lanes_;
-        shape_.transform_gradient(call, panel.first + block, {range.first + part.first, part.count},
+        shape_.transform_gradient(call, panel.first + block, tiles.part(part.first, part.count),
                                   {to, y_stride_, panel.width * lanes_});
       }
     });
@@ -192,7 +195,8 @@ class WinogradGradientByWeights final : public ConvKernel {
     return {range.first + skipped, cut(range.count, units(), unit + 1) - skipped};
   }
 
-  void run_unit(const ConvCall& call, const TileRange& range, std::int64_t unit, std::byte* scratch, float* d) const {
+  void run_unit(const ConvCall& call, const TileRange& range, const TileOrder& tiles, std::int64_t unit,
+                std::byte* scratch, float* d) const {
     const Panel& panel = panels_[static_cast<std::size_t>(unit / groups_)];
     const std::int64_t in_first = unit % groups_ * cut_.in_blocks;
     const std::int64_t in_blocks = std::min(cut_.in_blocks, shape_.in_blocks - in_first);
@@ -208,7 +212,7 @@ class WinogradGradientByWeights final : public ConvKernel {
                                      .d = d,
                                      .d_point_stride = d_stride_,
                                      .d_block_stride = in_blocks * lanes_ * lanes_,
-                                     .tiles = range.count,
+                                     .tiles = tiles,
                                      .in_blocks = in_blocks,
                                      .out_blocks = panel.width,
                                      .accumulate = range.first > 0 ? Accumulate::add : Accumulate::overwrite,

@@ -61,12 +61,17 @@ TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t coun
   return {first, std::clamp<std::int64_t>(tiles - first, 0, count)};
 }
 
-std::int64_t product_calls(const WinogradLoops& loops, std::int64_t tiles, std::int64_t out_blocks) {
+std::int64_t product_calls(const WinogradLoops& loops, const TileOrder& tiles, std::int64_t out_blocks) {
   std::int64_t calls = 0;
-  for (const Panel& panel : panels_of(out_blocks, product_panel)) {
-    calls += ceil_div(tiles, loops.product_rows[panel.width]);
+  for (std::int64_t point = 0; point < loops.points; ++point) {
+    const std::int64_t count = tiles.needing(point).count;
+    for (std::int64_t block = 0; block < out_blocks;) {
+      const std::int64_t width = panel_width(out_blocks - block, product_panel);
+      calls += ceil_div(count, loops.product_rows[width]);
+      block += width;
+    }
   }
-  return loops.points * calls;
+  return calls;
 }
 
 std::int64_t gradient_calls(const WinogradLoops& loops, std::int64_t in_blocks, std::int64_t out_blocks) {
@@ -96,6 +101,11 @@ WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget&
   const std::int64_t down = ceil_div(writes_x ? problem.h : out_h, loops->tile_size);
   const std::int64_t across = ceil_div(writes_x ? problem.w : out_w, loops->tile_size);
   const std::int64_t dy_padding = stride == 1 ? 2 - padding : 0;
+  const auto unneeded_at_end = [&](std::int64_t size) {
+    const std::int64_t rest = size % loops->tile_size;
+    return rest == 0 ? 0 : loops->unneeded_lines(rest);
+  };
+  unneeded = {unneeded_at_end(writes_x ? problem.h : out_h), unneeded_at_end(writes_x ? problem.w : out_w)};
   x = {problem.h, problem.w, down, across, writes_x ? 0 : padding, x_image, side * stride};
   y = {out_h, out_w, down, across, writes_x ? dy_padding : 0, y_image, side};
 }
@@ -115,6 +125,7 @@ WinogradPass::WinogradPass(const WinogradShape& shape)
       pixel_bytes(shape.pixel_bytes),
       from(shape.x),
       to(shape.y),
+      unneeded(shape.unneeded),
       from_plane_bytes(shape.x_plane_bytes()),
       to_plane_bytes(shape.y_plane_bytes()) {
   if (shape.problem.direction == Direction::backward_data) {
@@ -143,23 +154,24 @@ Prefetch WinogradShape::prefetch(const ConvCall& call, const TileRange& next, st
   return prefetch;
 }
 
-void WinogradShape::transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
+void WinogradShape::transform_gradient(const ConvCall& call, std::int64_t block, const Tiles& tiles,
                                        const PointVectors& points) const {
   const std::int64_t plane = block * y_plane_bytes();
   BlockGradient norm;
   if (call.dy_norm != nullptr) {
     norm = {call.dy_norm->rows + block * norm_rows * lanes(), call.dy_norm->x + plane, call.dy_norm->dx + plane};
   }
-  loops->transform_gradient(y, range, call.operands[1] + plane, norm, points);
+  loops->transform_gradient(y, tiles, call.operands[1] + plane, norm, points);
 }
 
-Prefetch WinogradPass::prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const {
+Prefetch WinogradPass::prefetch(const ConvCall& call, const TileRange& range, const TileRange& next,
+                                std::int64_t calls) const {
   Prefetch prefetch;
   add_tiles(prefetch, {call.operands[2], out_blocks, pixel_bytes}, to, range);
   if (call.mask_x != nullptr) add_tiles(prefetch, {call.mask_x, out_blocks, pixel_bytes}, to, range);
   if (call.mask_y != nullptr) add_tiles(prefetch, {call.mask_y, out_blocks, pixel_bytes}, to, range);
   add_tiles(prefetch, {call.operands[0], in_blocks, pixel_bytes}, from, next);
-  prefetch.spread_over(product_calls(*loops, range.count, out_blocks));
+  prefetch.spread_over(calls);
   return prefetch;
 }
 

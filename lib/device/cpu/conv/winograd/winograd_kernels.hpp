@@ -35,7 +35,7 @@ inline std::vector<Panel> panels_of(std::int64_t blocks, std::int64_t widest) {
 
 // Number of micro-kernel calls in one product (forward, backward-data) or one gradient product (backward-weight). Each
 // call issues some prefetches.
-std::int64_t product_calls(const WinogradLoops& loops, std::int64_t tiles, std::int64_t out_blocks);
+std::int64_t product_calls(const WinogradLoops& loops, const TileOrder& tiles, std::int64_t out_blocks);
 std::int64_t gradient_calls(const WinogradLoops& loops, std::int64_t in_blocks, std::int64_t out_blocks);
 
 // A convolution, measured in channel blocks and tiles.
@@ -47,10 +47,11 @@ struct WinogradShape {
   std::int64_t x_plane_bytes() const { return plane_bytes(x); }
   std::int64_t y_plane_bytes() const { return plane_bytes(y); }
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles(), first, count); }
+  TileOrder ordered(const TileRange& range) const { return {x, unneeded, loops->points, range}; }
   // backward-weight: the length of the summed dimension, in tiles or pairs of tiles.
   std::int64_t terms(std::int64_t of_tiles) const { return ceil_div(of_tiles, loops->word_values); }
   // backward-weight: transforms a channel block of dy, and applies the deferred batch-norm backward.
-  void transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
+  void transform_gradient(const ConvCall& call, std::int64_t block, const Tiles& tiles,
                           const PointVectors& points) const;
   // backward-weight: prefetches what the range `next` reads, spread over `calls` calls.
   Prefetch prefetch(const ConvCall& call, const TileRange& next, std::int64_t calls) const;
@@ -63,6 +64,7 @@ struct WinogradShape {
   std::int64_t in_blocks, out_blocks;  // channel blocks of x and of y
   std::int64_t pixel_bytes;            // bytes of one pixel of a channel block
   TileGrid x, y;                       // how tiles cover x (or dx) and y (or dy)
+  UnneededLines unneeded;
 
  private:
   std::int64_t plane_bytes(const TileGrid& grid) const;  // of one channel block
@@ -79,8 +81,9 @@ struct WinogradPass {
     return order == WeightOrder::stored ? call.norm_of(block, loops->lanes) : BlockNorm{};
   }
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles, first, count); }
-  // Prefetches what `range` writes, its ReLU mask operands, and what `next` reads.
-  Prefetch prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const;
+  TileOrder ordered(const TileRange& range) const { return {from, unneeded, loops->points, range}; }
+  // Prefetches what `range` writes, its ReLU mask operands, and what `next` reads, spread over `calls` calls.
+  Prefetch prefetch(const ConvCall& call, const TileRange& range, const TileRange& next, std::int64_t calls) const;
   // How a channel block of the output map is stored. `sums`: [2][B], added to, or null.
   BlockOutput output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const;
 
@@ -90,6 +93,7 @@ struct WinogradPass {
   std::int64_t in_blocks, out_blocks;  // of the maps that are read and written
   std::int64_t pixel_bytes;            // bytes of one pixel of a channel block
   TileGrid from, to;                   // how tiles cover the map that is read and the one that is written
+  UnneededLines unneeded;
   std::int64_t from_plane_bytes, to_plane_bytes;
   WeightOrder order = WeightOrder::stored;
 };

@@ -15,6 +15,10 @@
 //    |       |   |   |                    point 35  tiles x in      * U    tiles x out  _outputs  +-------+-------+
 //    +-------+---+---+                              U: in x out, the weights at that point
 //
+// Outputs beyond the map are not needed, nor then are the points that only they depend on: at stride 1 the last line,
+// so a tile with 3 rows of outputs in the map takes 5 lines of points instead of 6. No product is computed there, which
+// saves 16 % of those for a map of 7x7 (TileOrder).
+//
 // Stride 2 works the same with 81 points instead of direct convolution's 144 products. A tile of 4x4 outputs reads 9x9
 // pixels; in backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_transforms.inl.
 //
@@ -85,7 +89,7 @@ struct BlockGradient {
   void* dx = nullptr;
 };
 
-// m (+)= v * u at every point. v is V, u is U, m is M; sizes are in tiles and in channel blocks.
+// m (+)= v * u at every point, for the tiles that need it. v is V, u is U, m is M; sizes are in channel blocks.
 struct TileProduct {
   std::int64_t points;
   const float* v;
@@ -94,13 +98,14 @@ struct TileProduct {
   std::int64_t u_point_stride;
   float* m;
   std::int64_t m_point_stride, m_block_stride;
-  std::int64_t tiles, in_blocks, out_blocks;
+  const TileOrder& tiles;
+  std::int64_t in_blocks, out_blocks;
   Accumulate accumulate;
   Prefetch* prefetch = nullptr;  // issued during the products
 };
 
-// d (+)= transposed(v) * y at every point. v is V, y is Y, d is D. A panel of w blocks takes w * y_block_stride words
-// of y and w * d_block_stride words of d.
+// d (+)= transposed(v) * y at every point, over the tiles that need it. v is V, y is Y, d is D. A panel of w blocks
+// takes w * y_block_stride words of y and w * d_block_stride words of d.
 struct GradientProduct {
   std::int64_t points;
   const float* v;
@@ -109,7 +114,8 @@ struct GradientProduct {
   std::int64_t y_point_stride, y_block_stride;
   float* d;
   std::int64_t d_point_stride, d_block_stride;
-  std::int64_t tiles, in_blocks, out_blocks;
+  const TileOrder& tiles;
+  std::int64_t in_blocks, out_blocks;
   Accumulate accumulate;
   Prefetch* prefetch = nullptr;  // issued during the products
 };
@@ -127,14 +133,18 @@ struct WinogradLoops {
   const int* product_rows;   // tiles per micro-kernel call, indexed by the panel's blocks
   const int* gradient_rows;  // input channels per call for gradients, likewise
 
-  void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+  // Bit i: line i of a tile's points affects none of the first `outputs` rows of the tile; likewise for columns.
+  std::uint32_t (*unneeded_lines)(std::int64_t outputs);
+
+  void (*transform_windows)(const TileGrid& grid, Tiles tiles, const void* x, const BlockNorm& norm,
                             const PointVectors& v);
-  // As operands of backward-weight. Pairs of tiles are counted from the first tile of the range.
-  void (*transform_window_terms)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+  // As operands of backward-weight. Pairs of tiles are counted from the first of these tiles.
+  void (*transform_window_terms)(const TileGrid& grid, Tiles tiles, const void* x, const BlockNorm& norm,
                                  const PointVectors& v);
-  void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
+  void (*transform_gradient)(const TileGrid& grid, Tiles tiles, const void* dy, const BlockGradient& norm,
                              const PointVectors& y);
-  void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
+  // Points that a tile does not need may have any value.
+  void (*transform_outputs)(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y,
                             const BlockOutput& output);
   // Transforms one block of weights, [3][3][B][B], to B rows, or to B / 2 rows of pairs.
   void (*transform_weights)(const float* weights, WeightOrder order, const PointVectors& u);

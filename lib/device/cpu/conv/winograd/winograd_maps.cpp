@@ -58,13 +58,15 @@ class WinogradByTiles final : public ConvKernel {
 
   void run_piece(const ConvCall& call, std::int64_t piece, std::byte* scratch, float* v, float* m) const {
     const TileRange range = pass_.tiles_from(piece * at_once_, at_once_);
+    const TileOrder tiles = pass_.ordered(range);
     const std::int64_t v_block_stride = at_once_ * words_;
     const std::int64_t m_block_stride = at_once_ * lanes_;
     for (std::int64_t block = 0; block < pass_.in_blocks; ++block) {
-      pass_.loops->transform_windows(pass_.from, range, call.operands[0] + block * pass_.from_plane_bytes,
+      pass_.loops->transform_windows(pass_.from, tiles.all(), call.operands[0] + block * pass_.from_plane_bytes,
                                      pass_.input(call, block), {v + block * v_block_stride, v_stride_, words_});
     }
-    Prefetch prefetch = pass_.prefetch(call, range, pass_.tiles_from((piece + 1) * at_once_, at_once_));
+    Prefetch prefetch = pass_.prefetch(call, range, pass_.tiles_from((piece + 1) * at_once_, at_once_),
+                                       product_calls(*pass_.loops, tiles, pass_.out_blocks));
     pass_.loops->multiply({.points = points_,
                            .v = v,
                            .v_point_stride = v_stride_,
@@ -74,7 +76,7 @@ class WinogradByTiles final : public ConvKernel {
                            .m = m,
                            .m_point_stride = m_stride_,
                            .m_block_stride = m_block_stride,
-                           .tiles = range.count,
+                           .tiles = tiles,
                            .in_blocks = pass_.in_blocks,
                            .out_blocks = pass_.out_blocks,
                            .accumulate = Accumulate::overwrite,
@@ -86,7 +88,7 @@ class WinogradByTiles final : public ConvKernel {
         std::fill_n(values, 2 * lanes_, 0.0);
         sums = {values, values + lanes_};
       }
-      pass_.loops->transform_outputs(pass_.to, range, {m + block * m_block_stride, m_stride_, lanes_},
+      pass_.loops->transform_outputs(pass_.to, tiles.all(), {m + block * m_block_stride, m_stride_, lanes_},
                                      call.operands[2] + block * pass_.to_plane_bytes, pass_.output(call, block, sums));
     }
   }
@@ -130,10 +132,10 @@ class WinogradByOutputs final : public ConvKernel {
       std::fill_n(call.sums->second, pass_.out_blocks * lanes_, 0.0);
     }
     for (std::int64_t first = 0; first < pass_.tiles; first += cut_.tiles) {
-      const TileRange range{first, std::min(cut_.tiles, pass_.tiles - first)};
-      transform_windows(call, range, scratch);
+      const TileOrder tiles = pass_.ordered(pass_.tiles_from(first, cut_.tiles));
+      transform_windows(call, tiles, scratch);
       parallel_pieces(pass_.threads, groups_, [&](int thread, std::int64_t group) {
-        run_group(call, range, group * cut_.out_blocks, floats_at(scratch, v_), u_.of(scratch, thread),
+        run_group(call, tiles, group * cut_.out_blocks, floats_at(scratch, v_), u_.of(scratch, thread),
                   m_.of(scratch, thread));
       });
     }
@@ -143,14 +145,15 @@ class WinogradByOutputs final : public ConvKernel {
   std::int64_t v_block_stride() const { return cut_.tiles * words_; }
   std::int64_t m_block_stride() const { return cut_.tiles * lanes_; }
 
-  void transform_windows(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
+  void transform_windows(const ConvCall& call, const TileOrder& tiles, std::byte* scratch) const {
     float* v = floats_at(scratch, v_);
     constexpr std::int64_t tiles_each = 16;
-    const std::int64_t parts = ceil_div(range.count, tiles_each);
+    const std::int64_t count = tiles.all().count;
+    const std::int64_t parts = ceil_div(count, tiles_each);
     parallel_for(pass_.threads, pass_.in_blocks * parts, [&](std::int64_t at) {
       const std::int64_t block = at / parts;
       const std::int64_t skipped = at % parts * tiles_each;
-      const TileRange part{range.first + skipped, std::min(tiles_each, range.count - skipped)};
+      const Tiles part = tiles.part(skipped, std::min(tiles_each, count - skipped));
       pass_.loops->transform_windows(pass_.from, part, call.operands[0] + block * pass_.from_plane_bytes,
                                      pass_.input(call, block),
                                      {v + block * v_block_stride() + skipped * words_, v_stride_, words_});
@@ -158,7 +161,7 @@ class WinogradByOutputs final : public ConvKernel {
   }
 
   // Computes all outputs of the group of channel blocks that starts at `first`.
-  void run_group(const ConvCall& call, const TileRange& range, std::int64_t first, const float* v, float* u,
+  void run_group(const ConvCall& call, const TileOrder& tiles, std::int64_t first, const float* v, float* u,
                  float* m) const {
     const std::int64_t out_blocks = std::min(cut_.out_blocks, pass_.out_blocks - first);
     for (std::int64_t in_first = 0; in_first < pass_.in_blocks; in_first += cut_.in_blocks) {
@@ -181,7 +184,7 @@ class WinogradByOutputs final : public ConvKernel {
                              .m = m,
                              .m_point_stride = m_stride_,
                              .m_block_stride = m_block_stride(),
-                             .tiles = range.count,
+                             .tiles = tiles,
                              .in_blocks = in_blocks,
                              .out_blocks = out_blocks,
                              .accumulate = in_first > 0 ? Accumulate::add : Accumulate::overwrite});
@@ -191,7 +194,7 @@ class WinogradByOutputs final : public ConvKernel {
       if (call.sums != nullptr) {
         sums = {call.sums->first + (first + out) * lanes_, call.sums->second + (first + out) * lanes_};
       }
-      pass_.loops->transform_outputs(pass_.to, range, {m + out * m_block_stride(), m_stride_, lanes_},
+      pass_.loops->transform_outputs(pass_.to, tiles.all(), {m + out * m_block_stride(), m_stride_, lanes_},
                                      call.operands[2] + (first + out) * pass_.to_plane_bytes,
                                      pass_.output(call, first + out, sums));
     }

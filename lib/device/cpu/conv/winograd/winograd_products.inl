@@ -70,29 +70,32 @@ template <typename Word, int rows, int width>
   sums.put(m, lanes, m_block_stride);
 }
 
-// All tiles from `tile` on. The remainder is computed with half as many rows at a time.
+// The tiles [tile, end). The remainder is computed with half as many rows at a time.
 template <typename Word, int rows, int width>
-inline void multiply_panel(const float* v, const float* u, float* m, const TileProduct& product, std::int64_t tile) {
-  for (; tile + rows <= product.tiles; tile += rows) {
+inline void multiply_panel(const float* v, const float* u, float* m, const TileProduct& product, std::int64_t tile,
+                           std::int64_t end) {
+  for (; tile + rows <= end; tile += rows) {
     if (product.prefetch != nullptr) fetch(product.prefetch->next());
     multiply_rows<Word, rows, width>(v + tile * (lanes / Word::values), product.v_block_stride, product.in_blocks, u,
                                      m + tile * lanes, product.m_block_stride, product.accumulate);
   }
-  if constexpr (rows > 1) multiply_panel<Word, rows / 2, width>(v, u, m, product, tile);
+  if constexpr (rows > 1) multiply_panel<Word, rows / 2, width>(v, u, m, product, tile, end);
 }
 
 template <typename Word>
 void multiply(const TileProduct& product) {
   for (std::int64_t point = 0; point < product.points; ++point) {
+    const TileRange tiles = product.tiles.needing(point);
+    const std::int64_t end = tiles.first + tiles.count;
     const float* v = product.v + point * product.v_point_stride;
     const float* u = product.u + point * product.u_point_stride;
     float* m = product.m + point * product.m_point_stride;
     for (std::int64_t block = 0; block < product.out_blocks;) {
       const std::int64_t width = panel_width(product.out_blocks - block, product_panel);
       if (width == 2) {
-        multiply_panel<Word, product_rows[2], 2>(v, u, m, product, 0);
+        multiply_panel<Word, product_rows[2], 2>(v, u, m, product, tiles.first, end);
       } else {
-        multiply_panel<Word, product_rows[1], 1>(v, u, m, product, 0);
+        multiply_panel<Word, product_rows[1], 1>(v, u, m, product, tiles.first, end);
       }
       block += width;
       u += width * lanes * product.in_blocks * (lanes / Word::values);
@@ -101,27 +104,40 @@ void multiply(const TileProduct& product) {
   }
 }
 
-// `rows` input channels x one panel, summed over all tiles or pairs of tiles.
+// Tiles or pairs of tiles that a gradient product sums over. A pair may have a tile that does not need the point, whose
+// Y is zero there.
+struct Terms {
+  std::int64_t first, count;
+};
+template <typename Word>
+inline Terms terms_of(const TileRange& tiles) {
+  const std::int64_t first = tiles.first / Word::values;
+  return {first, (tiles.first + tiles.count + Word::values - 1) / Word::values - first};
+}
+
+// `rows` input channels x one panel, summed over `terms`.
 template <typename Word, int rows, int width>
-[[gnu::noinline]] void multiply_gradient_rows(const float* v, const float* y, std::int64_t tiles, float* d,
+[[gnu::noinline]] void multiply_gradient_rows(const float* v, const float* y, std::int64_t terms, float* d,
                                               Accumulate accumulate) {
   Sums<rows, width> sums(accumulate, d, width * lanes, lanes);
   do {
     sums.template add<Word>(v, 1, y);
     v += lanes;
     y += width * lanes;
-  } while (--tiles > 0);
+  } while (--terms > 0);
   sums.put(d, width * lanes, lanes);
 }
 
 template <typename Word, int width>
-inline void multiply_gradient_panel(const float* v, const float* y, float* d, const GradientProduct& product) {
+inline void multiply_gradient_panel(const float* v, const float* y, float* d, const GradientProduct& product,
+                                    const Terms& terms) {
   constexpr int rows = gradient_rows[width];
-  const std::int64_t terms = (product.tiles + Word::values - 1) / Word::values;
+  v += terms.first * lanes;
+  y += terms.first * width * lanes;
   for (std::int64_t block = 0; block < product.in_blocks; ++block, v += product.v_block_stride) {
     for (std::int64_t row = 0; row < lanes; row += rows, d += rows * width * lanes) {
       if (product.prefetch != nullptr) fetch(product.prefetch->next());
-      multiply_gradient_rows<Word, rows, width>(v + row, y, terms, d, product.accumulate);
+      multiply_gradient_rows<Word, rows, width>(v + row, y, terms.count, d, product.accumulate);
     }
   }
 }
@@ -132,14 +148,22 @@ void multiply_gradient(const GradientProduct& product) {
     const float* v = product.v + point * product.v_point_stride;
     const float* y = product.y + point * product.y_point_stride;
     float* d = product.d + point * product.d_point_stride;
+    const TileRange tiles = product.tiles.needing(point);
+    if (tiles.count == 0) {
+      if (product.accumulate == Accumulate::overwrite) {
+        __builtin_memset(d, 0, static_cast<std::size_t>(product.out_blocks * product.d_block_stride) * sizeof *d);
+      }
+      continue;
+    }
+    const Terms terms = terms_of<Word>(tiles);
     for (std::int64_t block = 0; block < product.out_blocks;) {
       const std::int64_t width = panel_width(product.out_blocks - block, gradient_panel);
       if (width == 3) {
-        multiply_gradient_panel<Word, 3>(v, y, d, product);
+        multiply_gradient_panel<Word, 3>(v, y, d, product, terms);
       } else if (width == 2) {
-        multiply_gradient_panel<Word, 2>(v, y, d, product);
+        multiply_gradient_panel<Word, 2>(v, y, d, product, terms);
       } else {
-        multiply_gradient_panel<Word, 1>(v, y, d, product);
+        multiply_gradient_panel<Word, 1>(v, y, d, product, terms);
       }
       block += width;
       y += width * product.y_block_stride;
@@ -156,6 +180,7 @@ constexpr WinogradLoops winograd_table = {
     .tile_size = Form::Output::to,
     .product_rows = product_rows,
     .gradient_rows = gradient_rows,
+    .unneeded_lines = Form::unneeded_lines,
     .transform_windows = transform_windows<typename Form::Window, Storage, AsFactors<Word>>,
     .transform_window_terms = transform_windows<typename Form::Window, Storage, AsTerms<Word, points>>,
     .transform_gradient = transform_gradient<typename Form::Gradient, Storage, AsTerms<Word, points>>,

@@ -55,26 +55,6 @@ using AsFactors = EachByItself<std::conditional_t<Word::values == 1, F32, Bf16>>
 template <typename Word, int points>
 using AsTerms = std::conditional_t<Word::values == 1, EachByItself<F32>, InPairs<points>>;
 
-// Iterates over the tiles of a range.
-struct TileWalk {
-  TileWalk(const TileGrid& tile_grid, std::int64_t tile)
-      : grid(tile_grid),
-        image(tile / (grid.down * grid.across)),
-        row(tile / grid.across % grid.down),
-        column(tile % grid.across) {}
-
-  void next() {
-    if (++column < grid.across) return;
-    column = 0;
-    if (++row < grid.down) return;
-    row = 0;
-    ++image;
-  }
-
-  const TileGrid& grid;
-  std::int64_t image, row, column;
-};
-
 // The part [first, last) of a line of `size` pixels that lies inside the map. The line starts at pixel `begin`.
 struct Inside {
   Inside(std::int64_t begin, std::int64_t map_size, std::int64_t size)
@@ -130,48 +110,46 @@ inline void transform_square(const TileGrid& grid, const Storage* plane, std::in
 }
 
 template <typename Transform, typename Storage, typename Keep, typename MakeNorm>
-void transform_tiles(const TileGrid& grid, TileRange range, const void* map, MakeNorm make_norm,
-                     const PointVectors& to) {
+void transform_tiles(const TileGrid& grid, Tiles tiles, const void* map, MakeNorm make_norm, const PointVectors& to) {
   Keep keep(to);
   const auto* first_image = static_cast<const Storage*>(map);
-  TileWalk at(grid, range.first);
-  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+  for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
+    const Tile& at = tiles.first[tile];
     keep(tile, [&](auto put) {
       transform_square<Transform>(grid, first_image + at.image * grid.image_stride,
                                   at.row * Transform::step - grid.padding, at.column * Transform::step - grid.padding,
                                   make_norm, put);
     });
   }
-  keep.end(range.count);
+  keep.end(tiles.count);
 }
 
 template <typename Transform, typename Storage, typename Keep>
-void transform_windows(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
-                       const PointVectors& v) {
+void transform_windows(const TileGrid& grid, Tiles tiles, const void* x, const BlockNorm& norm, const PointVectors& v) {
   if (norm.rows == nullptr) {
     transform_tiles<Transform, Storage, Keep>(
-        grid, range, x, [](const Inside&) { return NoNorm(); }, v);
+        grid, tiles, x, [](const Inside&) { return NoNorm(); }, v);
   } else if (norm.activation == Activation::relu) {
     transform_tiles<Transform, Storage, Keep>(
-        grid, range, x, [&](const Inside& rows) { return Norm<Activation::relu>(norm, rows); }, v);
+        grid, tiles, x, [&](const Inside& rows) { return Norm<Activation::relu>(norm, rows); }, v);
   } else {
     transform_tiles<Transform, Storage, Keep>(
-        grid, range, x, [&](const Inside& rows) { return Norm<Activation::none>(norm, rows); }, v);
+        grid, tiles, x, [&](const Inside& rows) { return Norm<Activation::none>(norm, rows); }, v);
   }
 }
 
 // Applies the deferred batch-norm backward to dz, stores the result in dx and transforms it. Tiles do not overlap and
 // have no padding.
 template <typename Transform, typename Storage, typename Keep>
-void transform_deferred_gradient(const TileGrid& grid, TileRange range, const Storage* dz, const BlockGradient& pending,
+void transform_deferred_gradient(const TileGrid& grid, Tiles tiles, const Storage* dz, const BlockGradient& pending,
                                  const PointVectors& y) {
   constexpr int size = Transform::from;
   Keep keep(y);
   const NormVectors norm(pending.rows);
   const auto* x = static_cast<const Storage*>(pending.x);
   auto* dx = static_cast<Storage*>(pending.dx);
-  TileWalk at(grid, range.first);
-  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+  for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
+    const Tile& at = tiles.first[tile];
     const std::int64_t top = at.row * size;
     const std::int64_t left = at.column * size;
     const Inside rows(top, grid.height, size);
@@ -190,17 +168,17 @@ void transform_deferred_gradient(const TileGrid& grid, TileRange range, const St
     const auto gradient = [&](int row, int column) { return values[row][column]; };
     keep(tile, [&](auto put) { to_points<Transform>(0, size, gradient, put); });
   }
-  keep.end(range.count);
+  keep.end(tiles.count);
 }
 
 template <typename Transform, typename Storage, typename Keep>
-void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
+void transform_gradient(const TileGrid& grid, Tiles tiles, const void* dy, const BlockGradient& norm,
                         const PointVectors& y) {
   if (norm.rows == nullptr) {
     transform_tiles<Transform, Storage, Keep>(
-        grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
+        grid, tiles, dy, [](const Inside&) { return NoNorm(); }, y);
   } else {
-    transform_deferred_gradient<Transform, Storage, Keep>(grid, range, static_cast<const Storage*>(dy), norm, y);
+    transform_deferred_gradient<Transform, Storage, Keep>(grid, tiles, static_cast<const Storage*>(dy), norm, y);
   }
 }
 
@@ -285,7 +263,7 @@ struct MaskedGradient : TileSums {
 };
 
 template <typename Output, typename Storage, typename Finish>
-inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m, std::int64_t point_stride,
+inline void output_tile(const TileGrid& grid, const Tile& at, const float* m, std::int64_t point_stride,
                         Storage* first_image, Finish& finish) {
   constexpr int size = Output::to;
   const std::int64_t top = at.row * size;
@@ -310,9 +288,9 @@ inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m
 }
 
 template <typename Output, typename Storage, typename Finish>
-void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, void* y, Finish finish) {
-  TileWalk at(grid, range.first);
-  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+void output_tiles(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y, Finish finish) {
+  for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
+    const Tile& at = tiles.first[tile];
     output_tile<Output>(grid, at, m.data + tile * m.vector_stride, m.point_stride, static_cast<Storage*>(y), finish);
     finish.end_tile();
   }
@@ -320,35 +298,34 @@ void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, 
 }
 
 template <typename Output, typename Storage, typename Before>
-void masked_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y, const BlockOutput& output,
+void masked_outputs(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y, const BlockOutput& output,
                     Before before) {
   switch (output.relu_mask) {
     case ReluMask::open:
-      return output_tiles<Output, Storage>(grid, range, m, y,
+      return output_tiles<Output, Storage>(grid, tiles, m, y,
                                            MaskedGradient<Storage, ReluMask::open, Before>(output, before));
     case ReluMask::from_x:
-      return output_tiles<Output, Storage>(grid, range, m, y,
+      return output_tiles<Output, Storage>(grid, tiles, m, y,
                                            MaskedGradient<Storage, ReluMask::from_x, Before>(output, before));
     case ReluMask::from_y:
-      return output_tiles<Output, Storage>(grid, range, m, y,
+      return output_tiles<Output, Storage>(grid, tiles, m, y,
                                            MaskedGradient<Storage, ReluMask::from_y, Before>(output, before));
   }
 }
 
 template <typename Form, typename Storage>
-void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
-                       const BlockOutput& output) {
+void transform_outputs(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y, const BlockOutput& output) {
   using Output = typename Form::Output;
   if (output.norm_x != nullptr && output.accumulate == Accumulate::add) {
-    masked_outputs<Output, Storage>(grid, range, m, y, output, Added<Storage>(y));
+    masked_outputs<Output, Storage>(grid, tiles, m, y, output, Added<Storage>(y));
   } else if (output.norm_x != nullptr) {
-    masked_outputs<Output, Storage>(grid, range, m, y, output, AsComputed());
+    masked_outputs<Output, Storage>(grid, tiles, m, y, output, AsComputed());
   } else if (output.accumulate == Accumulate::add) {
-    output_tiles<Output, Storage>(grid, range, m, y, Added<Storage>(y));
+    output_tiles<Output, Storage>(grid, tiles, m, y, Added<Storage>(y));
   } else if (output.sums.first != nullptr) {
-    output_tiles<Output, Storage>(grid, range, m, y, WithMoments(output.sums));
+    output_tiles<Output, Storage>(grid, tiles, m, y, WithMoments(output.sums));
   } else {
-    output_tiles<Output, Storage>(grid, range, m, y, AsComputed());
+    output_tiles<Output, Storage>(grid, tiles, m, y, AsComputed());
   }
 }
 

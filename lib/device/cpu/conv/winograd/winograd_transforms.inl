@@ -111,6 +111,9 @@ struct Stride1 {
   using Weight = WeightTransform;
   using Output = OutputTransform;
   using WeightGradient = WeightGradientTransform;
+
+  // The point at infinity affects the last output alone.
+  static std::uint32_t unneeded_lines(std::int64_t outputs) { return outputs < 4 ? 1U << 5 : 0; }
 };
 
 // Unroll factor of loops over columns and rows. With 16 registers, unrolled code runs out of registers and moves twice
@@ -268,6 +271,13 @@ struct Stride2 {
   using Weight = WeightTransform2;
   using Output = OutputTransform2;
   using WeightGradient = WeightGradientTransform2;
+
+  // Each of the first four points affects one output, the point at infinity the last one.
+  static std::uint32_t unneeded_lines(std::int64_t outputs) {
+    std::uint32_t lines = outputs < 4 ? 1U << 8 : 0;
+    for (std::int64_t line = outputs; line < 4; ++line) lines |= 1U << line;
+    return lines;
+  }
 };
 
 // dy as the input of backward-data: 5 pixels for 8 of dx.
@@ -299,6 +309,13 @@ struct BackwardOutputTransform2 {
 struct Stride2Backward : Stride2 {
   using Window = BackwardWindowTransform2;
   using Output = BackwardOutputTransform2;
+
+  // Likewise, but each of the first four points affects every second pixel.
+  static std::uint32_t unneeded_lines(std::int64_t outputs) {
+    std::uint32_t lines = outputs < 8 ? 1U << 8 : 0;
+    for (std::int64_t line = (outputs + 1) / 2; line < 4; ++line) lines |= 1U << line;
+    return lines;
+  }
 };
 
 }  // namespace
