@@ -71,6 +71,13 @@ def best_of_trainings(runs):
     mean = runs.folder / "mean"
     runs.train(mean, "--epochs", "2", "--ema", "0.5")
     runs.expect_true(mean, "with a mean of weights")
+    tested = runs.summary(mean)
+    runs.expect("the weights are not tested", tested["test_loss"] != tested["ema_test_loss"], tested)
+    led = runs.folder / "lookahead"
+    runs.train(led, "--epochs", "2", "--ema", "0.5", "--ema-every", "3", "--warmup", "0", "--lookahead")
+    runs.expect_true(led, "with Lookahead")
+    tested = runs.summary(led)
+    runs.expect("Lookahead's fast weights are tested", tested["test_loss"] == tested["ema_test_loss"], tested)
 
     said = runs.say("evaluate", "--model-file", first, "--data", runs.data)
     runs.expect("evaluate does not say which file", f"model: model-best.h5 of '{first}'" in said, said)

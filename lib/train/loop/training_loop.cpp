@@ -194,15 +194,19 @@ bool TrainingLoop::test() {
 // Collective. The same on every rank. std::nullopt if the training has diverged.
 std::optional<TestResult> TrainingLoop::test(const TestedSplit& tested) {
   const Stopwatch watch;
-  std::optional<Evaluation> weights = evaluate(tested);
-  if (!weights) return std::nullopt;
-  TestResult result{tested.split, *std::move(weights)};
-  if (WeightSync& sync = *training_.learner->sync; sync.keeps_ema()) {
+  WeightSync& sync = *training_.learner->sync;
+  std::optional<Evaluation> ema;
+  if (sync.keeps_ema()) {
     sync.exchange_ema();
-    result.ema = evaluate(tested);
+    ema = evaluate(tested);
     sync.exchange_ema();
-    if (!result.ema) return std::nullopt;
+    if (!ema) return std::nullopt;
   }
+  // Lookahead's weights are the EMA, but for the few steps since its last update.
+  const bool ema_leads = ema && training_.recipe.ema.leads;
+  std::optional<Evaluation> weights = ema_leads ? ema : evaluate(tested);
+  if (!weights) return std::nullopt;
+  TestResult result{tested.split, *std::move(weights), std::move(ema)};
   result.seconds = watch.seconds();
   return result;
 }
