@@ -93,6 +93,15 @@ TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
   EXPECT_NEAR(schedule.at(12 * 400), 1e-4 + (11 - 1e-4) * left * left, 1e-12);
 }
 
+TEST(RecipesTest, the_short_training_of_cifar10_is_the_long_one_with_other_sizes) {
+  const Recipe recipe = settings_of("cifar10-90").recipe;
+  EXPECT_EQ(recipe.first_convolution, FirstConvolution::whitened);
+  EXPECT_EQ(ema_rule(recipe, 195).value().ramp_steps, 585);
+  const LrSchedule schedule(recipe.learning_rate, 256, schedule_steps(recipe, 195), 195);
+  EXPECT_DOUBLE_EQ(schedule.at(117), 0.5);
+  EXPECT_NEAR(schedule.at(585), 0.03, 1e-12);
+}
+
 TEST(RecipesTest, airbenchs_lookahead_has_a_decay_that_grows_to_the_end) {
   const Recipe recipe = settings_of("cifar10-94").recipe;
   EXPECT_EQ(recipe.optimizer.rate_scales, (std::vector<RateScale>{{"*.norm?.weight", 0.0F}, {"*.norm?.bias", 64.0F}}));
