@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/host_arrays.hpp"
+#include "device/elements.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,10 +19,6 @@ std::int64_t aligned(std::int64_t count) { return (count + part_alignment - 1) /
 
 // Elements that are lost at most because bases and factors begin at multiples of part_alignment.
 std::int64_t alignment_count(std::int64_t matrices) { return 2 * part_alignment * matrices; }
-
-std::span<float> elements(const Tensor& tensor) {
-  return {tensor.as<float>(), static_cast<std::size_t>(tensor.shape().count())};
-}
 
 double dot(std::span<const float> a, std::span<const float> b) {
   double sum = 0;

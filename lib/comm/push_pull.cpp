@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "device/elements.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -16,9 +18,6 @@ constexpr int answer_tag = 2;   // a PushAnswer, before the weights
 constexpr double no_micro_batch = -1;
 using AnswerMessage = std::array<double, 3>;
 
-std::span<float> elements(const Tensor& values) {
-  return {values.as<float>(), static_cast<std::size_t>(values.shape().count())};
-}
 std::span<float> elements(const Tensor& values, const FlatPart& part) {
   return elements(values).subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
 }

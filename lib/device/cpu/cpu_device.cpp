@@ -12,6 +12,7 @@
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/threads/parallel.hpp"
 #include "device/cpu/threads/threads.hpp"
+#include "device/elements.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -30,10 +31,6 @@ std::string processor_name() {
 // The default rule is not mentioned.
 const char* words_for(Convolutions convolutions) {
   return convolutions == Convolutions::direct ? ", direct convolutions" : "";
-}
-
-std::span<float> elements(const Tensor& stored) {
-  return {stored.as<float>(), static_cast<std::size_t>(stored.shape().count())};
 }
 
 // Processors convert fp16, but few compute in it.
