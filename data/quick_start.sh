@@ -46,4 +46,4 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpirun -n 2 --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 3 "$programs/train_cifar" \
   --data "$shards" --recipe cifar10-90 --output runs/quick_start
 echo "Weights and metrics: runs/quick_start. Look at them with build/release/bin/inspect and evaluate."
-[ -z "$cifar" ] || echo "With --recipe cifar10-94, train_cifar reaches 94 %, in three to four times as long."
+[ -z "$cifar" ] || echo "With --recipe cifar10-94, train_cifar reaches about 94 %, in three to four times as long."
