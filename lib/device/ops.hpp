@@ -76,7 +76,9 @@ struct Pool2d {
   }
 };
 
-enum class Activation : std::uint8_t { none, relu };  // those that convolutions, norms and linear layers apply
+// Those that convolutions, norms and linear layers apply. gelu: only norms without a residual, which are not deferred,
+// if Ops::norms_apply_gelu().
+enum class Activation : std::uint8_t { none, relu, gelu };
 
 // An elementwise function. device/curve.hpp computes it and its derivative.
 struct Curve {
@@ -247,6 +249,7 @@ class Ops {
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
                           const Tensor& y) = 0;
+  virtual bool norms_apply_gelu() const { return false; }
   // Bytes of the ReLU mask of a ReLU that follows a residual addition. 0: the device stores none and reads y.
   virtual std::int64_t relu_mask_bytes(const Shape&) const { return 0; }
   // `y` may be empty without a residual or with a ReLU mask. dx may alias dy. `d_residual` (empty without residual)
@@ -335,9 +338,9 @@ class Ops {
                                           Activation activation, const Tensor& z);
   virtual NormedMap norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                                         const Tensor& running_variance, Activation activation, const Tensor& z);
-  // conv_backward_data of a convolution that follows a norm. Computes dz, the gradient of the norm's output with the
-  // ReLU mask applied, and the gradients of scale and shift. Stores in the norm's rows what NormedGradient needs.
-  // Accumulating adds to another reader's gradient, before the ReLU mask.
+  // conv_backward_data of a convolution that follows a norm. Computes dz, the gradient of the norm's output before its
+  // activation, and the gradients of scale and shift. Stores in the norm's rows what NormedGradient needs.
+  // Accumulating adds to another reader's gradient, of the activation's output.
   virtual void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
                                        const PreviousNorm& front, const Tensor& dz, Accumulate accumulate);
   // Applies the deferred backward of a norm that no convolution precedes: stores the gradient of its input in dy.dy.

@@ -52,6 +52,7 @@ std::vector<std::string> operations_of(const NetworkGraph& graph, const LayerSpe
   if (layer.norm && *layer.norm != layer.main) operations.emplace_back("norm");
   if (layer.adds) operations.emplace_back("add");
   if (layer.activation == Activation::relu) operations.emplace_back("relu");
+  if (layer.activation == Activation::gelu) operations.emplace_back("gelu");
   return operations;
 }
 

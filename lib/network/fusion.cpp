@@ -10,7 +10,8 @@ namespace {
 
 class Fusion {
  public:
-  explicit Fusion(const NetworkGraph& graph) : graph_(graph), readers_(graph.reader_counts()) {}
+  Fusion(const NetworkGraph& graph, bool norms_apply_gelu)
+      : graph_(graph), norms_apply_gelu_(norms_apply_gelu), readers_(graph.reader_counts()) {}
 
   std::vector<LayerSpec> layers() {
     for (std::size_t node = 1; node < graph_.nodes().size(); ++node) {
@@ -49,6 +50,10 @@ class Fusion {
       layer = ending_with(node.inputs[0]);
       if (layer == nullptr || layer->activation != Activation::none || !takes_activation(*layer)) return false;
       layer->activation = Activation::relu;
+    } else if (norms_apply_gelu_ && node.as<op::Gelu>() != nullptr) {
+      layer = ending_with(node.inputs[0]);
+      if (layer == nullptr || layer->norm != layer->output) return false;
+      layer->activation = Activation::gelu;
     } else {
       return false;
     }
@@ -91,8 +96,9 @@ class Fusion {
     LayerSpec* const reader = &layers_[first_reader_[layer.output]];
     if (convolution(*reader) == nullptr || reader->inputs[0] != layer.output) return;
     if (std::ranges::count(reader->inputs, layer.output) > 1) return;
-    const bool is_only_reader = readers_[layer.output] == 1;
-    layer.norm_reader = is_only_reader && !layer.adds ? NormReader::deferred : NormReader::gradient;
+    // A reader sees a pixel several times, which is too often for a GELU.
+    const bool may_defer = readers_[layer.output] == 1 && !layer.adds && layer.activation != Activation::gelu;
+    layer.norm_reader = may_defer ? NormReader::deferred : NormReader::gradient;
     reader->previous_norm = index;
   }
 
@@ -104,6 +110,7 @@ class Fusion {
   }
 
   const NetworkGraph& graph_;
+  bool norms_apply_gelu_;
   std::vector<int> readers_;
   std::vector<std::size_t> first_reader_;  // layer, by node
   std::vector<LayerSpec> layers_;
@@ -119,6 +126,8 @@ void require_images_for_convolutions(const NetworkGraph& graph) {
   }
 }
 
-std::vector<LayerSpec> fuse(const NetworkGraph& graph) { return Fusion(graph).layers(); }
+std::vector<LayerSpec> fuse(const NetworkGraph& graph, bool norms_apply_gelu) {
+  return Fusion(graph, norms_apply_gelu).layers();
+}
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 //
 //   convolution (+ bias (+ ReLU))
 //   (convolution (+ bias) +) batch norm (+ addition) (+ ReLU)
+//   (convolution (+ bias) +) batch norm + GELU, if norms apply it
 //   linear + bias (+ ReLU)
 //   any other node alone
 //
@@ -41,7 +42,7 @@ struct LayerSpec {
 // which only convolutions read.
 void require_images_for_convolutions(const NetworkGraph& graph);
 
-// In order of execution.
-std::vector<LayerSpec> fuse(const NetworkGraph& graph);
+// In order of execution. `norms_apply_gelu`: as Ops of this name; CPUs do.
+std::vector<LayerSpec> fuse(const NetworkGraph& graph, bool norms_apply_gelu = true);
 
 }  // namespace lockstep

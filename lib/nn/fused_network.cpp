@@ -94,7 +94,7 @@ FusedNetwork::FusedNetwork(const NetworkGraph& graph, const LayerContext& contex
     : device_(context.device),
       graph_(graph),
       supported_(graph.node(0).shape),
-      specs_(fuse(graph)),
+      specs_(fuse(graph, context.device.ops().norms_apply_gelu())),
       last_reader_(graph.nodes().size()) {
   const auto drops = [](const GraphNode& node) { return node.as<op::Dropout>() != nullptr; };
   if (std::ranges::any_of(graph_.nodes(), drops)) {

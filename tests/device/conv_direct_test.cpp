@@ -159,8 +159,8 @@ TEST_P(DirectTest, leaves_the_moments_of_its_sums_before_they_are_rounded) {
   EXPECT_LE(ConvCase(set(), precision(), rows).sums_error(Direction::forward, make()), 1e-5);
 }
 
-TEST_P(DirectTest, clears_the_relu_mask_of_the_previous_norm_and_leaves_its_sums) {
-  for (const Activation activation : {Activation::none, Activation::relu}) {
+TEST_P(DirectTest, passes_the_activation_of_the_previous_norm_and_leaves_its_sums) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu}) {
     for (const ConvSizes& sizes :
          {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
           ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32}}) {

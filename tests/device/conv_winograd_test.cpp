@@ -133,8 +133,8 @@ TEST_P(WinogradTest, leaves_the_moments_of_what_it_stored) {
   }
 }
 
-TEST_P(WinogradTest, clears_the_relu_mask_of_the_previous_norm_and_leaves_its_sums) {
-  for (const Activation activation : {Activation::none, Activation::relu}) {
+TEST_P(WinogradTest, passes_the_activation_of_the_previous_norm_and_leaves_its_sums) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu}) {
     for (const ConvCase::Make make : ways) {
       for (const ConvSizes& sizes : {ConvSizes{conv_of(20, 12), 3, 9, 8}, ConvSizes{conv_of(30, 6), 1, 33, 33},
                                      ConvSizes{stride_2(20, 12), 2, 19, 18}}) {

@@ -238,8 +238,9 @@ TEST_P(DeferredNormTest, backward_goes_through_the_convolution_and_the_norm_in_f
 TEST_P(DeferredNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_applied) {
   if (!ops_.fuses_norm_reductions()) return;
   for (const ConvCase& c : cases()) {
-    for (const Activation activation : {Activation::none, Activation::relu}) {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu}) {
       for (const bool has_residual : {false, true}) {
+        if (activation == Activation::gelu && (has_residual || !ops_.norms_apply_gelu())) continue;
         for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
           const Tensor x = tensor(c.x, values(c.x.count(), 1));
           const Tensor residual = has_residual ? tensor(c.x, values(c.x.count(), 5)) : Tensor();

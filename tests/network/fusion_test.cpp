@@ -110,6 +110,19 @@ TEST(FusionTest, a_norm_that_follows_no_convolution_is_a_layer_and_takes_what_fo
   EXPECT_EQ(layers[4].activation, Activation::relu);
 }
 
+// It is computed once, in the pass of the norm, not by every reader of a pixel.
+TEST(FusionTest, a_norm_takes_a_gelu_and_is_not_deferred_then) {
+  NetworkGraph graph({8, 8, 3});
+  Value x = gelu(unit(input(graph), "a", 4));
+  x = gelu(unit(x, "b", 4));
+  x = gelu(add(unit(x, "c", 4), x));  // after an addition
+  gelu(conv(x, "d", {.out = 4, .kernel = 1, .has_bias = true}));
+  EXPECT_THAT(described(graph), ElementsAre("a gradient", "b <a", "c", "Gelu_10", "d", "Gelu_12"));
+  EXPECT_EQ(fuse(graph)[0].activation, Activation::gelu);
+  EXPECT_EQ(fuse(graph, false)[0].activation, Activation::none);
+  EXPECT_EQ(fuse(graph, false).size(), 8U);
+}
+
 TEST(FusionTest, an_activation_joins_only_layers_that_add_a_bias_or_normalize) {
   NetworkGraph graph({8, 8, 3});
   Value x = relu(conv(input(graph), "a", {.out = 4, .kernel = 1}));
@@ -130,7 +143,7 @@ TEST(FusionTest, layers_of_all_models_run_every_node_once) {
         for (const std::size_t input : layer.inputs) EXPECT_TRUE(known.contains(input)) << name;
         EXPECT_TRUE(known.insert(layer.output).second) << name;
         const bool adds_norm = layer.norm && layer.norm != layer.main;  // otherwise the norm is the first node
-        nodes += 1 + (adds_norm ? 1 : 0) + (layer.adds ? 1 : 0) + (layer.activation == Activation::relu ? 1 : 0);
+        nodes += 1 + (adds_norm ? 1 : 0) + (layer.adds ? 1 : 0) + (layer.activation != Activation::none ? 1 : 0);
       }
       EXPECT_EQ(nodes, graph.nodes().size()) << name;
       EXPECT_TRUE(known.contains(graph.nodes().size() - 1)) << name;

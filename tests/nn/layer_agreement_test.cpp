@@ -224,7 +224,13 @@ std::vector<LayerCase> layer_cases() {
 
 // Too deep for the other precisions: relu_masks of ReLUs within, which rounding decides about, cannot be left out.
 std::vector<LayerCase> fp32_cases() {
-  return {block_of("block_from_a_unit", true), block_of("block_from_a_convolution", false),
+  const auto gelus = [](Value x) {
+    x = gelu(unit(x, "a", {.out = 24, .kernel = 3, .padding = 1}));
+    return conv(gelu(batch_norm(max_pool(x, {2, 2}), "bn")), "b", {.out = 16, .kernel = 3, .padding = 1});
+  };
+  return {{"gelus_after_norms", {4, 16, 16, 20}, Layout::features, gelus},
+          block_of("block_from_a_unit", true),
+          block_of("block_from_a_convolution", false),
           row_of_blocks("row_of_blocks")};
 }
 

@@ -32,6 +32,7 @@ class CpuOps final : public Ops {
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
 
+  bool norms_apply_gelu() const override { return true; }
   void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) override;
   void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx, const Tensor& d_bias,
                      Accumulate accumulate) override;

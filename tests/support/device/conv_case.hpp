@@ -16,6 +16,7 @@
 #include "support/device/cpu_fixture.hpp"
 #include "support/device/guarded_tensor.hpp"
 #include "support/device/naive_convolution.hpp"
+#include "support/device/naive_ops.hpp"
 
 namespace lockstep::cpu {
 
@@ -204,7 +205,7 @@ class ConvCase {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (accumulate_ == Accumulate::add) values[i] += static_cast<double>(before_);
       const float z = has_norm_ ? norm_.factor[i % channels] * x_values_[i] + norm_.offset[i % channels] : 1;
-      if (wants_sums_ && norm_.activation == Activation::relu && z <= 0) values[i] = 0;
+      if (wants_sums_) values[i] *= naive::derivative(norm_.activation, static_cast<double>(z));
     }
     return values;
   }

@@ -72,7 +72,15 @@ inline Moments moments(const Shape& shape, const Values& x) {
 }
 
 inline double activate(Activation activation, double value) {
+  if (activation == Activation::gelu) return value * std::erfc(-value / std::numbers::sqrt2) / 2;
   return activation == Activation::relu ? std::max(value, 0.0) : value;
+}
+
+inline double derivative(Activation activation, double value) {
+  if (activation == Activation::relu) return value <= 0 ? 0 : 1;
+  if (activation == Activation::none) return 1;
+  const double density = std::exp(-value * value / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return std::erfc(-value / std::numbers::sqrt2) / 2 + value * density;
 }
 
 struct Norm {

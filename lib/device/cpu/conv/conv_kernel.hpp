@@ -53,23 +53,24 @@ struct DeferredNormGradient {
 
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
-  // forward, backward-weight: applied while x is read. backward-data: the norm whose ReLU mask turns dx into dz; `sums`
-  // are of dz. `mask_x` is that norm's stored input. The gradient passes where `mask_y` is positive or, if `mask_y` is
-  // null, where the norm of x is.
+  // forward, backward-weight: applied while x is read. backward-data: the norm whose activation turns dx into dz; `sums`
+  // are of dz. `mask_x` is that norm's stored input. The gradient of a ReLU passes where `mask_y` is positive or, if
+  // `mask_y` is null, where the norm of x is.
   const InputNorm* x_norm = nullptr;
   const std::byte* mask_x = nullptr;
   const std::byte* mask_y = nullptr;
   // backward-weight: applied while dy, which is then dz, is read.
   const DeferredNormGradient* dy_norm = nullptr;
   const OutputSums* sums = nullptr;  // forward: of y before rounding; backward-data: of dz
-  // add: backward-weight adds the whole sum to dweight once; backward-data adds to dx before the ReLU mask.
+  // add: backward-weight adds the whole sum to dweight once; backward-data adds to dx before the activation.
   Accumulate accumulate = Accumulate::overwrite;
 
   BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const { return cpu::norm_of(x_norm, block, lanes); }
-  // The ReLU mask of backward-data's norm; open if it has no activation.
-  ReluMask relu_mask() const {
-    if (x_norm->activation == Activation::none) return ReluMask::open;
-    return mask_y != nullptr ? ReluMask::from_y : ReluMask::from_x;
+  // That of backward-data's norm.
+  ActivationGradient activation_gradient() const {
+    if (x_norm->activation == Activation::none) return ActivationGradient::pass;
+    if (x_norm->activation == Activation::gelu) return ActivationGradient::gelu_of_x;
+    return mask_y != nullptr ? ActivationGradient::relu_of_y : ActivationGradient::relu_of_x;
   }
 };
 

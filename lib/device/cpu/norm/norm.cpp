@@ -131,6 +131,10 @@ class Backward {
         table_(table),
         has_residual_(gradients.d_residual),
         is_relu_(activation == Activation::relu),
+        through_(activation == Activation::none   ? ActivationGradient::pass
+                 : activation == Activation::gelu ? ActivationGradient::gelu_of_x
+                 : has_residual_                  ? ActivationGradient::relu_of_y
+                                                  : ActivationGradient::relu_of_x),
         x_(x, loops.lanes),
         y_(has_residual_ && is_relu_ ? y : x, loops.lanes),
         dy_(dy, loops.lanes),
@@ -142,10 +146,9 @@ class Backward {
 
   void add_up(std::int64_t piece, std::int64_t block) const {
     const std::int64_t image = pieces_.first_image(piece);
-    const ReluMask relu_mask = !is_relu_ ? ReluMask::open : has_residual_ ? ReluMask::from_y : ReluMask::from_x;
     const bool writes_dz = has_residual_ && (is_relu_ || dz_.data != dy_.data);
     loops_.norm_sums(x_.plane(image, block), y_.plane(image, block), dy_.plane(image, block),
-                     x_.planes(pieces_.images_in(piece)), table_.of(block), relu_mask,
+                     x_.planes(pieces_.images_in(piece)), table_.of(block), through_,
                      writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(memory_.data(), piece, block));
   }
   GradientSums sums_of(std::int64_t channel) const {
@@ -156,15 +159,16 @@ class Backward {
 
   void find_gradient(std::int64_t piece, std::int64_t block) const {
     const std::int64_t image = pieces_.first_image(piece);
-    const ReluMask relu_mask = is_relu_ && !has_residual_ ? ReluMask::from_x : ReluMask::open;
+    const ActivationGradient left = has_residual_ ? ActivationGradient::pass : through_;
     loops_.norm_gradient(x_.plane(image, block), dz_.plane(image, block), x_.planes(pieces_.images_in(piece)),
-                         table_.of(block), relu_mask, dx_.plane(image, block));
+                         table_.of(block), left, dx_.plane(image, block));
   }
 
  private:
   const VectorLoops& loops_;
   const NormTable& table_;
   bool has_residual_, is_relu_;
+  ActivationGradient through_;
   FeatureMap x_, y_, dy_, dz_, dx_;
   ImagePieces pieces_;
   PieceSums sums_;
@@ -238,7 +242,7 @@ void norm_backward_deferred(const CpuContext& context, const VectorLoops& loops,
     const std::int64_t block = item % x.blocks();
     const std::int64_t image = pieces.first_image(item / x.blocks());
     loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(pieces.images_in(item / x.blocks())),
-                        table.of(block), ReluMask::open, dx.plane(image, block));
+                        table.of(block), ActivationGradient::pass, dx.plane(image, block));
   });
 }
 

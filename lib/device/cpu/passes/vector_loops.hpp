@@ -31,11 +31,12 @@ struct BlockNorm {
   Activation activation = Activation::none;
 };
 
-// The pixels where the gradient passes.
-enum class ReluMask {
-  open,    // everywhere: no activation
-  from_x,  // where z > 0, recomputed bit for bit as in forward
-  from_y,  // where y > 0
+// How the gradient dy of y = activation(z), z = norm(x) (+ residual), becomes dz.
+enum class ActivationGradient {
+  pass,       // dz = dy: no activation
+  relu_of_x,  // dy where z > 0, recomputed bit for bit as in forward
+  relu_of_y,  // dy where y > 0
+  gelu_of_x,  // dy * gelu'(z)
 };
 
 // Geometry of pooling one channel block: k x k window, height x width input, out_height x out_width output.
@@ -62,17 +63,17 @@ struct VectorLoops {
   // y = activation(factor * x + offset (+ residual)). `residual` may be null. y may alias x.
   void (*normalize)(const void* x, const void* residual, Planes planes, const float* rows, Activation activation,
                     void* y);
-  // dz = dy with the ReLU mask; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless it is null. dz
-  // may alias dy.
-  void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows, ReluMask relu_mask,
-                    void* dz, double* sums);
-  // The same for fp32 values whose images are `values_stride` apart: stores y = values, or dz = values with the ReLU
-  // mask. Sums are taken before rounding.
+  // dz from dy; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless it is null. dz may alias dy.
+  void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows,
+                    ActivationGradient activation, void* dz, double* sums);
+  // The same for fp32 values whose images are `values_stride` apart: stores y = values, or dz from dy = values. Sums
+  // are taken before rounding.
   void (*store_with_moments)(const float* values, std::int64_t values_stride, Planes planes, void* y, double* sums);
   void (*store_with_norm_sums)(const float* values, std::int64_t values_stride, const void* x, const void* y,
-                               Planes planes, const float* rows, ReluMask relu_mask, void* dz, double* sums);
-  // `relu_mask`: open or from_x. dx may alias dy.
-  void (*norm_gradient)(const void* x, const void* dy, Planes planes, const float* rows, ReluMask relu_mask, void* dx);
+                               Planes planes, const float* rows, ActivationGradient activation, void* dz, double* sums);
+  // `activation`: anything but relu_of_y. dx may alias dy.
+  void (*norm_gradient)(const void* x, const void* dy, Planes planes, const float* rows, ActivationGradient activation,
+                        void* dx);
   // dx = dy where y > 0, or everywhere without activation; sums = sum of dx. dx may alias dy.
   void (*bias_gradient)(const void* y, const void* dy, Planes planes, Activation activation, void* dx, double* sums);
 

@@ -269,7 +269,7 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
     }
     double* const sums = band_sums_.of(job.scratch + band_sums_at_, group.band, block);
     if (!is_forward(problem_)) {
-      clear_relu_mask(job, band, block, values, sums);
+      find_norm_gradient(job, band, block, values, sums);
     } else if (rounds()) {
       loops.store_with_moments(values, values_stride, planes, y, sums);
     } else {
@@ -279,20 +279,20 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
   }
 }
 
-void DirectPixels::clear_relu_mask(const Job& job, const Band& band, std::int64_t block, const float* values,
-                                   double* sums) const {
+void DirectPixels::find_norm_gradient(const Job& job, const Band& band, std::int64_t block, const float* values,
+                                      double* sums) const {
   const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);
   const float* const norm = job.call.x_norm->of(block, result_.lanes).rows;
   const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
   const Planes planes{band.images, band.rows * result_.width, result_.image()};
-  const ReluMask relu_mask = job.call.relu_mask();
+  const ActivationGradient activation = job.call.activation_gradient();
   const std::byte* const x = job.call.mask_x + place;
-  const std::byte* const y = relu_mask == ReluMask::from_y ? job.call.mask_y + place : nullptr;
+  const std::byte* const y = activation == ActivationGradient::relu_of_y ? job.call.mask_y + place : nullptr;
   std::byte* const dx = job.call.operands[2] + place;
   if (rounds()) {
-    loops.store_with_norm_sums(values, planes.pixels * result_.lanes, x, y, planes, norm, relu_mask, dx, sums);
+    loops.store_with_norm_sums(values, planes.pixels * result_.lanes, x, y, planes, norm, activation, dx, sums);
   } else {
-    loops.norm_sums(x, y, dx, planes, norm, relu_mask, dx, sums);
+    loops.norm_sums(x, y, dx, planes, norm, activation, dx, sums);
   }
 }
 

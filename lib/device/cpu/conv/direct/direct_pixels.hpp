@@ -54,7 +54,8 @@ class DirectPixels final : public ConvKernel {
   void clear(const Job& job, const Group& group) const;
   void fetch(const Job& job, const Group& group) const;
   void finish(const Job& job, const Group& group) const;
-  void clear_relu_mask(const Job& job, const Band& band, std::int64_t block, const float* values, double* sums) const;
+  void find_norm_gradient(const Job& job, const Band& band, std::int64_t block, const float* values,
+                          double* sums) const;
 
   const InputNorm* source_norm(const ConvCall& call) const;
   bool rounds() const;

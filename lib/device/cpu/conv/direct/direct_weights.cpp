@@ -206,7 +206,8 @@ void DirectWeights::compute_dy(const Job& job, const OperandBand& dy) const {
     loops_of(target_.set)
         .vectors.of(dy_.dtype)
         .norm_gradient(norm.x + place, job.call.operands[1] + place, planes,
-                       norm.rows + (dy.first_block + block) * norm_rows * dy_.lanes, ReluMask::open, norm.dx + place);
+                       norm.rows + (dy.first_block + block) * norm_rows * dy_.lanes, ActivationGradient::pass,
+                       norm.dx + place);
   }
 }
 

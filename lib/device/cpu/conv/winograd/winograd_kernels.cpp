@@ -183,8 +183,8 @@ BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const
   if (call.mask_x != nullptr) {
     output.norm_x = call.mask_x + block * to_plane_bytes;
     output.norm_rows = call.norm_of(block, loops->lanes).rows;
-    output.relu_mask = call.relu_mask();
-    if (output.relu_mask == ReluMask::from_y) output.mask_y = call.mask_y + block * to_plane_bytes;
+    output.activation = call.activation_gradient();
+    if (output.activation == ActivationGradient::relu_of_y) output.mask_y = call.mask_y + block * to_plane_bytes;
   }
   return output;
 }

@@ -75,11 +75,11 @@ struct BlockSums {
 // How one channel block of outputs is stored. Pointers refer to elements laid out like y's.
 struct BlockOutput {
   BlockSums sums;                                 // of y and y * y; with a previous norm, of dz and dz * (x - mean)
-  Accumulate accumulate = Accumulate::overwrite;  // add: to what is stored, before the ReLU mask
-  const void* norm_x = nullptr;                   // previous norm's input; non-null: dz = masked y is stored
-  const void* mask_y = nullptr;                   // for ReluMask::from_y
+  Accumulate accumulate = Accumulate::overwrite;  // add: to what is stored, before the activation
+  const void* norm_x = nullptr;                   // previous norm's input; non-null: dz from dy = y is stored
+  const void* mask_y = nullptr;                   // for ActivationGradient::relu_of_y
   const float* norm_rows = nullptr;
-  ReluMask relu_mask = ReluMask::open;
+  ActivationGradient activation = ActivationGradient::pass;
 };
 
 // Deferred batch-norm backward of one channel block of dy, see DeferredNormGradient. Null rows: none.

@@ -238,10 +238,10 @@ struct WithMoments : TileSums {
   }
 };
 
-// With a previous norm: masks the gradient and sums it. `Before`: AsComputed or Added.
-template <typename Storage, ReluMask relu_mask, typename Before>
-struct MaskedGradient : TileSums {
-  MaskedGradient(const BlockOutput& output, Before what_is_there)
+// With a previous norm: takes the gradient through its activation and sums it. `Before`: AsComputed or Added.
+template <typename Storage, ActivationGradient activation, typename Before>
+struct GradientOfNorm : TileSums {
+  GradientOfNorm(const BlockOutput& output, Before what_is_there)
       : TileSums(output.sums),
         before(what_is_there),
         x(static_cast<const Storage*>(output.norm_x)),
@@ -249,9 +249,7 @@ struct MaskedGradient : TileSums {
         norm(output.norm_rows) {}
   Floats operator()(Floats y, std::int64_t place) {
     const Floats value = load(x + place);
-    Floats dz = before(y, place);
-    if constexpr (relu_mask == ReluMask::from_x) dz = masked_gradient(norm.forward(value), dz);
-    if constexpr (relu_mask == ReluMask::from_y) dz = masked_gradient(load(mask_y + place), dz);
+    const Floats dz = gradient_before<activation>(norm, value, mask_y, place, before(y, place));
     add(dz, dz * (value - norm.mean));
     return dz;
   }
@@ -298,35 +296,33 @@ void output_tiles(const TileGrid& grid, Tiles tiles, const PointVectors& m, void
 }
 
 template <typename Output, typename Storage, typename Before>
-void masked_outputs(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y, const BlockOutput& output,
-                    Before before) {
-  switch (output.relu_mask) {
-    case ReluMask::open:
-      return output_tiles<Output, Storage>(grid, tiles, m, y,
-                                           MaskedGradient<Storage, ReluMask::open, Before>(output, before));
-    case ReluMask::from_x:
-      return output_tiles<Output, Storage>(grid, tiles, m, y,
-                                           MaskedGradient<Storage, ReluMask::from_x, Before>(output, before));
-    case ReluMask::from_y:
-      return output_tiles<Output, Storage>(grid, tiles, m, y,
-                                           MaskedGradient<Storage, ReluMask::from_y, Before>(output, before));
-  }
+void gradient_outputs(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y, const BlockOutput& output,
+                      Before before) {
+  for_activation(output.activation, [&]<ActivationGradient form>() {
+    output_tiles<Output, Storage>(grid, tiles, m, y, GradientOfNorm<Storage, form, Before>(output, before));
+  });
 }
 
 template <typename Form, typename Storage>
 void transform_outputs(const TileGrid& grid, Tiles tiles, const PointVectors& m, void* y, const BlockOutput& output) {
   using Output = typename Form::Output;
-  if (output.norm_x != nullptr && output.accumulate == Accumulate::add) {
-    masked_outputs<Output, Storage>(grid, tiles, m, y, output, Added<Storage>(y));
-  } else if (output.norm_x != nullptr) {
-    masked_outputs<Output, Storage>(grid, tiles, m, y, output, AsComputed());
-  } else if (output.accumulate == Accumulate::add) {
-    output_tiles<Output, Storage>(grid, tiles, m, y, Added<Storage>(y));
-  } else if (output.sums.first != nullptr) {
-    output_tiles<Output, Storage>(grid, tiles, m, y, WithMoments(output.sums));
-  } else {
-    output_tiles<Output, Storage>(grid, tiles, m, y, AsComputed());
+  if constexpr (Form::computes_dx) {
+    if (output.norm_x != nullptr && output.accumulate == Accumulate::add) {
+      return gradient_outputs<Output, Storage>(grid, tiles, m, y, output, Added<Storage>(y));
+    }
+    if (output.norm_x != nullptr) {
+      return gradient_outputs<Output, Storage>(grid, tiles, m, y, output, AsComputed());
+    }
+    if (output.accumulate == Accumulate::add) {
+      return output_tiles<Output, Storage>(grid, tiles, m, y, Added<Storage>(y));
+    }
   }
+  if constexpr (Form::computes_y) {
+    if (output.sums.first != nullptr) {
+      return output_tiles<Output, Storage>(grid, tiles, m, y, WithMoments(output.sums));
+    }
+  }
+  output_tiles<Output, Storage>(grid, tiles, m, y, AsComputed());
 }
 
 // Weights to U, and D to the gradients of weights.

@@ -111,6 +111,8 @@ struct Stride1 {
   using Weight = WeightTransform;
   using Output = OutputTransform;
   using WeightGradient = WeightGradientTransform;
+  static constexpr bool computes_y = true;   // in forward
+  static constexpr bool computes_dx = true;  // in backward-data
 
   // The point at infinity affects the last output alone.
   static std::uint32_t unneeded_lines(std::int64_t outputs) { return outputs < 4 ? 1U << 5 : 0; }
@@ -271,6 +273,8 @@ struct Stride2 {
   using Weight = WeightTransform2;
   using Output = OutputTransform2;
   using WeightGradient = WeightGradientTransform2;
+  static constexpr bool computes_y = true;   // in forward
+  static constexpr bool computes_dx = false;  // in backward-data
 
   // Each of the first four points affects one output, the point at infinity the last one.
   static std::uint32_t unneeded_lines(std::int64_t outputs) {
@@ -309,6 +313,8 @@ struct BackwardOutputTransform2 {
 struct Stride2Backward : Stride2 {
   using Window = BackwardWindowTransform2;
   using Output = BackwardOutputTransform2;
+  static constexpr bool computes_y = false;
+  static constexpr bool computes_dx = true;
 
   // Likewise, but each of the first four points affects every second pixel.
   static std::uint32_t unneeded_lines(std::int64_t outputs) {
