@@ -16,6 +16,7 @@
 #include "base/text/printable.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "dataset/split.hpp"
+#include "launch/exchange_options.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "scaling/study_file.hpp"
@@ -29,7 +30,7 @@ struct PlanOptions {
   std::vector<int> ranks;
   std::optional<int> ranks_per_node;
   std::optional<std::int64_t> batch_per_rank;
-  std::vector<int> local_steps = {1};
+  std::vector<Exchange> exchanges;
   std::filesystem::path data;
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> test_samples;
@@ -42,7 +43,7 @@ struct PlanOptions {
         "options to request. Predictions for several nodes need a study of several nodes.");
     app.footer(
         "Examples:\n  plan study --ranks 64,1024 --samples 1281167 --epochs 90\n"
-        "  plan study --ranks 64 --local-steps 1,4,16 --samples 1281167\n"
+        "  plan study --ranks 64 --local-steps 1,4,16 --servers 4 --samples 1281167\n"
         "  plan study --run runs/r20");
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
     constexpr int most = max_study_ranks;
@@ -56,10 +57,7 @@ struct PlanOptions {
     add_number(app, "--batch-per-rank", batch_per_rank, {1, most},
                "Samples per rank and step (default: as in the study's weak scaling)")
         ->type_name("SAMPLES");
-    add_numbers(app, "--local-steps", local_steps, {1, 65536},
-                "Updates between two exchanges, for --sync local; 1: all-reduce")
-        ->type_name("UPDATES")
-        ->delimiter(',');
+    add_exchanges(app, "--", exchanges, " to predict");
     add_number(app, "--samples", samples, count, "Training samples per epoch (default: from --data)")
         ->type_name("COUNT");
     add_number(app, "--test-samples", test_samples, count,
@@ -94,8 +92,8 @@ std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, c
   std::vector<TrainingPlan> plans;
   for (const int ranks : options.ranks) {
     request.grid = {ranks, (ranks + on_a_node - 1) / on_a_node};
-    for (const int local_steps : options.local_steps) {
-      request.local_steps = local_steps;
+    for (const Exchange& exchange : options.exchanges.empty() ? std::vector{Exchange()} : options.exchanges) {
+      request.exchange = exchange;
       plans.push_back(plan_training(study, model, request));
     }
   }

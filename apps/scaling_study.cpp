@@ -28,6 +28,7 @@
 #include "files/result_file.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/common_instruction_set.hpp"
+#include "launch/exchange_options.hpp"
 #include "launch/field_options.hpp"
 #include "launch/hang_timeout.hpp"
 #include "launch/local_gpus.hpp"
@@ -112,6 +113,7 @@ struct StudyOptions {
         ->delimiter(',');
     add_choices(app, "--sweep-precision", precisions, swept.precision, "Further values of --precision" + largest)
         ->delimiter(',');
+    add_exchanges(app, "--sweep-", swept.exchange, largest);
     app.option_defaults()->group("Accuracy");
     app.add_option("--accuracy-data", accuracy_data,
                    "Folder made by make_shards: also run short trainings on it with each global batch, on all ranks")
@@ -256,6 +258,7 @@ PointSettings varied(PointSettings settings, const StudySetup& usual, const Plan
   const auto threads = static_cast<int>(point.setup.threads);
   if (point.setup.threads != usual.threads) settings.device.threads = threads;
   settings.sums.bucket_bytes = point.setup.bucket_mib << 20;
+  settings.exchange = point.setup.exchange;
   if (point.setup.precision != usual.precision) {
     settings.device.precision = find_choice(precisions, point.setup.precision)->value;
   }
@@ -302,6 +305,8 @@ void study_scaling(Session& session, const StudyOptions& options) {
   require(options.swept.threads.empty() || settings.device.name == "cpu", Failure::usage,
           "--sweep-threads applies to CPUs only, because GPUs do not compute with CPU threads. Leave it out, or add "
           "--device cpu.");
+  require(settings.device.name == "cpu" || std::ranges::all_of(options.swept.exchange, runs_on_gpus), Failure::usage,
+          "--sweep-servers and --sweep-compress apply to CPUs only. Leave them out, or add --device cpu.");
 
   if (!options.accuracy_data.empty()) read_manifest(split_folder(options.accuracy_data, Split::train));
 

@@ -33,6 +33,7 @@ struct RankGrid {
   int nodes = 1;
 
   int ranks_per_node() const { return (ranks + nodes - 1) / nodes; }
+  bool operator==(const RankGrid&) const = default;
 };
 
 // One measured all-reduce.

@@ -221,7 +221,7 @@ std::optional<ScalingFinding> input_finding(const Case& of) {
                                 count_of(of.point.grid.ranks), 1e3 * waited, percent(waited / of.step())));
 }
 
-// "2 threads per rank", "buckets of 4 MiB", "bf16"
+// "2 threads per rank", "buckets of 4 MiB", "bf16", "--sync ps --servers 2"
 std::string describe(Sweep sweep, const StudySetup& setup) {
   switch (sweep) {
     case Sweep::threads:
@@ -229,6 +229,8 @@ std::string describe(Sweep sweep, const StudySetup& setup) {
     case Sweep::buckets:
       return setup.bucket_mib == 0 ? std::string("buckets of a measured size")
                                    : fmt::format("buckets of {} MiB", setup.bucket_mib);
+    case Sweep::exchange:
+      return options_of(setup.exchange);
     case Sweep::precision:
       break;
   }

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
+#include "recipe/field_forms.hpp"
 #include "report/run_record.hpp"
 #include "scaling/findings.hpp"
 
@@ -57,9 +58,24 @@ std::string with_bounds(const Interval& interval, int decimals) {
                      decimals);
 }
 
-Interval rate_of(const StepSetting& setting, const Interval& step) {
-  const auto samples = static_cast<double>(setting.grid.ranks * setting.batch_per_rank);
+Interval rate_of(double samples, const Interval& step) {
   return {samples / step.middle, samples / step.high, samples / std::max(step.low, 1e-9)};
+}
+
+void require_measured(const StepModel& model, const RankGrid& grid, const Exchange& exchange) {
+  require(exchange.powersgd_rank == 0 || model.find_compressed(exchange.powersgd_rank) != nullptr, Failure::usage,
+          "cannot predict {}, because the study did not measure it. Repeat the study with --sweep-compress {}.",
+          options_of(exchange), name_of(exchange));
+  require(exchange.servers == 0 || model.find_servers(grid, exchange.servers) != nullptr, Failure::usage,
+          "cannot predict {}, because the study did not measure it on {}. Repeat the study there with --sweep-servers "
+          "{}.",
+          options_of(exchange), grid.nodes == 1 ? "one node" : "several nodes", exchange.servers);
+}
+
+std::string consequence_of(const Exchange& exchange) {
+  if (exchange.local_steps > 1) return "fewer exchanges, and other weights than with all-reduce";
+  if (exchange.servers > 0) return "servers update the weights, and have no samples";
+  return "approximate gradients, so other weights than without it";
 }
 
 }  // namespace
@@ -82,51 +98,58 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
           "cannot predict {} nodes: the study ran on one node, and did not measure all-reduces between nodes. Repeat "
           "the study on 2 or more nodes.",
           request.grid.nodes);
-  const std::int64_t step_samples = request.global_batch() * request.local_steps;
-  const std::int64_t updates = request.samples / step_samples * request.local_steps;
+  const Exchange& exchange = request.exchange;
+  require_trainers(exchange, request.grid.ranks);
+  require_measured(model, request.grid, exchange);
+  const std::int64_t step_samples = request.global_batch() * exchange.local_steps;
+  const std::int64_t updates = request.samples / step_samples * exchange.local_steps;
   require(updates >= 1, Failure::usage,
           "an epoch of {} samples is shorter than a step: {} ranks with {} samples each need {}. Plan fewer ranks, {}.",
-          request.samples, request.grid.ranks, request.batch_per_rank * request.local_steps, step_samples,
-          request.local_steps > 1 ? "smaller batches, or fewer local steps" : "or smaller batches");
+          request.samples, request.grid.ranks - exchange.servers, request.batch_per_rank * exchange.local_steps,
+          step_samples, exchange.local_steps > 1 ? "smaller batches, or fewer local steps" : "or smaller batches");
   TrainingPlan plan;
   plan.request = request;
-  const StepSetting setting{request.grid, request.batch_per_rank, {}, request.local_steps};
+  const StepSetting setting{request.grid, request.batch_per_rank, {}, exchange};
   plan.step = model.predict(setting);
-  plan.efficiency = model.predict({{1, 1}, request.batch_per_rank}).step.middle / plan.step.step.middle;
+  const double one_rank = model.predict({{1, 1}, request.batch_per_rank}).step.middle;
+  const double trainers = static_cast<double>(request.grid.ranks - exchange.servers) / request.grid.ranks;
+  plan.efficiency = trainers * one_rank / plan.step.step.middle;
   plan.epoch = plus(times(plan.step.step, static_cast<double>(updates)), test_seconds(model, request, plan.step));
   plan.training = times(plan.epoch, static_cast<double>(request.epochs));
   plan.node_hours = plan.training.middle * request.grid.nodes / seconds_an_hour;
   plan.memory_bytes = memory_of(study, request.batch_per_rank);
-  if (request.local_steps > 1)
+  if (exchange.local_steps > 1)
     plan.memory_bytes += sizeof(float) * static_cast<double>(study.parameters);  // common weights
   plan.checkpoint_bytes = arrays_of_checkpoint * sizeof(float) * static_cast<double>(study.parameters);
-  if (request.grid.ranks > 1 && request.local_steps == 1) plan.buckets = advise_bucket(model, setting);
+  if (request.grid.ranks > 1 && is_all_reduce(exchange)) plan.buckets = advise_bucket(model, setting);
   constexpr double margin = 1.1;
   plan.time_limit_minutes = static_cast<std::int64_t>(std::ceil(margin * upper_end(plan.training) / 60)) + 5;
-  const double notice =
-      2 * request.local_steps * upper_end(plan.step.step) + plan.checkpoint_bytes / checkpoint_bytes_a_second;
+  const double notice = 2 * static_cast<double>(exchange.local_steps) * upper_end(plan.step.step) +
+                        plan.checkpoint_bytes / checkpoint_bytes_a_second;
   plan.notice_seconds = std::max(least_notice_seconds, static_cast<std::int64_t>(std::ceil(notice / 10)) * 10);
   return plan;
 }
 
 std::string plans_table(std::span<const TrainingPlan> plans) {
-  const bool has_local_steps =
-      std::ranges::any_of(plans, [](const TrainingPlan& plan) { return plan.request.local_steps > 1; });
-  const auto local_column = [&](const auto& value) {
-    return has_local_steps ? fmt::format("  {:>11}", value) : std::string();
+  const auto exchange_of = [](const TrainingPlan& plan) { return plan.request.exchange; };
+  const bool has_exchanges = !std::ranges::all_of(plans, is_all_reduce, exchange_of);
+  const bool has_local_steps = std::ranges::any_of(
+      plans, [](const Exchange& exchange) { return exchange.local_steps > 1; }, exchange_of);
+  const auto exchange_column = [&](const std::string& value) {
+    return has_exchanges ? fmt::format("  {:>11}", value) : std::string();
   };
   std::string text =
       fmt::format("{:>6}  {:>5}  {:>7}{}  {:>9}  {:>24}  {:>11}  {:>10}  {:>12}  {:>10}  {:>9}\n", "ranks", "nodes",
-                  "batch", local_column("local steps"), "samples/s", has_local_steps ? "update, ms" : "step, ms",
+                  "batch", exchange_column("exchange"), "samples/s", has_local_steps ? "update, ms" : "step, ms",
                   "efficiency", "epoch", "training", "node-hours", "MB a rank");
   for (const TrainingPlan& plan : plans) {
     const RankGrid& grid = plan.request.grid;
-    text += fmt::format("{:>6}  {:>5}  {:>7}{}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n",
-                        grid.ranks, grid.nodes, plan.request.global_batch(), local_column(plan.request.local_steps),
-                        rate_of({grid, plan.request.batch_per_rank}, plan.step.step).middle,
-                        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency,
-                        format_duration(plan.epoch.middle), format_duration(plan.training.middle), plan.node_hours,
-                        1e-6 * plan.memory_bytes);
+    text += fmt::format(
+        "{:>6}  {:>5}  {:>7}{}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n", grid.ranks,
+        grid.nodes, plan.request.global_batch(), exchange_column(name_of(plan.request.exchange)),
+        rate_of(static_cast<double>(plan.request.global_batch()), plan.step.step).middle,
+        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency, format_duration(plan.epoch.middle),
+        format_duration(plan.training.middle), plan.node_hours, 1e-6 * plan.memory_bytes);
   }
   text.pop_back();
   return text;
@@ -168,10 +191,9 @@ std::vector<std::string> warnings_of(const Study& study, const TrainingPlan& pla
 std::string plan_advice(const TrainingPlan& plan) {
   const RankGrid& grid = plan.request.grid;
   constexpr double worth_telling = 0.01;
+  const Exchange& exchange = plan.request.exchange;
   std::string text =
-      plan.request.local_steps > 1
-          ? fmt::format("--sync local --local-steps {}: fewer exchanges, and other weights than with all-reduce.\n",
-                        plan.request.local_steps)
+      !is_all_reduce(exchange) ? fmt::format("{}: {}.\n", options_of(exchange), consequence_of(exchange))
       : plan.buckets.gain < worth_telling
           ? fmt::format(
                 "buckets: keep the size of the study. No other size is predicted to shorten a step by {:.0f} %.\n",
@@ -202,32 +224,43 @@ std::string prediction_of(const StepModel& model, const RunSpeed& run) {
           "cannot predict '{}', which ran on {} nodes: the study ran on one node, and did not measure all-reduces "
           "between nodes. Repeat the study on 2 or more nodes.",
           run.name, grid.nodes);
-  const Interval rate = rate_of(run.setting, model.predict(run.setting).step);
+  const Exchange& exchange = run.setting.exchange;
+  require_measured(model, grid, exchange);
+  const std::int64_t trainers = grid.ranks - exchange.servers;
+  const Interval rate =
+      rate_of(static_cast<double>(trainers * run.setting.batch_per_rank), model.predict(run.setting).step);
   return fmt::format(
-      "{}: {} samples/s predicted on {} {} with {} samples each. Measured: {:.1f} samples/s. The prediction is off by "
+      "{}: {} samples/s predicted on {} with {} samples each{}. Measured: {:.1f} samples/s. The prediction is off by "
       "{:+.1f} %.",
-      run.name, with_bounds(rate, 1), grid.ranks, grid.ranks == 1 ? "rank" : "ranks", run.setting.batch_per_rank,
-      run.samples_per_second, 100 * (rate.middle / run.samples_per_second - 1));
+      run.name, with_bounds(rate, 1), counted(trainers, exchange.servers > 0 ? "trainer" : "rank"),
+      run.setting.batch_per_rank, is_all_reduce(exchange) ? "" : ", " + options_of(exchange), run.samples_per_second,
+      100 * (rate.middle / run.samples_per_second - 1));
 }
 
 namespace {
 
-// Of a finished training.
-int local_steps_of(const Summary& summary, const std::string& folder) {
-  const nlohmann::json recipe = summary.fields.value("recipe", nlohmann::json::object());
-  const auto option = [&](const char* name, const nlohmann::json& usual) {
-    return recipe.is_object() ? recipe.value(name, usual) : usual;
+// Of a finished training, whose options are untrusted. `servers` are at most `ranks` - 1.
+Exchange exchange_of(const Summary& summary, std::int64_t ranks, const std::string& folder) {
+  const auto option = [&](const char* object, const char* name, const nlohmann::json& usual) {
+    const nlohmann::json options = summary.fields.value(object, nlohmann::json::object());
+    return options.is_object() ? options.value(name, usual) : usual;
   };
-  const nlohmann::json sync = option("sync", "all-reduce");
-  const bool has_servers = sync != "all-reduce" && sync != "local";
-  require(!has_servers && option("compress", "none") == "none", Failure::usage,
-          "'{}' exchanged gradients by {}, which studies do not measure. Compare trainings with --sync all-reduce or "
-          "local, without --compress.",
-          folder, has_servers ? "parameter servers" : "--compress");
-  const nlohmann::json steps = option("local-steps", 1);
-  return sync == "local" && steps.is_number_integer()
-             ? static_cast<int>(std::clamp<std::int64_t>(steps.get<std::int64_t>(), 1, 65536))
-             : 1;
+  const auto count = [&](const char* object, const char* name, std::int64_t most) {
+    const nlohmann::json value = option(object, name, 1);
+    return value.is_number_integer() ? std::clamp<std::int64_t>(value.get<std::int64_t>(), 1, most) : 1;
+  };
+  const nlohmann::json sync = option("recipe", "sync", "all-reduce");
+  const nlohmann::json compression = option("recipe", "compress", "none");
+  const bool is_measured = sync == "all-reduce" || ((sync == "local" || sync == "ps") && compression == "none");
+  require(
+      is_measured, Failure::usage,
+      "'{}' exchanged gradients in a way that studies do not measure. Compare trainings with --sync local, --sync ps "
+      "or --compress, or none of them.",
+      folder);
+  if (sync == "local") return {.local_steps = count("recipe", "local-steps", 65536)};
+  if (sync == "ps" && ranks > 1) return {.servers = count("run", "servers", ranks - 1)};
+  const std::string method = compression.is_string() ? compression.get<std::string>() : std::string();
+  return {.powersgd_rank = CompressionForm::validation_error(method).empty() ? CompressionForm::parse(method) : 0};
 }
 
 }  // namespace
@@ -249,9 +282,9 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
       ranks >= 1 && ranks <= max_study_ranks && batch >= ranks && rate > 0 && nodes >= 1 && nodes <= ranks;
   require(has_speed, Failure::usage,
           "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
-  return {folder,
-          {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch / ranks, {}, local_steps_of(summary, folder)},
-          rate};
+  const Exchange exchange = exchange_of(summary, ranks, folder);
+  const std::int64_t batch_per_rank = std::max<std::int64_t>(batch / (ranks - exchange.servers), 1);
+  return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch_per_rank, {}, exchange}, rate};
 }
 
 }  // namespace lockstep

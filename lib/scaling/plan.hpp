@@ -17,9 +17,9 @@ struct PlanRequest {
   std::int64_t samples = 0;       // per epoch
   std::int64_t test_samples = 0;  // tested after each epoch
   std::int64_t epochs = 1;
-  int local_steps = 1;  // with --sync local
+  Exchange exchange = {};
 
-  std::int64_t global_batch() const { return grid.ranks * batch_per_rank; }
+  std::int64_t global_batch() const { return (grid.ranks - exchange.servers) * batch_per_rank; }
 };
 
 struct TrainingPlan {
@@ -40,8 +40,8 @@ struct TrainingPlan {
 // device does not report the parts of a step.
 StepModel model_of(const Study& study);
 
-// Throws Error(usage) if the study ran on one node and the request has several, or if an epoch has no full step. Of
-// --sync local, predictions hold for exchanges as measured: an exchange has the bytes of an all-reduce of gradients.
+// Throws Error(usage) if the study ran on one node and the request has several, if an epoch has no full step, if all
+// ranks are servers, or if the study did not measure the compression, or servers.
 TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request);
 
 // One line per plan, below a heading.

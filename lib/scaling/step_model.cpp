@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -23,6 +25,18 @@ double computing_of(const StudyPoint& point, std::size_t repeat) {
 
 StepSetting setting_of(const StudyPoint& point) { return {point.grid, point.batch_per_rank}; }
 
+Interval around(double middle, double half_width) { return {middle, middle - half_width, middle + half_width}; }
+
+double bytes_of(std::span<const Bucket> buckets) {
+  return std::accumulate(buckets.begin(), buckets.end(), 0.0,
+                         [](double sum, const Bucket& bucket) { return sum + static_cast<double>(bucket.bytes); });
+}
+
+// Of an update, without the exchange of gradients.
+double alone_seconds(const StudyPoint& point) {
+  return median_interval(point.step_seconds).middle - point.part(StepPart::exposed) - point.part(StepPart::imbalance);
+}
+
 // Predicted for a point with several ranks.
 Exposure modelled_exposure(const StepModel& model, const RankGrid& grid, std::span<const Bucket> buckets,
                            double backward_seconds) {
@@ -36,6 +50,42 @@ std::vector<const StudyPoint*> points_up_to(const Study& study, int max_ranks) {
     if (is_default_point(study, point) && point.grid.ranks <= max_ranks && point.has_parts()) points.push_back(&point);
   }
   return points;
+}
+
+// Of points that differ from a default one by their compression alone.
+std::vector<CompressedSteps> compressed_steps(const Study& study, std::span<const StudyPoint* const> points) {
+  std::vector<CompressedSteps> compressed;
+  for (const StudyPoint* const point : points_of(study, Sweep::exchange)) {
+    const std::int64_t rank = point->setup.exchange.powersgd_rank;
+    const auto base = std::ranges::find_if(points, [&](const StudyPoint* other) {
+      return other->grid == point->grid && other->batch_per_rank == point->batch_per_rank;
+    });
+    if (rank == 0 || !point->has_parts() || base == points.end()) continue;
+    compressed.push_back({rank, point->buckets, std::max(alone_seconds(*point) - alone_seconds(**base), 0.0)});
+  }
+  return compressed;
+}
+
+Features of_servers(const RankGrid& grid, std::int64_t servers, double bytes) {
+  constexpr double rounds = 2;  // gradients one way, weights the other
+  return {rounds * pushed_through_busiest_link(grid, servers) * bytes, rounds};
+}
+
+std::vector<ServerExchange> fit_servers(const Study& study, int max_ranks, double bytes) {
+  std::map<std::pair<std::int64_t, bool>, std::vector<Observation>> observations;
+  for (const StudyPoint& point : study.points) {
+    const std::int64_t servers = point.setup.exchange.servers;
+    if (servers == 0 || point.grid.ranks > max_ranks) continue;
+    for (const double seconds : point.parts[static_cast<std::size_t>(StepPart::exposed)]) {
+      observations[{servers, point.grid.nodes > 1}].push_back(
+          {of_servers(point.grid, servers, bytes), seconds, std::max(seconds, 1e-9)});
+    }
+  }
+  std::vector<ServerExchange> exchanges;
+  for (const auto& [place, seconds] : observations) {
+    exchanges.push_back({place.first, place.second, fit_non_negative(seconds)});
+  }
+  return exchanges;
 }
 
 AllReduceModel sums_of(std::span<const StudyPoint* const> points) {
@@ -100,36 +150,70 @@ std::vector<Bucket> rebucket(std::span<const Bucket> buckets, std::int64_t bytes
   return cut;
 }
 
+const CompressedSteps* StepModel::find_compressed(std::int64_t powersgd_rank) const {
+  const auto found = std::ranges::find(compressed, powersgd_rank, &CompressedSteps::powersgd_rank);
+  return found == compressed.end() ? nullptr : &*found;
+}
+
+const ServerExchange* StepModel::find_servers(const RankGrid& grid, std::int64_t count) const {
+  const auto found = std::ranges::find_if(servers, [&](const ServerExchange& one) {
+    return one.servers == count && one.on_several_nodes == (grid.nodes > 1);
+  });
+  return found == servers.end() ? nullptr : &*found;
+}
+
+Interval StepModel::exposed_to_servers(const StepSetting& setting) const {
+  const Regression& seconds = find_servers(setting.grid, setting.exchange.servers)->seconds;
+  const Features features = of_servers(setting.grid, setting.exchange.servers, bytes_of(buckets));
+  return seconds.predict(features, seconds.at(features));
+}
+
+// Seconds of sums that computing does not hide, of an update that takes `without` seconds apart from them.
+Interval StepModel::exposed_sums(const StepSetting& setting, std::span<const Bucket> sent, double backward_seconds,
+                                 double without) const {
+  const Exposure exposure = modelled_exposure(*this, setting.grid, sent, backward_seconds);
+  const bool is_local = setting.exchange.local_steps > 1;
+  const double a_sum = 1.0 / static_cast<double>(setting.exchange.local_steps);
+  const Features hideable = {is_local ? 0.0 : exposure.hideable()};
+  const double exposed = a_sum * (exposure.after - std::min(hidden.at(hideable), hideable.front()));
+  const Interval shown = hidden.predict(hideable, without + exposed);
+  double sums_error = 0;
+  for (const Bucket& bucket : sent) {
+    sums_error += sums.seconds(setting.grid, static_cast<double>(bucket.bytes)).half_width();
+  }
+  const double share = exposure.after > 0 ? exposed / exposure.after : 0;  // of each sum
+  return around(exposed, std::hypot(shown.half_width(), share * sums_error));
+}
+
 StepPrediction StepModel::predict(const StepSetting& setting) const {
+  const Exchange& exchange = setting.exchange;
+  const CompressedSteps* const compression = find_compressed(exchange.powersgd_rank);
+  assert(compression != nullptr || exchange.powersgd_rank == 0);
   StepPrediction prediction;
   const Features samples = of_computing(setting);
   const Interval computed = computing.predict(samples, computing.at(samples));
   prediction.computing = computed.middle;
   const Interval remaining = rest.predict(samples, rest.at(samples));
-  prediction.rest = remaining.middle;
+  prediction.rest = remaining.middle + (compression != nullptr ? compression->seconds : 0);
   // Random delays of independent updates add up to the square root of their number, and ranks wait once for all of
   // them.
-  const double delays = 1 / std::sqrt(static_cast<double>(setting.local_steps));
-  const Features late = {delays * prediction.computing * expected_maximum(setting.grid.ranks)};
+  const double delays = 1 / std::sqrt(static_cast<double>(exchange.local_steps));
+  const auto trainers = static_cast<int>(setting.grid.ranks - exchange.servers);
+  const Features late = {delays * prediction.computing * expected_maximum(trainers)};
   const Interval waited = imbalance.predict(late, prediction.computing);
   prediction.imbalance = waited.middle;
 
   double error = std::hypot(computed.half_width(), remaining.half_width());
   if (setting.grid.ranks > 1) {
-    const std::vector<Bucket> cut = setting.bucket_bytes ? rebucket(buckets, *setting.bucket_bytes) : buckets;
-    const Exposure exposure = modelled_exposure(*this, setting.grid, cut, backward_share * prediction.computing);
-    const bool is_local = setting.local_steps > 1;
-    const double a_sum = 1.0 / setting.local_steps;
-    const Features hideable = {is_local ? 0.0 : exposure.hideable()};
-    prediction.exposed = a_sum * (exposure.after - std::min(hidden.at(hideable), hideable.front()));
+    const std::vector<Bucket> sent = compression != nullptr ? compression->buckets
+                                     : setting.bucket_bytes ? rebucket(buckets, *setting.bucket_bytes)
+                                                            : buckets;
     const double without = prediction.computing + prediction.rest + prediction.imbalance;
-    const Interval shown = hidden.predict(hideable, without + prediction.exposed);
-    double sums_error = 0;
-    for (const Bucket& bucket : cut) {
-      sums_error += sums.seconds(setting.grid, static_cast<double>(bucket.bytes)).half_width();
-    }
-    const double share = exposure.after > 0 ? prediction.exposed / exposure.after : 0;  // of each sum
-    error = std::hypot(std::hypot(error, waited.half_width()), std::hypot(shown.half_width(), share * sums_error));
+    const Interval exposed = exchange.servers > 0
+                                 ? exposed_to_servers(setting)
+                                 : exposed_sums(setting, sent, backward_share * prediction.computing, without);
+    prediction.exposed = exposed.middle;
+    error = std::hypot(error, waited.half_width(), exposed.half_width());
   }
   const double middle = prediction.computing + prediction.rest + prediction.imbalance + prediction.exposed;
   prediction.step = {middle, std::max(middle - error, 0.0), middle + error};
@@ -147,6 +231,8 @@ std::optional<StepModel> fit_steps(const Study& study, int max_ranks) {
   StepModel model;
   for (const StudyPoint* const point : points) model.max_ranks = std::max(model.max_ranks, point->grid.ranks);
   model.buckets = several.back()->buckets;
+  model.compressed = compressed_steps(study, points);
+  model.servers = fit_servers(study, max_ranks, bytes_of(model.buckets));
   model.sums = sums_of(points);
   double forward = 0;
   double backward = 0;

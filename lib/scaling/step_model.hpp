@@ -33,7 +33,14 @@ struct StepSetting {
   RankGrid grid;
   std::int64_t batch_per_rank = 1;
   std::optional<std::int64_t> bucket_bytes = {};  // nullopt: as measured
-  int local_steps = 1;  // updates of each rank's own weights for each exchange (--sync local), which nothing hides
+  Exchange exchange = {};
+};
+
+// What a compression was measured to change.
+struct CompressedSteps {
+  std::int64_t powersgd_rank = 0;
+  std::vector<Bucket> buckets;  // what it sends
+  double seconds = 0;           // of an update, besides sums and waiting, more than without compression
 };
 
 // Times in seconds, for an update. With local steps: their mean.
@@ -45,6 +52,13 @@ struct StepPrediction {
   double rest = 0;
 };
 
+// What an exchange with parameter servers was measured to take.
+struct ServerExchange {
+  std::int64_t servers = 0;
+  bool on_several_nodes = false;
+  Regression seconds;  // by (bytes through the busiest link, rounds)
+};
+
 struct StepModel {
   AllReduceModel sums;
   Regression computing;       // seconds by (1, samples, samples times (ranks on the node - 1))
@@ -53,11 +67,21 @@ struct StepModel {
   Regression hidden;          // all-reduce seconds by (seconds that the schedule can hide)
   double backward_share = 0;  // of the compute time
   std::vector<Bucket> buckets;
-  int max_ranks = 0;  // largest rank count of the fit
+  std::vector<CompressedSteps> compressed;  // those that the study measured
+  std::vector<ServerExchange> servers;      // likewise
+  int max_ranks = 0;                        // largest rank count of the fit
 
   bool covers(const RankGrid& grid) const { return sums.covers(grid); }
-  // Precondition: covers(setting.grid).
+  const CompressedSteps* find_compressed(std::int64_t powersgd_rank) const;  // null: not measured
+  const ServerExchange* find_servers(const RankGrid& grid, std::int64_t count) const;
+  // Precondition: covers(setting.grid), and compression or servers were measured. Local steps are predicted to hide
+  // none of their exchange.
   StepPrediction predict(const StepSetting& setting) const;
+
+ private:
+  Interval exposed_to_servers(const StepSetting& setting) const;
+  Interval exposed_sums(const StepSetting& setting, std::span<const Bucket> sent, double backward_seconds,
+                        double without) const;
 };
 
 // Fits points of at most `max_ranks` ranks. Returns nullopt if none of them has several ranks, or if the device does

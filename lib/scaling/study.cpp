@@ -65,6 +65,7 @@ std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep) {
     if (sweep == Sweep::threads) others.threads = study.setup.threads;
     if (sweep == Sweep::buckets) others.bucket_mib = study.setup.bucket_mib;
     if (sweep == Sweep::precision) others.precision = study.setup.precision;
+    if (sweep == Sweep::exchange) others.exchange = study.setup.exchange;
     if (others != study.setup) continue;
     points.insert(is_default_point(study, point) ? points.begin() : points.end(), &point);
   }
@@ -97,11 +98,11 @@ Interval speed_ratio(const StudyPoint& point, const StudyPoint& base) {
 }
 
 Interval efficiency_of(const StudyPoint& point, const StudyPoint& base) {
+  const auto per_rank = [](const StudyPoint& of) { return static_cast<double>(of.global_batch()) / of.grid.ranks; };
   std::vector<double> shares;
   const std::size_t repeats = std::min(point.step_seconds.size(), base.step_seconds.size());
   for (std::size_t repeat = 0; repeat < repeats; ++repeat) {
-    shares.push_back(static_cast<double>(point.batch_per_rank) / point.step_seconds[repeat] *
-                     base.step_seconds[repeat] / static_cast<double>(base.batch_per_rank));
+    shares.push_back(per_rank(point) / point.step_seconds[repeat] * base.step_seconds[repeat] / per_rank(base));
   }
   return median_interval(shares);
 }

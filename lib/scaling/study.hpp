@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scaling/all_reduce_model.hpp"
+#include "scaling/exchange.hpp"
 
 namespace lockstep {
 
@@ -55,6 +55,7 @@ struct StudySetup {
   std::int64_t threads = 1;     // per rank; no effect on a GPU
   std::int64_t bucket_mib = 4;  // 0: chosen by measurement at the start
   std::string precision = "fp32";
+  Exchange exchange = {};
 
   bool operator==(const StudySetup&) const = default;
 };
@@ -65,7 +66,7 @@ struct StudyPoint {
   StudySetup setup;
   std::int64_t batch_per_rank = 0;
   std::int64_t memory_bytes = 0;     // tensors of a rank, maximum
-  std::vector<double> step_seconds;  // of the slowest rank, one per repeat
+  std::vector<double> step_seconds;  // per update, of the slowest rank, one per repeat
   std::vector<double> other_cores;   // cores of a node used by other programs, one per repeat; or empty
   std::array<std::vector<double>, step_part_count> parts;  // seconds, one per repeat; empty if not reported
   std::vector<Bucket> buckets;                             // in all-reduce order; empty if not reported
@@ -74,7 +75,7 @@ struct StudyPoint {
 
   bool has_parts() const { return !parts[0].empty(); }
   double part(StepPart part) const;  // seconds, the median of the repeats
-  std::int64_t global_batch() const { return grid.ranks * batch_per_rank; }
+  std::int64_t global_batch() const { return (grid.ranks - setup.exchange.servers) * batch_per_rank; }
 };
 
 // The accuracy of a fixed short recipe with one global batch, on any ranks.
@@ -127,8 +128,8 @@ std::vector<std::int64_t> global_batches_of(const Study& study);
 Interval best_throughput(const Study& study, std::int64_t global_batch);
 
 // A setting that was varied alone, with the largest rank count and the batch of weak scaling.
-enum class Sweep : std::uint8_t { threads, buckets, precision };
-inline constexpr std::array<Sweep, 3> sweeps = {Sweep::threads, Sweep::buckets, Sweep::precision};
+enum class Sweep : std::uint8_t { threads, buckets, precision, exchange };
+inline constexpr std::array<Sweep, 4> sweeps = {Sweep::threads, Sweep::buckets, Sweep::precision, Sweep::exchange};
 
 // The default point first, then the others as measured. Empty if this setting was not varied.
 std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep);

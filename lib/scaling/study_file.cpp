@@ -126,13 +126,19 @@ class Fields {
 };
 
 Json json_of(const StudySetup& setup) {
-  return {{"threads", setup.threads}, {"bucket_mib", setup.bucket_mib}, {"precision", setup.precision}};
+  return {{"threads", setup.threads},          {"bucket_mib", setup.bucket_mib},
+          {"precision", setup.precision},      {"local_steps", setup.exchange.local_steps},
+          {"servers", setup.exchange.servers}, {"powersgd_rank", setup.exchange.powersgd_rank}};
 }
 
 StudySetup setup_of(const Fields& fields) {
   StudySetup setup{fields.whole("threads", 0, 4096), fields.whole("bucket_mib", 0, 1024), fields.text("precision")};
   fields.require_field(find_choice(precisions, setup.precision) != nullptr, "precision",
                        fmt::format("one of {}", choice_names(precisions)));
+  if (fields.has("servers")) {
+    setup.exchange = {fields.whole("local_steps", 1, 65536), fields.whole("servers", 0, 65536),
+                      fields.whole("powersgd_rank", 0, 64)};
+  }
   return setup;
 }
 
@@ -170,6 +176,8 @@ StudyPoint point_of(const Fields& fields) {
   point.grid.nodes = static_cast<int>(fields.whole("nodes", 1, point.grid.ranks));
   point.batch_per_rank = fields.whole("batch_per_rank", 1, ranks_limit);
   point.setup = setup_of(fields.member("setup"));
+  fields.member("setup").require_field(point.setup.exchange.servers < point.grid.ranks, "servers",
+                                       "smaller than the number of ranks");
   point.memory_bytes = fields.whole("memory_bytes", 0, count_limit << 10);
   point.step_seconds = fields.numbers("step_seconds", 1, least_seconds);
   if (fields.has("other_cores")) point.other_cores = fields.numbers("other_cores", 0, 0);
@@ -290,17 +298,18 @@ Study read_study(const std::filesystem::path& file) {
 
 std::string study_csv(const Study& study) {
   std::string table(csv_start);
-  table += "threads,bucket_mib,precision,repeat,step_seconds,samples_per_second";
+  table += "threads,bucket_mib,precision,exchange,repeat,step_seconds,samples_per_second";
   for (std::size_t part = 0; part < step_part_count; ++part) {
     table += fmt::format(",{}_seconds", name_of(static_cast<StepPart>(part)));
   }
   table += '\n';
   for (const StudyPoint& point : study.points) {
     for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
-      table += fmt::format("{},{},{},{},{},{},{},{:.9g},{:.9g}", point.grid.ranks, point.grid.nodes,
-                           point.batch_per_rank, point.setup.threads, point.setup.bucket_mib,
-                           text_cell(point.setup.precision, TableFormat::csv), repeat + 1, point.step_seconds[repeat],
-                           static_cast<double>(point.global_batch()) / point.step_seconds[repeat]);
+      table +=
+          fmt::format("{},{},{},{},{},{},{},{},{:.9g},{:.9g}", point.grid.ranks, point.grid.nodes, point.batch_per_rank,
+                      point.setup.threads, point.setup.bucket_mib, text_cell(point.setup.precision, TableFormat::csv),
+                      name_of(point.setup.exchange), repeat + 1, point.step_seconds[repeat],
+                      static_cast<double>(point.global_batch()) / point.step_seconds[repeat]);
       for (const std::vector<double>& seconds : point.parts) {
         table += seconds.empty() ? "," : fmt::format(",{:.9g}", seconds[repeat]);
       }

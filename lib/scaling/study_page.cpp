@@ -100,12 +100,22 @@ std::string table_of(const Study& study, Scaling scaling) {
 
 std::string value_text(Sweep sweep, const StudySetup& setup) {
   if (sweep == Sweep::precision) return setup.precision;
+  if (sweep == Sweep::exchange) return name_of(setup.exchange);
   return fmt::format("{}", sweep == Sweep::threads ? setup.threads : setup.bucket_mib);
 }
 
 std::string_view name_of(Sweep sweep) {
-  constexpr std::array<std::string_view, sweeps.size()> names = {"threads per rank", "buckets, MiB", "precision"};
+  constexpr std::array<std::string_view, sweeps.size()> names = {"threads per rank", "buckets, MiB", "precision",
+                                                                 "exchange"};
   return names[static_cast<std::size_t>(sweep)];
+}
+
+// What a trainer adds to sums, or pushes to servers, for an update.
+double megabytes_exchanged(const Study& study, const StudyPoint& point) {
+  double bytes = 0;
+  if (point.setup.exchange.servers > 0) bytes = sizeof(float) * static_cast<double>(study.parameters);
+  for (const Bucket& bucket : point.buckets) bytes += static_cast<double>(bucket.bytes);
+  return 1e-6 * bytes / static_cast<double>(point.setup.exchange.local_steps);
 }
 
 // A table with the default value first, and a plot if the values are numbers.
@@ -113,11 +123,15 @@ std::string sweep_html(const Study& study, Sweep sweep) {
   using Align = TableColumn::Align;
   const std::vector<const StudyPoint*> points = points_of(study, sweep);
   if (points.empty()) return "";
-  const std::vector<TableColumn> columns = {{std::string(name_of(sweep))},
-                                            {"samples/s", Align::right},
-                                            {"±", Align::right},
-                                            {"relative to the first", Align::right},
-                                            {"±", Align::right}};
+  std::vector<TableColumn> columns = {{std::string(name_of(sweep))},
+                                      {"samples/s", Align::right},
+                                      {"±", Align::right},
+                                      {"relative to the first", Align::right},
+                                      {"±", Align::right}};
+  if (sweep == Sweep::exchange) {
+    columns.push_back({"exchanged per update, MB", Align::right});
+    columns.push_back({"exposed, ms", Align::right});
+  }
   const auto error = [](const Interval& interval, int decimals) {
     return interval.is_bounded() ? fmt::format("{:.{}f}", interval.half_width(), decimals) : std::string("?");
   };
@@ -127,8 +141,12 @@ std::string sweep_html(const Study& study, Sweep sweep) {
     const Interval ratio = speed_ratio(*point, *points.front());
     rows.push_back({value_text(sweep, point->setup), fmt::format("{:.1f}", rate.middle), error(rate, 1),
                     fmt::format("{:.3f}", ratio.middle), error(ratio, 3)});
+    if (sweep != Sweep::exchange) continue;
+    rows.back().push_back(fmt::format("{:.3g}", megabytes_exchanged(study, *point)));
+    rows.back().push_back(point->has_parts() ? fmt::format("{:.2f}", 1e3 * point->part(StepPart::exposed)) : "?");
   }
-  const std::string plot = sweep == Sweep::precision ? "" : html_plots({sweep_plot(study, sweep)});
+  const bool has_numbers = sweep == Sweep::threads || sweep == Sweep::buckets;
+  const std::string plot = has_numbers ? html_plots({sweep_plot(study, sweep)}) : "";
   return html_beside(html_table(columns, rows), plot);
 }
 

@@ -26,6 +26,7 @@ std::int64_t default_strong_batch(std::int64_t weak_batch, std::span<const int> 
 }
 
 std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& base, const SweptValues& values) {
+  for (const Exchange& exchange : values.exchange) require_trainers(exchange, base.ranks);
   std::vector<PlannedPoint> points;
   const auto vary = [&](auto member, const auto& others) {
     for (const auto& value : others) {
@@ -37,6 +38,7 @@ std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& base, const SweptValue
   vary(&StudySetup::threads, values.threads);
   vary(&StudySetup::bucket_mib, values.bucket_mib);
   vary(&StudySetup::precision, values.precision);
+  vary(&StudySetup::exchange, values.exchange);
   return points;
 }
 

@@ -28,9 +28,11 @@ struct SweptValues {
   std::vector<std::int64_t> threads;
   std::vector<std::int64_t> bucket_mib;
   std::vector<std::string> precision;
+  std::vector<Exchange> exchange;
 };
 
-// One point for each non-default value; all other settings keep their defaults.
+// One point for each non-default value; all other settings keep their defaults. Throws Error(usage) if servers leave no
+// trainer.
 std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& base, const SweptValues& values);
 
 // Weak and strong scaling over the rank counts of a job of `ranks`, without duplicates. Throws Error(usage) if a count

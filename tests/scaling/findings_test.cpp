@@ -198,12 +198,18 @@ TEST(Sweeps, each_value_is_told_beside_the_usual_one) {
   add_varied(study, {.bucket_mib = 1}, 0.979);
   add_varied(study, {.bucket_mib = 25}, 1.05);
   add_varied(study, {.precision = "bf16"}, 1.4);
+  add_varied(study, {.exchange = {.local_steps = 16}}, 2.1);
+  add_varied(study, {.exchange = {.servers = 1}}, 2);
+  add_varied(study, {.exchange = {.powersgd_rank = 4}}, 0.8);
   const std::vector<std::string> sentences = judge_sweeps(study);
-  ASSERT_EQ(sentences.size(), 4U);
+  ASSERT_EQ(sentences.size(), 7U);
   expect_message(sentences[0], {"4 ranks", "2 threads", "1.62", "(± 0.00)", "1 thread "});
   expect_message(sentences[1], {"4 ranks", "1 MiB", "2.1 % (± 0.0) slower", "4 MiB"});
   expect_message(sentences[2], {"4 ranks", "25 MiB", "5.0 % (± 0.0) faster", "4 MiB"});
   expect_message(sentences[3], {"4 ranks", "bf16", "1.40", "(± 0.00)", "fp32"});
+  expect_message(sentences[4], {"4 ranks", "--sync local --local-steps 16", "2.10", "--sync all-reduce"});
+  expect_message(sentences[5], {"--sync ps --servers 1", "1.50"});  // three of four ranks have samples
+  expect_message(sentences[6], {"--compress powersgd:4", "0.80"});
 }
 
 TEST(Sweeps, intervals_are_of_repeats_and_noise_is_not_judged) {

@@ -109,4 +109,16 @@ inline StudyPoint& add_varied(Study& study, const StudySetup& setup, double spee
   return study.points.back();
 }
 
+// Servers on 4 ranks, whose exchange takes 1 ms and the time of its bytes through the busiest link.
+inline void add_servers(Study& study, const MadeUpMachine& machine, std::int64_t servers) {
+  StudyPoint& point = add_varied(study, {.exchange = {.servers = servers}}, 1);
+  double bytes = 0;
+  for (const Bucket& bucket : point.buckets) bytes += static_cast<double>(bucket.bytes);
+  const double pushed = pushed_through_busiest_link(point.grid, servers);
+  for (double& seconds : point.parts[static_cast<std::size_t>(StepPart::exposed)]) {
+    seconds = 1e-3 + 2 * pushed * bytes / machine.bytes_a_second;
+  }
+  point.buckets.clear();
+}
+
 }  // namespace lockstep

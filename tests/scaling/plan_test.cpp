@@ -91,19 +91,49 @@ TEST(Plan, what_a_study_cannot_tell_is_said) {
   expect_error(Failure::usage, {"255"}, [] { planned({}, {{8, 1}, 32, 255, 0, 1}); });
 }
 
+TEST(Plan, servers_have_no_samples) {
+  const PlanRequest request{{8, 1}, 32, 50'000, 0, 1, {.servers = 2}};
+  Study study = made_up_study({});
+  add_servers(study, {}, 2);
+  const TrainingPlan plan = plan_training(study, model_of(study), request);
+  EXPECT_EQ(plan.request.global_batch(), 192);
+  EXPECT_NEAR(plan.epoch.middle, 260 * plan.step.step.middle, 1e-9);  // 260.4 batches
+  const double one_rank = made_up_point({}, 1, 32).step_seconds[0];
+  EXPECT_NEAR(plan.efficiency, 0.75 * one_rank / plan.step.step.middle, 0.01);
+  EXPECT_THAT(plans_table(std::vector{plan}), HasSubstr("\n     8      1      192         ps 2 "));
+  expect_message(plan_advice(plan), {"--sync ps --servers 2", "--time=00:"});
+  expect_error(Failure::usage, {"8 ranks", "8 servers"}, [] {
+    planned({}, {{8, 1}, 32, 50'000, 0, 1, {.servers = 8}});
+  });
+}
+
+TEST(Plan, only_measured_exchanges_are_planned) {
+  expect_error(Failure::usage, {"--sync ps --servers 2", "one node", "--sweep-servers 2"}, [] {
+    planned({}, {{8, 1}, 32, 50'000, 0, 1, {.servers = 2}});
+  });
+  expect_error(Failure::usage, {"--compress powersgd:4", "--sweep-compress powersgd:4"}, [] {
+    planned({}, {{8, 1}, 32, 50'000, 0, 1, {.powersgd_rank = 4}});
+  });
+  Study study = made_up_study({});
+  add_varied(study, {.exchange = {.powersgd_rank = 4}}, 1);
+  const TrainingPlan plan = plan_training(study, model_of(study), {{8, 1}, 32, 50'000, 0, 1, {.powersgd_rank = 4}});
+  EXPECT_THAT(plans_table(std::vector{plan}), HasSubstr("  powersgd:4 "));
+  expect_message(plan_advice(plan), {"--compress powersgd:4"});
+}
+
 TEST(Plan, local_steps_are_planned_as_whole_steps) {
   const MadeUpMachine slow{.bytes_a_second = 1e8};
   const std::vector<TrainingPlan> plans = {planned(slow, {{8, 1}, 32, 50'000, 0, 1}),
-                                           planned(slow, {{8, 1}, 32, 50'000, 0, 1, 16})};
+                                           planned(slow, {{8, 1}, 32, 50'000, 0, 1, {16}})};
   EXPECT_GT(plans[1].efficiency, 2 * plans[0].efficiency);
   EXPECT_NEAR(plans[1].epoch.middle, 12 * 16 * plans[1].step.step.middle, 1e-9);  // 12.2 steps of 4,096 samples
   EXPECT_NEAR(plans[1].memory_bytes - plans[0].memory_bytes, 4.0 * 269'722, 1);
   EXPECT_EQ(plans[1].buckets.gain, 0);
   const std::string table = plans_table(plans);
-  EXPECT_THAT(table, HasSubstr("  batch  local steps  samples/s"));
-  EXPECT_THAT(table, HasSubstr("\n     8      1      256           16 "));
+  EXPECT_THAT(table, HasSubstr("  batch     exchange  samples/s"));
+  EXPECT_THAT(table, HasSubstr("\n     8      1      256     local 16 "));
   expect_message(plan_advice(plans[1]), {"--sync local --local-steps 16", "--time=00:"});
-  expect_error(Failure::usage, {"131072", "local steps"}, [] { planned({}, {{8, 1}, 32, 50'000, 0, 1, 512}); });
+  expect_error(Failure::usage, {"131072", "local steps"}, [] { planned({}, {{8, 1}, 32, 50'000, 0, 1, {512}}); });
 }
 
 TEST(Plan, a_training_stands_beside_its_prediction) {
@@ -111,6 +141,12 @@ TEST(Plan, a_training_stands_beside_its_prediction) {
   const double rate = 8 * 32 / made_up_point({}, 8, 32).step_seconds[0];
   const std::string message = prediction_of(model_of(study), {"runs/r20", {{8, 1}, 32}, rate / 1.1});
   expect_message(message, {"runs/r20: ", "8 ranks", "32 samples", "+10.0 %"});
+  const StepSetting local{{8, 1}, 32, {}, {16}};
+  expect_message(prediction_of(model_of(study), {"runs/r20", local, rate}), {"8 ranks", "--local-steps 16"});
+  Study swept = study;
+  add_servers(swept, {}, 2);
+  const StepSetting servers{{8, 1}, 32, {}, {.servers = 2}};
+  expect_message(prediction_of(model_of(swept), {"runs/r20", servers, rate}), {"6 trainers", "--servers 2"});
 }
 
 class PlanOfRun : public ::testing::Test {
@@ -135,26 +171,33 @@ TEST_F(PlanOfRun, its_speed_is_read_from_its_summary) {
   EXPECT_EQ(run.samples_per_second, 812.5);
 }
 
-TEST_F(PlanOfRun, local_steps_are_predicted_and_other_exchanges_refused) {
-  const auto with = [&](const std::string& recipe) {
-    write(R"(, "model": "resnet20", "precision": "fp32", "ranks": 4, "global_batch": 128, "samples_per_second": 812.5,
+TEST_F(PlanOfRun, its_exchange_is_read_from_its_options) {
+  const auto with = [&](const std::string& recipe, const std::string& run = "{}") {
+    write(R"(, "model": "resnet20", "precision": "fp32", "ranks": 4, "global_batch": 120, "samples_per_second": 812.5,
            "hosts": {"n1": [0, 1, 2, 3]}, "recipe": )" +
-          recipe);
+          recipe + R"(, "run": )" + run);
   };
-  const auto local_steps = [&] { return speed_of_run(made_up_study({}), folder_.path().string()).setting.local_steps; };
+  const auto setting = [&] { return speed_of_run(made_up_study({}), folder_.path().string()).setting; };
   with(R"({"sync": "local", "local-steps": 16})");
-  EXPECT_EQ(local_steps(), 16);
-  for (const char* const recipe : {"{}", "7", R"({"sync": "all-reduce", "local-steps": 16})",
-                                   R"({"sync": "local", "local-steps": "x"})", R"({"compress": "none"})"}) {
+  EXPECT_EQ(setting().exchange, Exchange{.local_steps = 16});
+  with(R"({"compress": "powersgd:4"})");
+  EXPECT_EQ(setting().exchange, Exchange{.powersgd_rank = 4});
+  with(R"({"sync": "ps"})", R"({"servers": 2})");
+  EXPECT_EQ(setting().exchange, Exchange{.servers = 2});
+  EXPECT_EQ(setting().batch_per_rank, 60);
+  with(R"({"sync": "ps"})", R"({"servers": 4000000000})");
+  EXPECT_EQ(setting().exchange, Exchange{.servers = 3});
+  for (const char* const recipe :
+       {"{}", "7", R"({"sync": "all-reduce", "local-steps": 16})", R"({"sync": "local", "local-steps": "x"})",
+        R"({"compress": "none"})", R"({"compress": "powersgd:999"})", R"({"compress": 4})"}) {
     with(recipe);
-    EXPECT_EQ(local_steps(), 1) << recipe;
+    EXPECT_EQ(setting().exchange, Exchange()) << recipe;
   }
-  for (const char* const recipe : {R"({"sync": "ps"})", R"({"sync": "ps-async", "local-steps": 16})"}) {
+  for (const char* const recipe : {R"({"sync": "ps-async", "local-steps": 16})", R"({"sync": 7})",
+                                   R"({"sync": "local", "compress": "powersgd:4"})"}) {
     with(recipe);
-    expect_message(refusal(), {"parameter servers"});
+    expect_message(refusal(), {"--sync ps", "--compress"});
   }
-  with(R"({"sync": "local", "compress": "powersgd:4"})");
-  expect_message(refusal(), {"--compress"});
 }
 
 TEST_F(PlanOfRun, one_of_something_else_is_refused) {

@@ -58,17 +58,49 @@ TEST_F(ScalingStudyTest, ranks_and_batches_are_measured_and_told) {
   EXPECT_TRUE(begins_as_study_csv(read_file(folder() / "study.csv", 1 << 20)));
 }
 
-TEST_F(ScalingStudyTest, threads_buckets_and_precision_are_varied_alone) {
-  const ProgramResult result = measure(2, {"--repeats", "2", "--threads", "1", "--sweep-threads", "2",
-                                           "--sweep-bucket-mib", "1,4", "--sweep-precision", "bf16"});
+TEST_F(ScalingStudyTest, each_setting_is_varied_alone) {
+  const ProgramResult result =
+      measure(2, {"--repeats", "2", "--threads", "1", "--sweep-threads", "2", "--sweep-bucket-mib", "1,4",
+                  "--sweep-precision", "bf16", "--sweep-local-steps", "1,4"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("2 threads "));
   EXPECT_THAT(result.output, HasSubstr("buckets of 1 MiB "));
   EXPECT_THAT(result.output, HasSubstr("bf16 "));
   const Study study = read_study(folder() / "study.json");
-  ASSERT_EQ(study.points.size(), 6U);
+  ASSERT_EQ(study.points.size(), 7U);
   for (const Sweep sweep : sweeps) EXPECT_EQ(points_of(study, sweep).size(), 2U);
-  EXPECT_THAT(read_file(folder() / "study.csv", 1 << 20), HasSubstr("\n2,1,6,1,4,bf16,2,"));
+  EXPECT_THAT(read_file(folder() / "study.csv", 1 << 20), HasSubstr("\n2,1,6,1,4,bf16,all-reduce,2,"));
+}
+
+TEST_F(ScalingStudyTest, exchanges_are_compared) {
+  const ProgramResult result = measure(3, {"--repeats", "1", "--threads", "1", "--ranks", "3", "--sweep-local-steps",
+                                           "4", "--sweep-servers", "1,2", "--sweep-compress", "powersgd:2"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Study study = read_study(folder() / "study.json");
+  const std::vector<const StudyPoint*> points = points_of(study, Sweep::exchange);
+  ASSERT_EQ(points.size(), 5U);
+  const std::vector<Exchange> expected = {{}, {.local_steps = 4}, {.servers = 1}, {.servers = 2}, {.powersgd_rank = 2}};
+  const auto bytes_of = [](const StudyPoint& point) {
+    std::int64_t bytes = 0;
+    for (const Bucket& bucket : point.buckets) bytes += bucket.bytes;
+    return bytes;
+  };
+  for (std::size_t index = 0; index < points.size(); ++index) {
+    const StudyPoint& point = *points[index];
+    EXPECT_EQ(point.setup.exchange, expected[index]);
+    const auto trainers = static_cast<std::size_t>(3 - point.setup.exchange.servers);
+    EXPECT_EQ(point.by_rank.size(), trainers);
+    EXPECT_EQ(point.global_batch(), static_cast<std::int64_t>(6 * trainers));
+    double parts = 0;
+    for (std::size_t part = 0; part < step_part_count; ++part) parts += point.part(static_cast<StepPart>(part));
+    EXPECT_NEAR(parts, point.step_seconds[0], 0.01 * parts) << index;
+  }
+  EXPECT_GE(bytes_of(*points[0]), 4 * study.parameters);
+  EXPECT_GE(bytes_of(*points[1]), 4 * study.parameters);
+  EXPECT_EQ(bytes_of(*points[2]), 0);
+  EXPECT_LT(bytes_of(*points[4]), bytes_of(*points[0]) / 2);
+  EXPECT_THAT(result.output, HasSubstr("--sync ps --servers 2"));
+  EXPECT_THAT(read_file(folder() / "report.html", 1 << 20), HasSubstr("<td>powersgd:2</td>"));
 }
 
 TEST_F(ScalingStudyTest, each_global_batch_is_trained) {
@@ -92,6 +124,9 @@ TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
   const ProgramResult many = measure(1, {"--ranks", "2"});
   EXPECT_EQ(many.exit_code, 2);
   EXPECT_THAT(many.errors, AllOf(HasSubstr("--ranks"), HasSubstr("2 ranks")));
+  const ProgramResult servers = measure(1, {"--sweep-servers", "1"});
+  EXPECT_EQ(servers.exit_code, 2);
+  EXPECT_THAT(servers.errors, AllOf(HasSubstr("1 rank"), HasSubstr("--servers")));
   const ProgramResult nothing = measure(1, {"--accuracy-data", (root_.path() / "nothing").string()});
   EXPECT_NE(nothing.exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(folder() / "study.json"));

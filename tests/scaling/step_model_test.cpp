@@ -34,14 +34,52 @@ TEST(StepModel, local_steps_share_one_exchange) {
   const StepPrediction each = model->predict({{8, 1}, 32});
   const double alone = all - each.exposed - each.imbalance;
   for (const int updates : {4, 16}) {
-    const StepPrediction local = model->predict({{8, 1}, 32, {}, updates});
+    const StepPrediction local = model->predict({{8, 1}, 32, {}, {updates}});
     const double expected = alone + each.exposed / updates + each.imbalance / std::sqrt(updates);
     EXPECT_NEAR(local.step.middle, expected, 0.01 * expected) << updates;
   }
   // A machine that hides all sums cannot hide that of local steps.
   StepModel hides = *model;
   hides.hidden = fit_non_negative(std::vector<Observation>{{{1}, 1, 1}, {{2}, 2, 1}});
-  EXPECT_GT(hides.predict({{8, 1}, 32, {}, 2}).exposed, 0.49 * each.exposed);
+  EXPECT_GT(hides.predict({{8, 1}, 32, {}, {2}}).exposed, 0.49 * each.exposed);
+}
+
+// Three ranks push to each of two servers, and pull from them, one after the other on its link.
+TEST(StepModel, servers_are_as_slow_as_the_busiest_of_them) {
+  const MadeUpMachine machine;
+  Study study = made_up_study(machine);
+  add_servers(study, machine, 1);
+  add_servers(study, machine, 2);
+  const std::optional<StepModel> model = fit_steps(study, 4);
+  EXPECT_EQ(model->find_servers({8, 2}, 2), nullptr);
+  EXPECT_EQ(model->find_servers({8, 1}, 3), nullptr);
+  EXPECT_EQ(fit_steps(study, 2)->find_servers({8, 1}, 2), nullptr);
+  const StepPrediction each = model->predict({{8, 1}, 32});
+  const StepPrediction servers = model->predict({{8, 1}, 32, {}, {.servers = 2}});
+  // At 4 ranks, 1 ms came to the time of the same bytes through one link.
+  const double bytes_seconds = 2 * 13.0 * (1 << 20) / machine.bytes_a_second;
+  EXPECT_NEAR(servers.exposed, 3 * (1e-3 + bytes_seconds), 1e-5);
+  EXPECT_NEAR(servers.step.middle - servers.exposed, each.step.middle - each.exposed, 1e-6);
+}
+
+TEST(StepModel, a_compression_is_predicted_as_measured) {
+  const MadeUpMachine machine{.bytes_a_second = 1e9};
+  Study study = made_up_study(machine);
+  StudyPoint& point = add_varied(study, {.exchange = {.powersgd_rank = 4}}, 1);
+  point.buckets = {{1 << 20, 1}};
+  std::vector<double>& exposed = point.parts[static_cast<std::size_t>(StepPart::exposed)];
+  for (std::size_t repeat = 0; repeat < exposed.size(); ++repeat) {
+    const double sums = machine.sum_seconds(4, 1 << 20);
+    point.step_seconds[repeat] += sums - exposed[repeat] + 5e-3;  // 5 ms for the approximations
+    exposed[repeat] = sums;
+  }
+  const std::optional<StepModel> model = fit_steps(study, 4);
+  EXPECT_EQ(model->find_compressed(2), nullptr);
+  ASSERT_NE(model->find_compressed(4), nullptr);
+  const StepPrediction plain = model->predict({{8, 1}, 32});
+  const StepPrediction compressed = model->predict({{8, 1}, 32, {}, {.powersgd_rank = 4}});
+  EXPECT_NEAR(compressed.exposed, machine.sum_seconds(8, 1 << 20), 1e-5);
+  EXPECT_NEAR(compressed.step.middle - compressed.exposed, plain.step.middle - plain.exposed + 5e-3, 1e-5);
 }
 
 TEST(StepModel, noise_widens_the_interval_around_the_truth) {

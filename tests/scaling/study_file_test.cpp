@@ -38,6 +38,7 @@ std::string objection_after(const std::function<void(nlohmann::json&)>& change) 
 TEST(StudyFile, what_is_written_is_read_again) {
   Study study = made_up_study({.lateness = 0.1, .noise = 0.01});
   study.points[1].buckets[0].skew = 1e-3;
+  add_varied(study, {.exchange = {.servers = 2}}, 1);
   study.accuracy_epochs = 3;
   study.accuracies = {{128, {0.5, 0.75}, ""}, {256, {}, "its training diverged"}};
   const std::string text = study_text(study);
@@ -51,6 +52,14 @@ TEST(StudyFile, what_is_written_is_read_again) {
 TEST(StudyFile, an_older_version_is_refused_and_may_be_written_over) {
   expect_message(validation_error(R"({"about": "scaling study of Lockstep, version 1"})"), {"made_up.json", "about"});
   EXPECT_TRUE(begins_as_study("{\n \"about\": \"scaling study of Lockstep, version 1\""));
+}
+
+TEST(StudyFile, one_without_exchanges_is_of_all_reduce) {
+  nlohmann::json json = nlohmann::json::parse(study_text(made_up_study({})));
+  for (nlohmann::json& point : json["points"]) {
+    for (const char* const name : {"local_steps", "servers", "powersgd_rank"}) point["setup"].erase(name);
+  }
+  EXPECT_EQ(parse_study(json.dump(), "made_up.json").points[1].setup, StudySetup());
 }
 
 TEST(StudyFile, names_of_unknown_origin_are_no_trouble) {
@@ -87,6 +96,10 @@ TEST(StudyFile, each_field_is_checked) {
                  {"'points[1].ranks'", "1", "1048576"});
   expect_message(in_point([](Json& point) { point["nodes"] = point["ranks"].get<int>() + 1; }),
                  {"'points[1].nodes'", "1"});
+  expect_message(in_point([](Json& point) { point["setup"]["servers"] = point["ranks"]; }),
+                 {"'points[1].setup.servers'"});
+  expect_message(in_point([](Json& point) { point["setup"]["powersgd_rank"] = 65; }),
+                 {"'points[1].setup.powersgd_rank'", "64"});
   expect_message(in_point([](Json& point) { point["setup"]["threads"] = -1; }),
                  {"'points[1].setup.threads'", "0", "4096"});
   expect_message(in_point([](Json& point) { point["setup"]["bucket_mib"] = 1025; }),
@@ -119,7 +132,7 @@ TEST(StudyFile, the_table_has_a_line_for_each_repeat) {
   EXPECT_TRUE(begins_as_study_csv(table));
   EXPECT_EQ(std::ranges::count(table, '\n'), 1 + 2 * static_cast<std::ptrdiff_t>(study.points.size()));
   EXPECT_THAT(table, HasSubstr(",forward_seconds,backward_seconds,exposed_seconds,"));
-  EXPECT_THAT(table, HasSubstr("\n1,1,32,1,4,fp32,1,0.0341,938.416422,0.0001,0.0128,0.0192,0,0,0.002,0\n"));
+  EXPECT_THAT(table, HasSubstr("\n1,1,32,1,4,fp32,all-reduce,1,0.0341,938.416422,0.0001,0.0128,0.0192,0,0,0.002,0\n"));
 }
 
 }  // namespace lockstep::study_file_test

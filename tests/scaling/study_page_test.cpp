@@ -14,6 +14,7 @@
 namespace lockstep::study_page_test {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -68,6 +69,7 @@ TEST(StudyPage, ranks_are_counted_and_a_wide_page_has_two_columns) {
 TEST(StudyPage, what_was_varied_alone_has_tables_and_plots) {
   Study study = made_up_study({.noise = 0.01});
   EXPECT_THAT(study_page(study), Not(HasSubstr("bf16")));
+  EXPECT_THAT(study_page(study), Not(HasSubstr("exchanged per update")));
   add_varied(study, {.threads = 2}, 1.5);
   add_varied(study, {.precision = "bf16"}, 2);
   const std::string page = study_page(study);
@@ -75,10 +77,16 @@ TEST(StudyPage, what_was_varied_alone_has_tables_and_plots) {
   EXPECT_THAT(page, HasSubstr("Throughput by threads "));
   EXPECT_THAT(page, HasSubstr("<td>bf16</td>"));
   EXPECT_THAT(page, AllOf(HasSubstr("2 threads "), HasSubstr("1.50 times")));
+  add_varied(study, {.exchange = {.local_steps = 16}}, 2);
+  add_varied(study, {.exchange = {.servers = 1}}, 2).buckets.clear();
+  const std::string exchanges = study_page(study);  // of 13 MiB; servers get 4 * 269,722 bytes
+  EXPECT_THAT(exchanges, ContainsRegex("<td>all-reduce</td>[^\n]*>13.6<"));
+  EXPECT_THAT(exchanges, ContainsRegex("<td>local 16</td>[^\n]*>0.852<"));
+  EXPECT_THAT(exchanges, ContainsRegex("<td>ps 1</td>[^\n]*>1.08<"));
   const Plot plot = sweep_plot(study, Sweep::threads);
   ASSERT_EQ(plot.series[0].points.size(), 2U);
   EXPECT_EQ(plot.series[0].points[1].x, 2);
-  EXPECT_DOUBLE_EQ(plot.series[0].spread[1].low, throughput_of(study.points[study.points.size() - 2]).low);
+  EXPECT_DOUBLE_EQ(plot.series[0].spread[1].low, throughput_of(study.points[study.points.size() - 4]).low);
 }
 
 // 4 ranks spend 38.5 ms: bars are as high as their parts, one on another.

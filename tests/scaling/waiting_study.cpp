@@ -86,8 +86,13 @@ PointSettings settings_of(const Communicator& world) {
 
 void measure(const Communicator& world, const std::filesystem::path& folder) {
   constexpr int repeats = 3;
-  constexpr std::array<int, 6> counts = {1, 2, 3, 4, 6, 8};
-  const PointSettings settings = settings_of(world);
+  struct Measured {
+    int ranks;
+    Exchange exchange = {};
+  };
+  constexpr std::array<Measured, 9> measured_points = {
+      {{1}, {2}, {3}, {4}, {6}, {8}, {8, {.local_steps = 4}}, {4, {.servers = 1}}, {8, {.servers = 1}}}};
+  PointSettings settings = settings_of(world);
   Study study;
   study.model = "waiting";
   study.image_height = study.image_width = side;
@@ -95,11 +100,13 @@ void measure(const Communicator& world, const std::filesystem::path& folder) {
   study.cores = 1;
   study.weak_batch = study.strong_batch = batch;
   study.hosts = world.all_gather(log::host());
-  study.points.resize(counts.size());
+  study.points.resize(measured_points.size());
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    for (std::size_t index = 0; index < counts.size(); ++index) {
-      const Communicator part = world.split(world.rank() < counts[index] ? 0 : 1, world.rank());
-      if (world.rank() < counts[index]) {
+    for (std::size_t index = 0; index < measured_points.size(); ++index) {
+      const int ranks = measured_points[index].ranks;
+      settings.exchange = measured_points[index].exchange;
+      const Communicator part = world.split(world.rank() < ranks ? 0 : 1, world.rank());
+      if (world.rank() < ranks) {
         const MeasuredPoint measured = measure_point(part, settings);
         add_repeat(study.points[index], measured.point);
         study.parameters = measured.parameters;
@@ -123,16 +130,17 @@ int predict(const std::filesystem::path& folder, int up_to, const std::set<int>&
   }
   int code = 0;
   for (const StudyPoint& point : study.points) {
-    const StepPrediction prediction = model->predict({point.grid, point.batch_per_rank});
+    const Exchange& exchange = point.setup.exchange;
+    const StepPrediction prediction = model->predict({point.grid, point.batch_per_rank, {}, exchange});
     const double measured = median_interval(point.step_seconds).middle;
     const double off = prediction.step.middle / measured - 1;
-    log::plain(
-        fmt::format("{} ranks on {} nodes: {:.2f} ms ({:.2f} to {:.2f}) {}, {:.2f} ms measured, off by {:+.1f} %; "
-                    "exposed {:.2f} ms, "
-                    "measured {:.2f}",
-                    point.grid.ranks, point.grid.nodes, 1e3 * prediction.step.middle, 1e3 * prediction.step.low,
-                    1e3 * prediction.step.high, point.grid.ranks > up_to ? "predicted" : "fitted", 1e3 * measured,
-                    100 * off, 1e3 * prediction.exposed, 1e3 * point.part(StepPart::exposed)));
+    log::plain(fmt::format(
+        "{} ranks on {} nodes, {}: {:.2f} ms ({:.2f} to {:.2f}) {}, {:.2f} ms measured, off by {:+.1f} %; "
+        "exposed {:.2f} ms, "
+        "measured {:.2f}",
+        point.grid.ranks, point.grid.nodes, name_of(exchange), 1e3 * prediction.step.middle, 1e3 * prediction.step.low,
+        1e3 * prediction.step.high, point.grid.ranks > up_to ? "predicted" : "fitted", 1e3 * measured, 100 * off,
+        1e3 * prediction.exposed, 1e3 * point.part(StepPart::exposed)));
     if (asked.contains(point.grid.ranks) && std::abs(off) > tolerance) code = 1;
   }
   return code;

@@ -63,14 +63,28 @@ void require_finite(const StepResult& result) {
   require(result.divergence.empty(), Failure::diverged, "{}", result.divergence);
 }
 
+LoaderShare share_of(const Communicator& ranks, const PointSettings& settings) {
+  BatchOptions batch;
+  batch.batch_per_rank = settings.batch_per_rank;
+  batch.local_steps = static_cast<int>(settings.exchange.local_steps);
+  return loader_share(batch, ranks.rank(), ranks.size(), static_cast<int>(settings.exchange.servers));
+}
+
+WeightSyncOptions sync_options(const PointSettings& settings) {
+  WeightSyncOptions options{settings.sums, {.momentum_kind = Momentum::nesterov}, {}};
+  options.reduce.servers = static_cast<int>(settings.exchange.servers);
+  options.reduce.powersgd_rank = static_cast<int>(settings.exchange.powersgd_rank);
+  if (settings.exchange.local_steps > 1) options.local = LocalUpdates{static_cast<int>(settings.exchange.local_steps)};
+  return options;
+}
+
 // All objects that exist while a point is measured.
 struct Setting {
   Setting(const Communicator& ranks, const PointSettings& settings)
       : session{ranks, with_all_reduce_log(open_backend(settings.device), log)},
-        share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
+        share(share_of(ranks, settings)),
         model(session.device(), settings.model, settings.make_network),
-        sync(make_weight_sync(session, model.store, {settings.sums, {.momentum_kind = Momentum::nesterov}, {}},
-                              share.total_micro_batches)),
+        sync(make_weight_sync(session, model.store, sync_options(settings), share.total_micro_batches)),
         step(session, model, *sync, share, 0.0F) {
     session.plan_folder = settings.device.plan_folder;
     initialize(model.store, 0);
@@ -192,6 +206,7 @@ std::vector<MeasuredAllReduce> measure_bucket_sums(const Communicator& ranks, Se
   return sums;
 }
 
+// Of trainers: servers do nothing but exchange.
 void measure_parts(const Communicator& ranks, Setting& setting, std::int64_t count, StudyPoint& point,
                    std::vector<std::int64_t>& bucket_bytes) {
   std::vector<RankStep> own;
@@ -202,12 +217,27 @@ void measure_parts(const Communicator& ranks, Setting& setting, std::int64_t cou
   const double seconds = ranks.max(watch.seconds()) / static_cast<double>(count);
   point.step_seconds = {seconds};
   for (const AllReduceLog::Begin& sum : setting.log.begins) bucket_bytes.push_back(sum.bytes);
-  StepParts parts = split_step_times(gather_steps(ranks, own), bucket_bytes, seconds);
+  std::vector<std::vector<RankStep>> steps = gather_steps(ranks, own);
+  steps.resize(static_cast<std::size_t>(setting.share.total_micro_batches / setting.share.updates));
+  StepParts parts = split_step_times(steps, bucket_bytes, seconds);
   for (std::size_t part = 0; part < step_part_count; ++part) point.parts[part] = {parts.seconds[part]};
   point.buckets = std::move(parts.buckets);
   point.by_rank = std::move(parts.by_rank);
   const std::vector<std::string> hosts = ranks.all_gather(log::host());
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) point.by_rank[rank].host = hosts[rank];
+  for (std::size_t rank = 0; rank < point.by_rank.size(); ++rank) point.by_rank[rank].host = hosts[rank];
+}
+
+// Divides times of steps by the number of updates in each.
+void count_by_updates(StudyPoint& point, double updates) {
+  const auto divide = [&](std::vector<double>& all) {
+    for (double& seconds : all) seconds /= updates;
+  };
+  divide(point.step_seconds);
+  std::ranges::for_each(point.parts, divide);
+  for (RankTimes& rank : point.by_rank) {
+    rank.input /= updates;
+    rank.arrival /= updates;
+  }
 }
 
 }  // namespace
@@ -217,6 +247,7 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
   StudyPoint point;
   point.grid = {ranks.size(), static_cast<int>(ranks.sum(ranks.local_rank() == 0 ? 1 : 0))};
   point.batch_per_rank = settings.batch_per_rank;
+  point.setup.exchange = settings.exchange;
 
   const bool is_queued = setting.session.device().steps_ahead() > 0;
   std::vector<std::int64_t> bucket_bytes;
@@ -232,7 +263,10 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
     measure_parts(ranks, setting, count, point, bucket_bytes);
   }
   point.other_cores = {others.cores(ranks)};
-  if (ranks.size() > 1) point.sums = measure_bucket_sums(ranks, setting, bucket_bytes);
+  count_by_updates(point, setting.share.updates);
+  if (ranks.size() > 1 && is_all_reduce(settings.exchange)) {
+    point.sums = measure_bucket_sums(ranks, setting, bucket_bytes);
+  }
   point.memory_bytes = std::llround(ranks.max(static_cast<double>(setting.session.device().peak_bytes())));
   return {std::move(point), setting.model.store.parameter_count(), setting.session.device().description(),
           setting.sync->description()};

@@ -27,6 +27,7 @@ struct PointSettings {
   AllReduceOptions sums;
   StudyInput input;
   std::int64_t batch_per_rank = 1;
+  Exchange exchange = {};
   double seconds = 1;  // approximate duration of the timed steps
 };
 
