@@ -53,9 +53,9 @@ struct DeferredNormGradient {
 
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
-  // forward, backward-weight: applied while x is read. backward-data: the norm whose activation turns dx into dz; `sums`
-  // are of dz. `mask_x` is that norm's stored input. The gradient of a ReLU passes where `mask_y` is positive or, if
-  // `mask_y` is null, where the norm of x is.
+  // forward, backward-weight: applied while x is read. backward-data: the norm whose activation turns dx into dz;
+  // `sums` are of dz. `mask_x` is that norm's stored input. The gradient of a ReLU passes where `mask_y` is positive
+  // or, if `mask_y` is null, where the norm of x is.
   const InputNorm* x_norm = nullptr;
   const std::byte* mask_x = nullptr;
   const std::byte* mask_y = nullptr;
