@@ -10,6 +10,7 @@
 #include "base/text/json_text.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "files/folder/set_aside.hpp"
 #include "files/tensor_file.hpp"
 #include "run/metrics.hpp"
 #include "run/run_file.hpp"
@@ -167,6 +168,19 @@ void CustomRun::save_checkpoint(std::int64_t steps_completed, const NamedArrays&
   saved_step_ = steps_completed;
   failure_report::set_step(steps_completed - 1);
   rank_status::enter(before);
+}
+
+// A resumed run may have written the file itself, with the same content.
+void CustomRun::write_result(const std::string& name, std::span<const std::byte> bytes) {
+  output_->require_held();
+  if (results_.insert(name).second && restored_from_.empty()) {
+    SetAside aside(*output_);
+    aside.move(name);
+    if (!aside.path().empty()) {
+      log::warning("'{}' of an earlier run is moved to '{}'.", result(name).string(), aside.path().string());
+    }
+  }
+  write_file_atomically(result(name), bytes);
 }
 
 bool CustomRun::should_preempt() {

@@ -11,12 +11,15 @@
 //   return run.conclude();
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 
 #include "backend/session.hpp"
@@ -70,6 +73,11 @@ class CustomRun {
   // Does nothing if the checkpoint of this step exists. `steps_completed` may not decrease. Throws AgreedError.
   void save_checkpoint(std::int64_t steps_completed, const NamedArrays& arrays, const nlohmann::json& metadata);
 
+  // On rank 0 only. Writes the file OUTPUT/`name`, such as a model. A file of an earlier run is set aside with a
+  // warning. Throws as write_file_atomically().
+  void write_result(const std::string& name, std::span<const std::byte> bytes);
+  std::filesystem::path result(const std::string& name) const { return options_.output / name; }
+
   // Collective. Whether to end now, with a checkpoint: a rank has received SIGTERM, SIGUSR1 or SIGINT, or the time
   // limit is close. The time between two calls counts as the time that a stop takes.
   bool should_preempt();
@@ -104,6 +112,7 @@ class CustomRun {
   std::optional<MetricsLog> metrics_;
   std::optional<RunSummary> summary_;
   nlohmann::json validation_ = nullptr;  // the last validation metrics
+  std::set<std::string> results_;        // that this attempt has written
 };
 
 }  // namespace lockstep
