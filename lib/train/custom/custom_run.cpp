@@ -10,7 +10,6 @@
 #include "base/text/json_text.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
-#include "files/folder/set_aside.hpp"
 #include "files/tensor_file.hpp"
 #include "run/metrics.hpp"
 #include "run/run_file.hpp"
@@ -173,13 +172,13 @@ void CustomRun::save_checkpoint(std::int64_t steps_completed, const NamedArrays&
 // A resumed run may have written the file itself, with the same content.
 void CustomRun::write_result(const std::string& name, std::span<const std::byte> bytes) {
   output_->require_held();
-  if (results_.insert(name).second && restored_from_.empty()) {
-    SetAside aside(*output_);
-    aside.move(name);
-    if (!aside.path().empty()) {
-      log::warning("'{}' of an earlier run is moved to '{}'.", result(name).string(), aside.path().string());
-    }
+  const bool is_of_earlier_run = restored_from_.empty() && !results_.contains(name) && !is_absent(result(name));
+  if (is_of_earlier_run) {
+    if (!aside_) aside_.emplace(*output_);
+    aside_->move(name);
+    log::warning("'{}' of an earlier run is moved to '{}'.", result(name).string(), aside_->path().string());
   }
+  results_.insert(name);
   write_file_atomically(result(name), bytes);
 }
 

@@ -26,6 +26,7 @@
 #include "base/clock.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/checkpoint/custom_checkpoint.hpp"
+#include "files/folder/set_aside.hpp"
 #include "recipe/checkpoint_options.hpp"
 #include "run/run_state.hpp"
 #include "runtime/stop/ending.hpp"
@@ -113,6 +114,7 @@ class CustomRun {
   std::optional<RunSummary> summary_;
   nlohmann::json validation_ = nullptr;  // the last validation metrics
   std::set<std::string> results_;        // that this attempt has written
+  std::optional<SetAside> aside_;        // for those of an earlier run
 };
 
 }  // namespace lockstep

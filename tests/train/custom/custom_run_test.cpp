@@ -97,6 +97,30 @@ TEST_F(CustomRunTest, reports_of_rank_0_are_lines_of_metrics) {
   release();
 }
 
+TEST_F(CustomRunTest, a_result_is_replaced_by_its_own_run_and_set_aside_by_another) {
+  const auto write = [&](std::string_view text) {
+    {
+      CustomRun run(session_, options_);
+      if (is_first()) run.write_result("model", std::as_bytes(std::span(text)));
+      run.save_checkpoint(1, {}, nlohmann::json::object());
+    }
+    release();
+  };
+  const auto content = [&](const fs::path& file) { return read_file(options_.output / file, 100); };
+  write("one");
+  write("two");
+  if (is_first()) {
+    EXPECT_EQ(content("model"), "two");
+    EXPECT_FALSE(fs::exists(options_.output / "set-aside-1/model")) << "the second run resumed the first";
+  }
+  options_.resume = "never";
+  write("three");
+  if (!is_first()) return;
+  EXPECT_EQ(content("model"), "three");
+  const bool is_first_folder = fs::exists(options_.output / "set-aside-1/model");
+  EXPECT_EQ(content(is_first_folder ? "set-aside-1/model" : "set-aside-2/model"), "two");
+}
+
 TEST_F(CustomRunTest, only_rank_0_may_report) {
   {
     CustomRun run(session_, options_);
