@@ -2,6 +2,7 @@
 //
 //   make_shards cifar10 --source cifar-10-batches-bin --output cifar10     (faster under mpirun, with the same bytes)
 //   make_shards images  --source my_pictures        --output mine --store raw --side 32
+//   make_shards movielens --source ml-1m            --output ml-1m        (ratings, for train_recommendation)
 //   make_shards verify cifar10
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/log.hpp"
 #include "base/text/choice.hpp"
 #include "dataset/pictures/imagenet.hpp"
 #include "dataset/pictures/sample_bits.hpp"
@@ -23,6 +25,9 @@
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "picture/decode.hpp"
+#include "recommendation/movielens.hpp"
+#include "recommendation/rating_shards.hpp"
+#include "runtime/failure/contained_failure.hpp"
 
 using namespace lockstep;
 
@@ -31,17 +36,20 @@ namespace {
 constexpr std::int64_t max_samples = std::int64_t{1} << 40;  // the limit of a manifest
 
 struct MakeShardsOptions {
-  const SourceEntry* source = nullptr;  // null: verify
+  const SourceEntry* source = nullptr;  // null: verify, or ratings
+  bool converts_ratings = false;
   SourceRequest request{"", 50'000, 0};
   ConvertOptions convert;
   std::filesystem::path verified;
   VerifyOutput verify_output = VerifyOutput::summary;
+  std::int64_t ratings_per_shard = 1'000'000;
   HangTimeout hang_timeout;
 
   void declare(CLI::App& app) {
     app.description("Converts image data sets into shards, and verifies shards.");
     app.require_subcommand(1);
     for (const SourceEntry& entry : known_sources()) declare_source(app, entry);
+    declare_ratings(app);
     CLI::App* const verify = app.add_subcommand("verify", "Reads all shards and names the damaged ones");
     verify->add_option("DIR", verified, "Folder made by make_shards, or one of its splits")
         ->required()
@@ -102,6 +110,21 @@ struct MakeShardsOptions {
                "Number of training samples to move to DIR/validation");
     add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Seed of random splits, of the order of pictures, and of synthetic samples");
+    hang_timeout.declare(*sub);
+  }
+
+  void declare_ratings(CLI::App& app) {
+    CLI::App* const sub = app.add_subcommand("movielens", "Converts MovieLens 1M or 100k, for train_recommendation");
+    sub->callback([this] { converts_ratings = true; });
+    sub->add_option("--source", request.folder,
+                    "Folder with ratings.dat, users.dat and movies.dat, or u.data, u.user "
+                    "and u.item")
+        ->required()
+        ->type_name("DIR");
+    sub->add_option("--output", convert.output, "Folder for the shards")->required()->type_name("DIR");
+    add_number(*sub, "--samples-per-shard", ratings_per_shard, {1, max_samples}, "Ratings per shard");
+    add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+               "Seed of the tenth of each user's ratings that is for the test");
     hang_timeout.declare(*sub);
   }
 
@@ -181,11 +204,31 @@ void require_outside(const std::filesystem::path& source, const std::filesystem:
           output.string(), source.string());
 }
 
+void convert_ratings(const Communicator& world, const MakeShardsOptions& options) {
+  on_rank_0(world, [&] {
+    const RatingData data = read_movielens(options.request.folder, options.convert.seed);
+    write_rating_shards(options.convert.output, data, options.ratings_per_shard);
+    log::info("wrote {} ratings for training and {} for the test to '{}'", data.train.size(), data.test.size(),
+              options.convert.output.string());
+  });
+}
+
+void verify_ratings(const Communicator& world, const std::filesystem::path& folder) {
+  on_rank_0(world, [&] {
+    const RatingData data = read_rating_shards(folder);
+    log::info("'{}': {} ratings for training and {} for the test are intact", folder.string(), data.train.size(),
+              data.test.size());
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 3 && argv[1] == std::string_view(meta_mat_command)) return print_meta_mat(argv[2]);
   return run<MakeShardsOptions>(argc, argv, [](Session& session, const MakeShardsOptions& options) {
+    if (options.converts_ratings) return convert_ratings(session.world, options);
+    const bool has_ratings = options.source == nullptr && has_rating_shards(options.verified);
+    if (has_ratings) return verify_ratings(session.world, options.verified);
     if (options.source == nullptr) return verify(session.world, options.verified, options.verify_output);
     SourceRequest request = options.request;
     request.seed = options.convert.seed;

@@ -1,0 +1,70 @@
+// Trains a RatingNetwork over all ranks: each rank has all data, and computes its share of each batch's micro-batches.
+//
+// A batch has a fixed number of micro-batches (virtual ranks), whose gradients are added by reproducible sums. So the
+// weights have the same bits on any number of ranks. The loss is the mean squared error of scores.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/session.hpp"
+#include "dataset/loading/sampler.hpp"
+#include "recommendation/rating_network.hpp"
+#include "step/all_reduce.hpp"
+
+namespace lockstep {
+
+struct RatingTrainingOptions {
+  std::int64_t width = 256;
+  std::int64_t batch = 1600;
+  int virtual_ranks = 16;              // micro-batches of a batch
+  std::uint64_t seed = 1;              // of weights and order
+  RowOptimizerOptions optimizer = {};  // of all parameters
+};
+
+class RatingTraining {
+ public:
+  // Collective. `session` and `data` outlive this. Throws AgreedError: usage if the ranks do not divide the virtual
+  // ranks, have different data, or as row_rule(), bad_data if require_known_ids() throws or a split is empty.
+  RatingTraining(const Session& session, const RatingData& data, const RatingTrainingOptions& options);
+
+  // Batches of a pass over the training ratings. The last one may be smaller.
+  std::int64_t steps_per_pass() const;
+
+  // Collective. Computes and applies step `step`, counted from 1, which must follow the previous one. Returns the loss
+  // before the update, the same on all ranks. Throws AgreedError(diverged) if a value is not finite or too large for
+  // reproducible sums.
+  double step(std::int64_t step);
+  // Collective. Mean squared error of scores over the test ratings, the same on any number of ranks.
+  double test_error();
+  // In stars, for ratings whose ids are known. Not collective.
+  std::vector<float> predict(std::span<const Rating> ratings);
+
+  // Not collective. The complete state: with the step number, it is sufficient to resume bit for bit.
+  RowTable::Arrays state() const;
+  // Throws as RowTable::assign().
+  void assign(const RowTable::Arrays& state);
+
+  // Not collective. Weights alone: parameters of fc layers by name, embeddings as "user.id.embedding".
+  RowTable::Arrays weights() const;
+  void assign_weights(const RowTable::Arrays& weights);
+
+ private:
+  std::vector<Rating> micro_batch(std::int64_t step, int virtual_rank) const;
+  void compute(std::span<const Rating> samples, std::int64_t batch_size);
+  std::int64_t batch_size(std::int64_t step) const;
+  void copy_dense_values();
+
+  const Session& session_;
+  const RatingData& data_;
+  RatingTrainingOptions options_;
+  RatingNetwork network_;
+  std::unique_ptr<AllReduce> all_reduce_;
+  std::vector<RowSums> sums_;        // one for each table of the network
+  std::unique_ptr<RowTable> dense_;  // the parameters of fc layers, as one row that every step touches
+};
+
+}  // namespace lockstep
