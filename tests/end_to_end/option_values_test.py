@@ -14,14 +14,16 @@ import subprocess
 import sys
 
 COMMANDS = [["train_cifar"], ["evaluate"], ["export_model"], ["inspect"], ["predict"], ["check_cluster"], ["report"],
-            ["scaling_study"], ["plan"], ["make_shards"],
+            ["scaling_study"], ["plan"], ["make_shards"], ["train_recommendation"],
             ["step_bench"], ["conv_bench"]]
-COMMANDS += [["make_shards", source] for source in ("cifar10", "cifar100", "mnist", "fashion_mnist", "idx", "synthetic", "verify")]
+COMMANDS += [["make_shards", source] for source in ("cifar10", "cifar100", "mnist", "fashion_mnist", "idx", "synthetic", "movielens",
+                                                      "verify")]
 OPTIONAL = {"step_bench", "conv_bench"}  # built where benches and their peers are
 PROBE = "12abc"
 UNKNOWN = "--quantum-leap"
 TEXT_TYPES = {"FOLDER", "FILE", "DIR", "NAME", "TEXT", "auto|never|FILE"}
-LEAST_NUMBERS = {"train_cifar": 20, "evaluate": 2, "predict": 3, "report": 2, "scaling_study": 9, "plan": 6, "step_bench": 6, "conv_bench": 4, "make_shards synthetic": 4}
+LEAST_NUMBERS = {"train_cifar": 20, "evaluate": 2, "predict": 3, "report": 2, "scaling_study": 9, "plan": 6, "step_bench": 6, "conv_bench": 4, "make_shards synthetic": 4,
+                 "make_shards movielens": 2, "train_recommendation": 15}
 
 
 def crashed_in_open_mpi(result):

@@ -5,8 +5,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "failed: $*"; exit 1; }
 
-programs=(make_shards train_cifar train_imagenet evaluate export_model inspect predict report check_cluster job_status
-  scaling_study plan search submit_job run_roles show_environment)
+programs=(make_shards train_cifar train_imagenet train_recommendation evaluate export_model inspect predict report check_cluster
+  job_status scaling_study plan search submit_job run_roles show_environment)
 for program in "${programs[@]}"; do
   [ -x "$1/$program" ] || fail "$1/$program is not built"
   said=$("$1/$program" --write-pages "$work" 2>&1) || fail "$program writes no pages: $said"

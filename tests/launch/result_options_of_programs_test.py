@@ -26,6 +26,7 @@ inputs = [
     (["evaluate", "--data", "d"], "--model-file", "--json"),
     (["evaluate", "--model-file", "m"], "--data", "--logits"),
     (["predict"], "MODEL", "--predictions"),
+    (["train_recommendation", "--max-steps", "1", "--output", "o"], "--pairs", "--predictions"),
     (["predict", "m"], "PICTURES", "--predictions"),
     (["predict", "m"], "--list", "--predictions"),
     (["predict", "m", "--model", "resnet18"], "--classes", "--predictions"),

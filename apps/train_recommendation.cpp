@@ -1,0 +1,238 @@
+// Trains the network of PaddlePaddle's demo "recommendation" (recommendation/rating_network.hpp) on ratings of movies.
+//
+//   train_recommendation --max-steps 5000 --width 32 --output runs/ratings         on synthetic ratings
+//   train_recommendation --data data/ml-1m --max-steps 5650 --output runs/ml-1m    ten passes over MovieLens 1M
+//
+// After each pass, the output folder gets the model of the pass, pass-00001.h5, ... The best one has the lowest error
+// on the test ratings.
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "files/predictions_table.hpp"
+#include "launch/choice_option.hpp"
+#include "launch/custom_loop.hpp"
+#include "launch/hang_timeout.hpp"
+#include "launch/result_options.hpp"
+#include "recommendation/rating_pairs.hpp"
+#include "recommendation/rating_shards.hpp"
+#include "recommendation/rating_training.hpp"
+#include "runtime/failure/contained_failure.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+constexpr std::array<Choice<RowOptimizerKind>, 4> optimizers{{{"rmsprop", RowOptimizerKind::rmsprop},
+                                                              {"adamw", RowOptimizerKind::adamw},
+                                                              {"adagrad", RowOptimizerKind::adagrad},
+                                                              {"sgd", RowOptimizerKind::sgd}}};
+
+struct RecommendationOptions {
+  static constexpr std::array<std::string_view, 2> metrics{"error", "error_in_stars"};
+  static constexpr std::array<std::string_view, 8> may_change{
+      "data", "pairs", "predictions", "report-every", "checkpoint-every", "device", "threads", "hang-timeout"};
+
+  std::filesystem::path data;  // empty: synthetic
+  SyntheticRatings synthetic;
+  RatingTrainingOptions training{.optimizer = {.kind = RowOptimizerKind::rmsprop, .learning_rate = 1e-3F}};
+  std::filesystem::path pairs;
+  std::filesystem::path predictions;
+  std::int64_t report_every = 100;
+  std::int64_t checkpoint_every = 1000;
+  DeviceOptions device{.name = "cpu"};
+  HangTimeout hang_timeout;
+
+  void declare(CLI::App& app) {
+    app.description("Trains a network that predicts how users rate movies.");
+    app.add_option("--data", data, "Ratings made by `make_shards movielens` (default: synthetic ratings)")
+        ->type_name("FOLDER");
+    declare_synthetic(app);
+    declare_training(app);
+    CLI::Option* const table = add_result(
+        app, "--predictions", predictions, require_place_for_table,
+        "Write the stars that the best model predicts for --pairs: CSV, or tab-separated if it ends in .tsv");
+    table->needs(app.add_option("--pairs", pairs, "File with a user and a movie per line, such as 12,345")
+                     ->type_name("FILE")
+                     ->needs(table));
+    add_number(app, "--report-every", report_every, {1, 1'000'000}, "Steps between two reports of the loss");
+    add_number(app, "--checkpoint-every", checkpoint_every, {1, RowTable::max_steps},
+               "Steps between two checkpoints; each pass ends with one");
+    app.add_option("--device", device.name, "cpu: there is no other device for embedding tables")->type_name("NAME");
+    add_number(app, "--threads", device.threads, {0, 4096},
+               "Threads per rank; 0: an equal share of the available cores");
+    hang_timeout.declare(app);
+    app.footer(
+        "Examples:\n  train_recommendation --max-steps 2000 --width 32 --output runs/synthetic\n"
+        "  train_recommendation --data data/ml-1m --max-steps 5650 --output runs/ml-1m");
+  }
+
+  // Called after parsing, before a device is opened.
+  DeviceOptions device_options() const {
+    require(device.name == "cpu" || device.name == "auto", Failure::usage,
+            "train_recommendation computes on CPUs only, not on --device '{}'. Leave out --device.", device.name);
+    DeviceOptions options = device;
+    options.name = "cpu";
+    return options;
+  }
+
+ private:
+  void declare_synthetic(CLI::App& app) {
+    constexpr const char* group = "Synthetic ratings";
+    add_number(app, "--users", synthetic.users, {1, 1 << 24}, "Number of users")->group(group);
+    add_number(app, "--movies", synthetic.movies, {1, 1 << 24}, "Number of movies")->group(group);
+    add_number(app, "--ratings", synthetic.ratings, {20, std::int64_t{1} << 32},
+               "Number of ratings; a tenth is for the test")
+        ->group(group);
+    add_number(app, "--rank", synthetic.rank, {1, 1024}, "Rank of the matrix of scores without noise")->group(group);
+    add_number(app, "--noise", synthetic.noise, {0, 5},
+               "Standard deviation of scores; its square is the best possible error")
+        ->group(group);
+  }
+  void declare_training(CLI::App& app) {
+    RowOptimizerOptions& optimizer = training.optimizer;
+    add_number(app, "--width", training.width, {1, 4096}, "Width of embeddings, fc layers and vectors");
+    add_number(app, "--global-batch", training.batch, {1, 1 << 20}, "Ratings per step, over all ranks");
+    add_number(app, "--virtual-ranks", training.virtual_ranks, {1, 4096},
+               "Micro-batches per step; weights have the same bits on any number of ranks that divides it");
+    add_number(app, "--seed", training.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+               "Seed of weights, order and synthetic ratings");
+    add_choice(app, "--optimizer", optimizers, optimizer.kind, "Optimizer: " + choice_names(optimizers));
+    add_number(app, "--lr", optimizer.learning_rate, {0, 1000, LeastIs::excluded}, "Learning rate");
+    add_number(app, "--weight-decay", optimizer.weight_decay, {0, 1}, "Weight decay, with sgd and adamw");
+  }
+};
+
+// The best test so far, as checkpoints record it.
+struct BestTest {
+  std::int64_t step = 0;  // 0: none
+  double error = 0;
+
+  explicit BestTest(const nlohmann::json& metadata)
+      : step(metadata.value("best_step", std::int64_t{0})), error(metadata.value("best_error", 0.0)) {}
+  void note(std::int64_t of_step, double of_error) {
+    if (step == 0 || of_error < error) step = of_step, error = of_error;
+  }
+};
+
+// The demo's unit: the root of half of the error in stars, because a score is twice as many.
+double in_stars(double error) { return std::sqrt(error) / 2; }
+
+RatingData load(const RecommendationOptions& options) {
+  if (!options.data.empty()) return read_rating_shards(options.data);
+  SyntheticRatings synthetic = options.synthetic;
+  synthetic.seed = options.training.seed;
+  return make_synthetic_ratings(synthetic);
+}
+
+class Recommendation {
+ public:
+  Recommendation(CustomRun& run, const RecommendationOptions& options, const RatingData& data)
+      : run_(run),
+        options_(options),
+        training_(run.session(), data, options.training),
+        data_hash_(hash_of(data)),
+        best_(run.restored().metadata) {
+    on_all_ranks(run.world(), [&] {
+      require(run.max_steps() <= RowTable::max_steps, Failure::usage, "--max-steps {} is more than {}. Lower it.",
+              run.max_steps(), RowTable::max_steps);
+      if (run.steps_completed() == 0) return;
+      require(
+          run.restored().metadata.value("data_hash", "") == data_hash_, Failure::usage,
+          "the checkpoint of step {} was made with other ratings than those of '{}'. Use the earlier --data, another "
+          "--output, or --resume never.",
+          run.steps_completed(), data.name);
+      training_.assign(run.restored().arrays);
+    });
+    if (run.world().rank() != 0) return;
+    log::info("data: {}, {} users, {} movies, {} ratings for training, {} for the test; {} steps per pass", data.name,
+              data.catalogue.users(), data.catalogue.movies(), data.train.size(), data.test.size(),
+              training_.steps_per_pass());
+    if (data.best_error) log::info("no predictor has an error below {:.5g} on average", *data.best_error);
+  }
+
+  // Whether all steps are done.
+  bool train() {
+    for (std::int64_t step = run_.steps_completed() + 1; step <= run_.max_steps(); ++step) {
+      const double loss = training_.step(step);
+      if (is_first() && step % options_.report_every == 0) run_.report_training_metrics(step, {{"loss", loss}});
+      const bool ends_pass = step % training_.steps_per_pass() == 0 || step == run_.max_steps();
+      if (ends_pass) end_pass(step);
+      const bool stops = run_.should_preempt();
+      if (stops || ends_pass || step % options_.checkpoint_every == 0) save(step);
+      if (stops) return false;
+    }
+    return true;
+  }
+
+  // On rank 0.
+  void report_best() const {
+    log::info("the best error is {:.6g}, which means {:.4f} stars: '{}'", best_.error, in_stars(best_.error),
+              run_.result(model_name(best_.step)).string());
+  }
+  void write_predictions(std::span<const Rating> pairs) {
+    const std::filesystem::path file = run_.result(model_name(best_.step));
+    std::string image = read_file(file, tensor_file_limits::file_bytes);
+    training_.assign_weights(parse_custom_checkpoint(file, image).arrays);
+    write_file_atomically(options_.predictions,
+                          ratings_table(pairs, training_.predict(pairs), table_format_of(options_.predictions)));
+    log::info("wrote {} predictions to '{}'", pairs.size(), options_.predictions.string());
+  }
+
+ private:
+  bool is_first() const { return run_.world().rank() == 0; }
+  nlohmann::json metadata() const {
+    return {{"best_step", best_.step}, {"best_error", best_.error}, {"data_hash", data_hash_}};
+  }
+
+  // The last pass may end early, at --max-steps: a longer training does not replace its model.
+  std::string model_name(std::int64_t step) const {
+    const std::int64_t per_pass = training_.steps_per_pass();
+    return step % per_pass == 0 ? fmt::format("pass-{:05}.h5", step / per_pass) : fmt::format("step-{:08}.h5", step);
+  }
+
+  void end_pass(std::int64_t step) {
+    const double error = training_.test_error();
+    best_.note(step, error);
+    on_rank_0(run_.world(), [&] {
+      run_.report_validation_metrics(step, {{"error", error}, {"error_in_stars", in_stars(error)}});
+      const nlohmann::json about = {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
+      run_.write_result(model_name(step), checkpoint_image({step, training_.weights(), about}));
+    });
+  }
+
+  void save(std::int64_t step) {
+    run_.save_checkpoint(step, is_first() ? training_.state() : NamedArrays(), metadata());
+  }
+
+  CustomRun& run_;
+  const RecommendationOptions& options_;
+  RatingTraining training_;
+  std::string data_hash_;
+  BestTest best_;
+};
+
+void train(CustomRun& run, const RecommendationOptions& options) {
+  RatingData data;
+  std::vector<Rating> pairs;
+  on_all_ranks(run.world(), [&] {
+    data = load(options);
+    if (!options.pairs.empty()) pairs = read_pairs(options.pairs, data.catalogue);
+  });
+  Recommendation recommendation(run, options, data);
+  if (!recommendation.train()) return;
+  on_rank_0(run.world(), [&] {
+    recommendation.report_best();
+    if (!options.predictions.empty()) recommendation.write_predictions(pairs);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_custom_loop<RecommendationOptions>(argc, argv, train); }
