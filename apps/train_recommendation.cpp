@@ -114,6 +114,7 @@ struct BestTest {
   std::int64_t step = 0;  // 0: none
   double error = 0;
 
+  BestTest() = default;
   explicit BestTest(const nlohmann::json& metadata)
       : step(metadata.value("best_step", std::int64_t{0})), error(metadata.value("best_error", 0.0)) {}
   void note(std::int64_t of_step, double of_error) {
@@ -150,6 +151,7 @@ class Recommendation {
           run.steps_completed(), data.name);
       training_.assign(run.restored().arrays);
     });
+    forget_absent_model();
     if (run.world().rank() != 0) return;
     log::info("data: {}, {} users, {} movies, {} ratings for training, {} for the test; {} steps per pass", data.name,
               data.catalogue.users(), data.catalogue.movies(), data.train.size(), data.test.size(),
@@ -168,6 +170,7 @@ class Recommendation {
       if (stops || ends_pass || step % options_.checkpoint_every == 0) save(step);
       if (stops) return false;
     }
+    if (best_.step == 0) end_pass(run_.max_steps());
     return true;
   }
 
@@ -189,6 +192,16 @@ class Recommendation {
   bool is_first() const { return run_.world().rank() == 0; }
   nlohmann::json metadata() const {
     return {{"best_step", best_.step}, {"best_error", best_.error}, {"data_hash", data_hash_}};
+  }
+
+  // The checkpoint may be of another output folder, whose models are not here.
+  void forget_absent_model() {
+    const bool is_absent_here = is_first() && best_.step > 0 && is_absent(run_.result(model_name(best_.step)));
+    if (is_absent_here) {
+      log::warning("'{}' is absent, the best model so far. The best of the following tests takes its place.",
+                   run_.result(model_name(best_.step)).string());
+    }
+    if (run_.world().max(is_absent_here ? 1 : 0) > 0) best_ = {};
   }
 
   // The last pass may end early, at --max-steps: a longer training does not replace its model.

@@ -80,6 +80,13 @@ def interrupted_runs_have_the_same_models(folder):
     expect("a resumed run has another last model",
            models(stopped)[f"step-{until:08}.h5" if until % 9 else f"pass-{until // 9:05}.h5"] ==
            models(folder / "compared")[f"step-{until:08}.h5" if until % 9 else f"pass-{until // 9:05}.h5"])
+    # A checkpoint of another folder, whose best model is not in this one, with no step left.
+    said = run("train_recommendation", *train, "--output", folder / "other", "--resume",
+               folder / "whole/checkpoints/step-000000000025.h5")
+    expect("an absent best model is not named", "is absent" in said, said)
+    expect("the model of another folder's checkpoint",
+           models(folder / "other") == {"step-00000025.h5": models(folder / "whole")["step-00000025.h5"]},
+           sorted(models(folder / "other")))
     refused(2, ["--lr", "0.01", "0.02"], "train_recommendation", *SMALL[:-1], "0.02", *SYNTHETIC, "--max-steps", until,
             "--output", stopped)
 
