@@ -2,6 +2,7 @@
 //
 //   embedding_bench                                          10^3 to 10^7 rows of width 32
 //   embedding_bench --benchmark_filter=adagrad/sparse
+//   mpirun -n 2 embedding_bench                              sparse steps with the exchange of rows; times of rank 0
 //
 // A batch touches 1600 rows, drawn uniformly with repetitions. A sparse step takes the same time for any table that
 // exceeds the caches. A dense step has a gradient and an update for every row, as torch.nn.Embedding without
@@ -11,11 +12,13 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
+#include "comm/mpi_session.hpp"
 #include "embedding/row_table.hpp"
 
 namespace lockstep {
@@ -29,14 +32,18 @@ enum class Gradients : std::uint8_t { sparse, dense };
 
 class Step {
  public:
-  Step(std::int64_t rows, const RowOptimizerOptions& options)
-      : table_("table", rows, width, options), sums_(width, static_cast<int>(batch)), values_(batch * width) {}
+  Step(std::int64_t rows, const RowOptimizerOptions& options, const Communicator& world)
+      : world_(world),
+        table_("table", rows, width, options),
+        sums_(width, static_cast<int>(batch) * world.size()),
+        values_(batch * width) {}
 
   // Draws the batch, outside of the measured time.
   void prepare() {
     rows_.clear();
     for (std::int64_t i = 0; i < batch; ++i) {
-      const std::uint64_t bits = philox(1, 0, static_cast<std::uint64_t>(next_++))[0];
+      const std::uint64_t bits =
+          philox(1, static_cast<std::uint64_t>(world_.rank()), static_cast<std::uint64_t>(next_++))[0];
       rows_.push_back(static_cast<std::int64_t>(bits * static_cast<std::uint64_t>(table_.rows()) >> 32));
     }
   }
@@ -46,6 +53,7 @@ class Step {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       sums_.add(rows_[i], std::span(values_).subspan(i * width, width));
     }
+    sums_.sum_over_ranks(world_);
     table_.update(sums_.gradients());
   }
   void dense() {
@@ -64,6 +72,7 @@ class Step {
   std::int64_t touched_rows() const { return sums_.count(); }
 
  private:
+  const Communicator& world_;
   RowTable table_;
   RowSums sums_;
   RowGradients gradients_;
@@ -77,14 +86,15 @@ double megabytes(std::int64_t rows, Gradients gradients, std::size_t states) {
   return arrays * static_cast<double>(rows * width * static_cast<std::int64_t>(sizeof(float))) / (1 << 20);
 }
 
-void run_step(benchmark::State& state, std::int64_t rows, Gradients gradients, const RowOptimizerOptions& options) {
+void run_step(benchmark::State& state, std::int64_t rows, Gradients gradients, const RowOptimizerOptions& options,
+              const Communicator& world) {
   const double needed = megabytes(rows, gradients, state_names(row_rule(options)).size());
   state.counters["megabytes"] = needed;
   if (gradients == Gradients::dense && needed > largest_dense) {
     state.SkipWithError(fmt::format("needs {:.0f} MiB", needed).c_str());
     return;
   }
-  Step step(rows, options);
+  Step step(rows, options, world);
   for (auto _ : state) {
     state.PauseTiming();
     step.prepare();
@@ -94,7 +104,10 @@ void run_step(benchmark::State& state, std::int64_t rows, Gradients gradients, c
   if (gradients == Gradients::sparse) state.counters["touched_rows"] = static_cast<double>(step.touched_rows());
 }
 
-void register_steps() {
+// Every rank runs the same number of steps.
+constexpr std::int64_t steps_of_ranks = 200;
+
+void register_steps(const Communicator& world) {
   const std::vector<std::pair<std::string, RowOptimizerOptions>> optimizers = {
       {"sgd_decay", {.kind = RowOptimizerKind::sgd, .learning_rate = 1e-3F, .weight_decay = 0.01F}},
       {"adagrad", {.kind = RowOptimizerKind::adagrad, .learning_rate = 1e-3F}},
@@ -104,18 +117,37 @@ void register_steps() {
       for (std::int64_t rows = 1000; rows <= 10'000'000; rows *= 10) {
         const std::string label =
             fmt::format("{}/{}/rows:{}", name, gradients == Gradients::sparse ? "sparse" : "dense", rows);
-        benchmark::RegisterBenchmark(label.c_str(), run_step, rows, gradients, options)->Unit(benchmark::kMillisecond);
+        if (world.size() > 1 && gradients == Gradients::dense) continue;
+        auto* const bench =
+            benchmark::RegisterBenchmark(label.c_str(), run_step, rows, gradients, options, std::cref(world));
+        bench->Unit(benchmark::kMillisecond)->UseRealTime();
+        if (world.size() > 1) bench->Iterations(steps_of_ranks);
       }
     }
   }
 }
 
+class Silent final : public benchmark::BenchmarkReporter {
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+int run_benches(int argc, char** argv) {
+  const MpiSession mpi(argc, argv);
+  const Communicator world(MPI_COMM_WORLD);
+  register_steps(world);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  Silent silent;
+  if (world.rank() == 0) {
+    benchmark::RunSpecifiedBenchmarks();
+  } else {
+    benchmark::RunSpecifiedBenchmarks(&silent);
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace lockstep
 
-int main(int argc, char** argv) {
-  lockstep::register_steps();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-}
+int main(int argc, char** argv) { return lockstep::run_benches(argc, argv); }
