@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -115,8 +116,18 @@ void RowTable::assign(const Arrays& state) {
         "of width {} and the same optimizer.",
         name_, name, found == state.end() ? "is missing" : "has another size", rows_, width_);
   }
+  const float steps = state.at(name_ + ".steps")[0];
+  const auto is_step = [](float step, float most) { return step >= 0 && step <= most && step == std::floor(step); };
+  const bool are_steps =
+      is_step(steps, static_cast<float>(max_steps)) &&
+      (last_steps_.empty() ||
+       std::ranges::all_of(state.at(name_ + ".last_steps"), [&](float step) { return is_step(step, steps); }));
+  require(are_steps, Failure::bad_data,
+          "the state of the embedding table '{}' is damaged: it has numbers of steps that cannot be. Use another "
+          "checkpoint.",
+          name_);
   values_ = state.at(name_ + ".values");
-  steps_ = static_cast<std::int64_t>(state.at(name_ + ".steps")[0]);
+  steps_ = static_cast<std::int64_t>(steps);
   const std::vector<std::string> names = state_names(rule_);
   for (std::size_t i = 0; i < names.size(); ++i) states_[i] = state.at(name_ + "." + names[i]);
   if (!last_steps_.empty()) last_steps_ = state.at(name_ + ".last_steps");

@@ -50,7 +50,7 @@ class RowTable {
 
   // The complete state, with the table's name before that of each array: an assigned state continues bit for bit.
   Arrays state() const;
-  // Throws Error(bad_data) if an array is missing, or has another size.
+  // Throws Error(bad_data) if an array is missing or has another size, or if numbers of steps cannot be.
   void assign(const Arrays& state);
 
  private:

@@ -142,6 +142,20 @@ TEST(RowTableTest, a_state_of_another_table_is_refused) {
   expect_error(Failure::bad_data, {"'t.squares'", "missing"}, [&] { table.assign(sgd.state()); });
 }
 
+TEST(RowTableTest, impossible_numbers_of_steps_are_damage) {
+  RowTable table = small_table({.weight_decay = 0.1F});
+  const RowTable::Arrays before = table.state();
+  for (const float steps : {-1.0F, 0.5F, 1e9F, std::nanf("")}) {
+    RowTable::Arrays state = before;
+    state["t.steps"][0] = steps;
+    expect_error(Failure::bad_data, {"'t'", "steps"}, [&] { table.assign(state); });
+  }
+  RowTable::Arrays late = before;
+  late["t.last_steps"][1] = late["t.steps"][0] + 1;
+  expect_error(Failure::bad_data, {"'t'", "steps"}, [&] { table.assign(late); });
+  EXPECT_EQ(table.state(), before);
+}
+
 TEST(RowTableTest, weight_decay_needs_an_optimizer_that_can_catch_up) {
   expect_error(Failure::usage, {"adagrad", "rmsprop", "--weight-decay 0.1"},
                [] { row_rule({.kind = RowOptimizerKind::rmsprop, .weight_decay = 0.1F}); });
