@@ -15,6 +15,7 @@
 namespace lockstep {
 
 class LowRankPasses;
+class MatrixPasses;
 
 // Elements [first, first + count) of a flat array. `first` is a multiple of 16.
 struct FlatPart {
@@ -98,6 +99,8 @@ class FlatPasses {
   // count[0] = sum of `counters`.
   virtual void sum_overflows(const Tensor& counters, const Tensor& count) = 0;
 
+  // For optimizers that use gradients as matrices, see matrix_passes.hpp. Valid as long as the device.
+  virtual MatrixPasses& matrices() = 0;
   // For the compression of gradients, see low_rank.hpp. Valid as long as the device. Null on devices without it.
   virtual LowRankPasses* low_rank() { return nullptr; }
 

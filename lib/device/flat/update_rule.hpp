@@ -13,8 +13,12 @@
 
 namespace lockstep {
 
-// Whether the learning rate of a run depends on the norms of its weights and gradients. Only LARS uses it.
-enum class Adaptation : std::uint8_t { none, by_norms };
+// How the update of a run depends on the norms of its weights and gradients.
+enum class Adaptation : std::uint8_t {
+  none,
+  by_norms,  // LARS: the learning rate
+  to_norm,   // Muon: the weights get a given norm
+};
 
 // Elements [first, first + count) with the same update; a whole parameter if the rate adapts.
 struct UpdateRun {
@@ -23,6 +27,7 @@ struct UpdateRun {
   float weight_decay;
   Adaptation adaption = Adaptation::none;
   float rate_scale = 1;  // factor of the learning rate
+  float norm = 0;        // with Adaptation::to_norm
 };
 
 // Values for all elements in a step.
@@ -169,7 +174,48 @@ struct AdamWRule {
   }
 };
 
-using UpdateRule = std::variant<SgdRule, LarsRule, AdamWRule>;
+// The weights' part of Muon (optim/muon.hpp). A run that adapts is a matrix, whose gradient is already the direction of
+// the step, and whose velocity is already updated:
+//
+//   value = norm / |values| * value - learning_rate * direction
+//
+// All other runs have the update of SgdRule.
+struct MuonRule {
+  static constexpr int states = 1;  // the velocity
+  static constexpr RatesAre rates_are = RatesAre::adapted;
+  struct Rates {
+    float learning_rate;
+    float gradient_scale;
+    float weight_decay;
+    float momentum;
+    float added;  // factor of d in the velocity
+    float own;    // of d in the step
+    float look_ahead;
+    float kept;  // factor of the old value
+  };
+
+  float momentum;
+  Momentum kind;
+
+  LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& squares) const {
+    const float rate = step.learning_rate * run.rate_scale;
+    if (run.adaption == Adaptation::to_norm) {
+      const double kept = squares.values > 0 ? static_cast<double>(run.norm) / sqrt(squares.values) : 1.0;
+      return {rate, 1, 0, 1, 0, 1, 0, static_cast<float>(kept)};
+    }
+    const float own = kind == Momentum::nesterov ? 1.0F : 0.0F;
+    const float look_ahead = kind == Momentum::nesterov ? momentum : 1.0F;
+    return {rate, step.gradient_scale, run.weight_decay, momentum, 1, own, look_ahead, 1};
+  }
+
+  LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {
+    const float d = rates.gradient_scale * gradient + rates.weight_decay * value;
+    state[0] = rates.momentum * state[0] + rates.added * d;
+    value = rates.kept * value - rates.learning_rate * (rates.own * d + rates.look_ahead * state[0]);
+  }
+};
+
+using UpdateRule = std::variant<SgdRule, LarsRule, AdamWRule, MuonRule>;
 
 // running = (1 - momentum) * running + momentum * batch, as in PyTorch's batch norm.
 LOCKSTEP_HOST_DEVICE inline float averaged(float running, float momentum, float batch) {

@@ -1,5 +1,6 @@
 #include "support/device/repeating_device.hpp"
 
+#include <array>
 #include <cassert>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "device/conv_problem.hpp"
 #include "device/flat/flat_passes.hpp"
+#include "device/flat/matrix_passes.hpp"
 #include "device/plan_line.hpp"
 
 namespace lockstep {
@@ -270,9 +272,40 @@ class RepeatingUpdate final : public FlatUpdate {
   Calls& calls_;
 };
 
+class RepeatingMatrixPasses final : public MatrixPasses {
+ public:
+  RepeatingMatrixPasses(MatrixPasses& inner, Calls& calls) : inner_(inner), calls_(calls) {}
+
+  FlatMatrix matrix_of(std::span<const std::int64_t> dims, std::int64_t first) const override {
+    return inner_.matrix_of(dims, first);
+  }
+  void take_momentum(const Tensor& gradients, const FlatMatrix& matrix, const MatrixMomentum& momentum,
+                     const StepRecord& record, const Tensor& velocity, const Tensor& direction) override {
+    calls_.keep([this, gradients = unowned(gradients), matrix, momentum, &record, velocity = unowned(velocity),
+                 direction = unowned(direction)] {
+      inner_.take_momentum(gradients, matrix, momentum, record, velocity, direction);
+    });
+  }
+  void add_polynomial(const Tensor& matrix, const std::array<float, 3>& factors, const Tensor& square) override {
+    calls_.keep([this, matrix = unowned(matrix), factors, square = unowned(square)] {
+      inner_.add_polynomial(matrix, factors, square);
+    });
+  }
+  void put(const Tensor& wide, const FlatMatrix& matrix, const Tensor& values) override {
+    calls_.keep([this, wide = unowned(wide), matrix, values = unowned(values)] { inner_.put(wide, matrix, values); });
+  }
+
+ private:
+  MatrixPasses& inner_;
+  Calls& calls_;
+};
+
 class RepeatingFlatPasses final : public FlatPasses {
  public:
-  RepeatingFlatPasses(FlatPasses& inner, Calls& calls) : inner_(inner), calls_(calls) {}
+  RepeatingFlatPasses(FlatPasses& inner, Calls& calls)
+      : inner_(inner), calls_(calls), matrices_(inner.matrices(), calls) {}
+
+  MatrixPasses& matrices() override { return matrices_; }
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override {
@@ -334,6 +367,7 @@ class RepeatingFlatPasses final : public FlatPasses {
  private:
   FlatPasses& inner_;
   Calls& calls_;
+  RepeatingMatrixPasses matrices_;
 };
 
 class ReplayingGraph final : public CapturedGraph {

@@ -3,6 +3,7 @@
 
 #include "device/cpu/cpu_context.hpp"
 #include "device/cpu/passes/cpu_low_rank.hpp"
+#include "device/cpu/passes/cpu_matrix_passes.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
 #include "device/flat/flat_passes.hpp"
 
@@ -12,7 +13,7 @@ class CpuFlatPasses final : public FlatPasses {
  public:
   // `context` outlives this and the updates.
   CpuFlatPasses(const CpuContext& context, const VectorLoops& loops)
-      : context_(context), loops_(loops), low_rank_(context) {}
+      : context_(context), loops_(loops), low_rank_(context), matrices_(context) {}
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override;
@@ -30,6 +31,7 @@ class CpuFlatPasses final : public FlatPasses {
   void sum_overflows(const Tensor& counters, const Tensor& count) override {
     *count.as<float>() = *counters.as<float>();
   }
+  MatrixPasses& matrices() override { return matrices_; }
   LowRankPasses* low_rank() override { return &low_rank_; }
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;
   void values_of_fixed(const Tensor& sums, const Tensor& values) override;
@@ -38,6 +40,7 @@ class CpuFlatPasses final : public FlatPasses {
   const CpuContext& context_;
   const VectorLoops& loops_;
   CpuLowRankPasses low_rank_;
+  CpuMatrixPasses matrices_;
 };
 
 }  // namespace lockstep::cpu

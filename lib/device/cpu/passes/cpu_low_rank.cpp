@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "device/cpu/layout/cpu_layout.hpp"
+#include "device/cpu/passes/cpu_matrix_passes.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -32,11 +33,8 @@ std::optional<FlatMatrix> CpuLowRankPasses::matrix_of(ParameterKind kind, std::s
                                                       std::int64_t first) const {
   if (kind == ParameterKind::channel_vector) return std::nullopt;
   if (kind == ParameterKind::linear_weight) return FlatMatrix{first, dims[1], dims[0], most_lanes, most_lanes, dims[1]};
-  const std::int64_t lanes = context_.lanes;
-  assert(lanes <= most_lanes);
-  const std::int64_t rows = whole_blocks(dims[0], lanes);
-  const std::int64_t columns = storage_count(kind, dims, context_.lanes) / rows;
-  return FlatMatrix{first, rows, columns, lanes, columns * lanes, lanes};
+  assert(context_.lanes <= most_lanes);
+  return filter_matrix(context_, dims, first);
 }
 
 void CpuLowRankPasses::add(std::span<float> a, std::span<const float> b) {

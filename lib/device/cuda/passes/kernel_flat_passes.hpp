@@ -9,21 +9,12 @@
 
 #include "device/cuda/cuda_context.hpp"
 #include "device/cuda/launch/launch.hpp"
+#include "device/cuda/passes/device_table.hpp"
 #include "device/cuda/passes/flat_kernels.hpp"
+#include "device/cuda/passes/kernel_matrix_passes.hpp"
 #include "device/flat/flat_passes.hpp"
 
 namespace lockstep::cuda {
-
-// Memory for `count` values of a type that tensors do not have.
-template <typename Entry>
-Tensor table(Arena& arena, std::int64_t entries) {
-  return {arena.allocate(static_cast<std::int64_t>(sizeof(Entry)) * entries), Shape{entries}, DType::u8, Layout::plain};
-}
-
-template <typename Entry>
-Entry* entries_of(const Tensor& table) {
-  return reinterpret_cast<Entry*>(table.data());
-}
 
 // Runs in GPU memory, and sums of squares over them.
 template <typename Launch>
@@ -58,11 +49,6 @@ class PlacedRuns {
   Tensor table_;
   std::int64_t pieces_ = 0;
 };
-
-inline StepPlaces places_in(const StepRecord& record) {
-  return {record.at(step_learning_rate).as<float>(), record.at(step_gradient_scale).as<float>(),
-          record.at(step_applied_steps).as<float>(), record.at(step_verdict).as<float>()};
-}
 
 // `Launch` runs the loops, see launch.hpp.
 template <typename Launch, typename Rule>
@@ -179,7 +165,7 @@ class KernelFlatPasses final : public FlatPasses {
  public:
   // `context` and `copies` outlive this and the updates.
   KernelFlatPasses(const CudaContext& context, const NarrowCopies& copies, const Launch& launch)
-      : context_(context), copies_(copies), launch_(launch) {}
+      : context_(context), copies_(copies), launch_(launch), matrices_(context, launch) {}
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override {
@@ -239,6 +225,8 @@ class KernelFlatPasses final : public FlatPasses {
                                                  record.at(step_verdict).template as<float>()});
   }
 
+  MatrixPasses& matrices() override { return matrices_; }
+
   // One thread per counter.
   std::int64_t overflow_counters() const override { return 4096; }
 
@@ -265,6 +253,7 @@ class KernelFlatPasses final : public FlatPasses {
   const CudaContext& context_;
   const NarrowCopies& copies_;
   Launch launch_;
+  KernelMatrixPasses<Launch> matrices_;
 };
 
 }  // namespace lockstep::cuda
