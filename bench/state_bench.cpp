@@ -1,6 +1,7 @@
 // Benchmarks the training state: optimizer updates and checkpoints.
 //
-//   state_bench                                     on ResNet-18's weights, with one and two threads
+//   state_bench                                     on ResNet-18's weights (muon also on airbench's), with one and two
+//                                                   threads
 //   state_bench --benchmark_filter=checkpoint
 //
 // bytes_per_second of an update counts each array that it must read or write once. For a checkpoint, it counts the
@@ -25,12 +26,15 @@
 namespace lockstep {
 namespace {
 
-// ResNet-18 with gradients and an optimizer.
+const ModelOptions resnet18{"resnet18", {224, 224, 3}, 1000};
+const ModelOptions airbench{"airbench", {32, 32, 3}, 10};
+
+// A model with gradients and an optimizer.
 class Trained {
  public:
-  Trained(int threads, const OptimizerOptions& options)
+  Trained(int threads, const OptimizerOptions& options, const ModelOptions& model = resnet18)
       : device_(cpu::open_cpu_device({.threads = threads})),
-        model_(*device_, {"resnet18", {224, 224, 3}, 1000}),
+        model_(*device_, model),
         record_(*device_, ParameterStore::metric_slot_count) {
     model_.store.allocate(device_->make_persistent(model_.store.gradient_buffer_count(), DType::f32));
     initialize(model_.store, 0);
@@ -60,8 +64,8 @@ class Trained {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
-void update(benchmark::State& state, const OptimizerOptions& options, int threads) {
-  Trained trained(threads, options);
+void update(benchmark::State& state, const OptimizerOptions& options, const ModelOptions& model, int threads) {
+  Trained trained(threads, options, model);
   for (auto _ : state) trained.step();
   const auto arrays = static_cast<std::int64_t>(3 + 2 * trained.states());  // weights twice, gradients, states twice
   state.SetBytesProcessed(state.iterations() * arrays * trained.array_bytes());
@@ -93,15 +97,17 @@ void checkpoint_read(benchmark::State& state) {
 
 void register_updates() {
   for (const int threads : {1, 2}) {
-    const auto add = [&](const char* name, const OptimizerOptions& options) {
+    const auto add = [&](const char* name, const OptimizerOptions& options, const ModelOptions& model = resnet18) {
       const std::string full = fmt::format("update/{}/threads:{}", name, threads);
-      benchmark::RegisterBenchmark(full.c_str(), update, options, threads)
+      benchmark::RegisterBenchmark(full.c_str(), update, options, model, threads)
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);
     };
     add("sgd", {});
     add("lars", {.kind = OptimizerKind::lars});
     add("adamw", {.kind = OptimizerKind::adamw});
+    add("muon", {.kind = OptimizerKind::muon});
+    add("muon_airbench", {.kind = OptimizerKind::muon}, airbench);
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include <cassert>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "device/flat/flat_passes.hpp"
+#include "optim/muon.hpp"
 #include "optim/update_spec.hpp"
 
 namespace lockstep {
@@ -18,7 +20,7 @@ std::string describe_names(const std::set<std::string>& names) {
   return fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
-// One pass over the flat arrays with one update rule.
+// One pass over the flat arrays with one update rule. With Muon, the directions of matrices come first.
 class FlatOptimizer final : public Optimizer {
  public:
   FlatOptimizer(ParameterStore& store, const OptimizerOptions& options, std::optional<std::vector<FlatPart>> parts) {
@@ -35,18 +37,24 @@ class FlatOptimizer final : public Optimizer {
       if (needs_norms(options)) clipped.parts.reset();
       clip_ = store.device().flat().make_clip(options.clip, clipped);
     }
+    if (!spec.matrices.empty() && elements > 0) {
+      assert(elements == store.gradient_count());
+      directions_.emplace(store, spec.matrices, options, arrays.states.front());
+    }
     update_ = store.device().flat().make_update(spec.rule, spec.runs, arrays);
   }
 
   void step(const StepRecord& record) override {
     if (clip_) clip_->run(record);
+    if (directions_) directions_->find(record);
     update_->run(record);
   }
   const std::vector<StateArray>& state() const override { return state_; }
 
  private:
   std::vector<StateArray> state_;
-  std::unique_ptr<FlatUpdate> clip_;  // null: no gradient clipping
+  std::unique_ptr<FlatUpdate> clip_;          // null: no gradient clipping
+  std::optional<MuonDirections> directions_;  // only with OptimizerKind::muon
   std::unique_ptr<FlatUpdate> update_;
 };
 
@@ -56,6 +64,8 @@ std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const Optimizer
                                           std::optional<std::vector<FlatPart>> parts) {
   return std::make_unique<FlatOptimizer>(store, options, std::move(parts));
 }
+
+bool needs_whole_matrices(const OptimizerOptions& options) { return options.kind == OptimizerKind::muon; }
 
 bool needs_norms(const OptimizerOptions& options) {
   return options.clip.norm.has_value() || options.kind == OptimizerKind::lars;

@@ -33,12 +33,15 @@ class Optimizer {
 };
 
 // `store` is allocated and outlives the optimizer. With `parts`, only these parts of the gradients are updated, and
-// only they have state.
+// only they have state. If the update needs whole matrices, the parts are everything or nothing.
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
                                           std::optional<std::vector<FlatPart>> parts = {});
 
 // Whether an update needs the norms of whole gradients.
 bool needs_norms(const OptimizerOptions& options);
+
+// Whether an update needs whole gradients and states of matrices.
+bool needs_whole_matrices(const OptimizerOptions& options);
 
 // Optimizer state as stored in files: for each array, its name and the values of every parameter, sorted by parameter
 // name.

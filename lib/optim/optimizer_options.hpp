@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,16 @@ namespace lockstep {
 
 // State arrays in brackets.
 enum class OptimizerKind : std::uint8_t {
-  sgd,   // with momentum ["velocity"]
-  lars,  // for large batches. Norms and biases get neither adaptation nor decay, as in MLPerf's reference
-         // ["scaled_velocity", which includes the learning rate]
-  adamw  // ["first_moment", "second_moment"]
+  sgd,    // with momentum ["velocity"]
+  lars,   // for large batches. Norms and biases get neither adaptation nor decay, as in MLPerf's reference
+          // ["scaled_velocity", which includes the learning rate]
+  adamw,  // ["first_moment", "second_moment"]
+  muon    // optim/muon.hpp; `momentum` and `weight_decay` are those of parameters with SGD ["muon_velocity"]
 };
+
+// As in airbench94_muon.py. torch.optim.Muon has 0.95 and 5.
+constexpr float default_muon_momentum = 0.6F;
+constexpr int default_ns_steps = 3;
 
 // Parameters that weight decay applies to. Large-batch recipes often exclude norms and biases, which hardly overfit.
 enum class DecayScope : std::uint8_t { all, weights_only };
@@ -38,6 +44,8 @@ struct OptimizerOptions {
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
+  std::optional<float> muon_momentum = {};  // of orthogonalized weights; unset: the default
+  std::optional<int> ns_steps = {};         // Newton-Schulz iterations; unset: the default
   GradientClip clip = {};
   std::vector<RateScale> rate_scales = {};  // of those that match a name, the last one counts
 };

@@ -14,9 +14,13 @@ struct UpdateSpec {
   UpdateRule rule;
   std::vector<UpdateRun> runs;
   std::vector<std::string> states;
+  std::vector<const Parameter*> matrices = {};  // weights whose directions MuonDirections finds before the update
 };
 
-// `store` is allocated. Throws Error(usage) if a rate scale's pattern matches no parameter.
+// Factor of the learning rate: 1, or that of the last pattern that matches the parameter's name.
+float rate_scale_of(const Parameter& parameter, const std::vector<RateScale>& scales);
+
+// `store` is allocated. Throws Error(usage) if a rate scale's pattern matches no parameter, and as muon_weights().
 UpdateSpec update_spec(const ParameterStore& store, const OptimizerOptions& options);
 
 }  // namespace lockstep

@@ -153,6 +153,7 @@ INSTANTIATE_TEST_SUITE_P(, AsyncCaseTest,
                          testing::Values(Case{"sgd", {.momentum_kind = Momentum::nesterov}},
                                          Case{"adamw", {.kind = OptimizerKind::adamw}},
                                          Case{"lars", {.kind = OptimizerKind::lars}, true},
+                                         Case{"muon", {.kind = OptimizerKind::muon}, true},
                                          Case{"clip", {.clip = {.norm = 0.5F}}, true}),
                          [](const auto& test) { return std::string(test.param.name); });
 

@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
     , CompressedSyncTest,
     testing::Values(Case{"sgd", 0, {.momentum = 0.9F, .weight_decay = 1e-3F}, EmaRule{0.25F, 1, 1}},
                     Case{"adamw_clip", 0, {.kind = OptimizerKind::adamw, .clip = {.norm = 0.5F}}},
-                    Case{"local", 2, {.momentum = 0.9F}}),
+                    Case{"local", 2, {.momentum = 0.9F}}, Case{"muon", 0, {.kind = OptimizerKind::muon}}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace lockstep::compressed_sync_test

@@ -179,7 +179,8 @@ INSTANTIATE_TEST_SUITE_P(, LocalStepsTest,
                          testing::Values(Inner{"sgd", {.momentum = 0.9F, .weight_decay = 1e-3F}},
                                          Inner{"sgd_clip", {.clip = {.norm = 0.5F}}},
                                          Inner{"adamw", {.kind = OptimizerKind::adamw}},
-                                         Inner{"lars", {.kind = OptimizerKind::lars}}),
+                                         Inner{"lars", {.kind = OptimizerKind::lars}},
+                                         Inner{"muon", {.kind = OptimizerKind::muon}}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // Without momentum and decay, as far as the rates say.

@@ -60,10 +60,12 @@ struct Case {
   int micro_batches;
   bool on_gpu_kernels;
   Updates updates = Updates::of_steps;
+  OptimizerKind optimizer = OptimizerKind::sgd;
 };
 
-WeightSyncOptions sync_options(const char* reducer, int micro_batches, Updates updates) {
-  WeightSyncOptions options{{reducer, 16 << 10}, {}, {}};
+WeightSyncOptions sync_options(const char* reducer, int micro_batches, Updates updates,
+                               OptimizerKind optimizer = OptimizerKind::sgd) {
+  WeightSyncOptions options{{reducer, 16 << 10}, {.kind = optimizer}, {}};
   if (updates == Updates::of_micro_batches) options.local = LocalUpdates{micro_batches, 0.7F, 0.9F};
   return options;
 }
@@ -82,7 +84,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
                             GetParam().micro_batches};
     const bool scales_loss = GetParam().updates == Updates::of_steps;
     WholeStep step(session, named_model(GetParam().model, shape), share,
-                   sync_options("auto", share.micro_batches, GetParam().updates), 0.1F, 3);
+                   sync_options("auto", share.micro_batches, GetParam().updates, GetParam().optimizer), 0.1F, 3);
     if (scales_loss) step.own_sync->scale_loss({2048, 0, 0});
     step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(on);
@@ -108,7 +110,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
                             GetParam().micro_batches};
     WholeStep step(session, named_model(GetParam().model, {28, 28, 3}), share,
-                   sync_options("auto", share.micro_batches, GetParam().updates), 0.1F, 3);
+                   sync_options("auto", share.micro_batches, GetParam().updates, GetParam().optimizer), 0.1F, 3);
     const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
     step.choose_kernels({micro_batch_size}, sizes);
     std::vector<std::vector<float>> outcomes;
@@ -148,10 +150,13 @@ INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
                          testing::Values(Case{"resnet20", 1, false}, Case{"resnet20", 4, false},
                                          Case{"lenet", 2, false}, Case{"resnet20", 2, true}, Case{"dropout", 3, false},
                                          Case{"dropout", 3, true}, Case{"resnet20", 3, true, Updates::of_micro_batches},
-                                         Case{"resnet20", 1, false, Updates::of_micro_batches}),
+                                         Case{"resnet20", 1, false, Updates::of_micro_batches},
+                                         Case{"resnet20", 1, false, Updates::of_steps, OptimizerKind::muon},
+                                         Case{"resnet20", 2, true, Updates::of_steps, OptimizerKind::muon}),
                          [](const auto& test) {
                            return std::string(test.param.model) + "_" + std::to_string(test.param.micro_batches) +
                                   (test.param.updates == Updates::of_micro_batches ? "_updates" : "_parts") +
+                                  (test.param.optimizer == OptimizerKind::muon ? "_muon" : "") +
                                   (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
                          });
 

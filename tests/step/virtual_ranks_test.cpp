@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                                          Case{"resnet20", "auto", 128, DType::f32},
                                          Case{"resnet20", "auto", 128, DType::bf16},
                                          Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::lars, "lars"},
-                                         Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::adamw, "adamw"}),
+                                         Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::adamw, "adamw"},
+                                         Case{"resnet20", "auto", 128, DType::f32, OptimizerKind::muon, "muon"}),
                          [](const auto& test) {
                            return std::string(test.param.model) + "_" + test.param.reducer + "_" +
                                   precision_name(test.param.precision) + "_" + test.param.optimizer_name;
