@@ -112,13 +112,27 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
       ->type_name("NAME");
 }
 
+const char* usual_rates(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::lars:
+      return "from 1 to 10";
+    case OptimizerKind::adamw:
+      return "0.001";
+    case OptimizerKind::muon:
+      return "0.24, and --lr-scale for parameters with SGD";
+    case OptimizerKind::sgd:
+      break;
+  }
+  return "0.1";
+}
+
 // A learning rate that suits one optimizer is far off for another.
 void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& settings) {
   const OptimizerKind chosen = settings.recipe.optimizer.kind;
   if (chosen == usual || is_stated(app, "lr")) return;
-  throw CLI::ValidationError("--optimizer",
-                             fmt::format("this optimizer needs its own learning rate. Set --lr (often {})",
-                                         chosen == OptimizerKind::adamw ? "0.001" : "from 1 to 10"));
+  throw CLI::ValidationError(
+      "--optimizer",
+      fmt::format("this optimizer needs its own learning rate. Set --lr (often {})", usual_rates(chosen)));
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<Choice<OptimizerKind>, 3> optimizers{
-    {{"sgd", OptimizerKind::sgd}, {"lars", OptimizerKind::lars}, {"adamw", OptimizerKind::adamw}}};
+constexpr std::array<Choice<OptimizerKind>, 4> optimizers{{{"sgd", OptimizerKind::sgd},
+                                                           {"lars", OptimizerKind::lars},
+                                                           {"adamw", OptimizerKind::adamw},
+                                                           {"muon", OptimizerKind::muon}}};
 constexpr std::array<Choice<Schedule>, 5> schedules{{{"constant", Schedule::constant},
                                                      {"step", Schedule::step},
                                                      {"cosine", Schedule::cosine},
@@ -21,21 +23,35 @@ std::vector<Field> optimizer_fields() {
   constexpr FieldGroup group = FieldGroup::optimizer;
   constexpr auto share = from_to(0.0F, 0.9999999F);
   return {
-      common(one_value({"optimizer", group, "NAME", "Optimizer; lars and adamw need their own --lr"},
-                       of(&Recipe::optimizer, &OptimizerOptions::kind), one_of(optimizers))),
-      read_by(one_value({"momentum", group, "SHARE", "SGD, LARS: momentum"},
+      common(one_value(
+          {"optimizer", group, "NAME",
+           "Optimizer; lars, adamw and muon need their own --lr. muon updates convolutions between the first and the "
+           "last layer, and SGD all other parameters"},
+          of(&Recipe::optimizer, &OptimizerOptions::kind), one_of(optimizers))),
+      read_by(one_value({"momentum", group, "SHARE", "SGD, LARS: momentum; Muon: that of parameters with SGD"},
                         of(&Recipe::optimizer, &OptimizerOptions::momentum), from_to(0.0F, 0.9999F)),
-              "optimizer", {"sgd", "lars"}),
-      read_by(flag({"nesterov", group, "", "SGD, LARS: Nesterov momentum"},
+              "optimizer", {"sgd", "lars", "muon"}),
+      read_by(flag({"nesterov", group, "", "SGD, LARS, Muon: Nesterov momentum"},
                    of(&Recipe::optimizer, &OptimizerOptions::momentum_kind), Momentum::nesterov, Momentum::classic),
-              "optimizer", {"sgd", "lars"}),
-      common(one_value({"weight-decay", group, "FACTOR", "Weight decay"},
+              "optimizer", {"sgd", "lars", "muon"}),
+      read_by(
+          recorded_if_set(one_value({"muon-momentum", group, "SHARE",
+                                     "Muon: momentum of the weights that it updates (default: 0.6, as "
+                                     "airbench94_muon; torch.optim.Muon: 0.95)"},
+                                    of(&Recipe::optimizer, &OptimizerOptions::muon_momentum), from_to(0.0F, 0.9999F))),
+          "optimizer", {"muon"}),
+      read_by(recorded_if_set(one_value({"ns-steps", group, "STEPS",
+                                         "Muon: Newton-Schulz iterations (default: 3, as airbench94_muon; "
+                                         "torch.optim.Muon: 5)"},
+                                        of(&Recipe::optimizer, &OptimizerOptions::ns_steps), from_to(1, 100))),
+              "optimizer", {"muon"}),
+      common(one_value({"weight-decay", group, "FACTOR", "Weight decay; Muon: of parameters with SGD"},
                        of(&Recipe::optimizer, &OptimizerOptions::weight_decay),
                        from_to(0.0F, static_cast<float>(largest)))),
       read_by(flag({"no-decay-norm", group, "",
-                    "SGD, AdamW: no weight decay on batch norms and biases. LARS never decays them"},
+                    "SGD, AdamW, Muon: no weight decay on batch norms and biases. LARS never decays them"},
                    of(&Recipe::optimizer, &OptimizerOptions::decay_scope), DecayScope::weights_only, DecayScope::all),
-              "optimizer", {"sgd", "adamw"}),
+              "optimizer", {"sgd", "adamw", "muon"}),
       read_by(one_value({"trust", group, "FACTOR", "LARS: trust coefficient"},
                         of(&Recipe::optimizer, &OptimizerOptions::trust_coefficient),
                         NumberForm<float>{{0, static_cast<float>(largest), LeastIs::excluded}}),

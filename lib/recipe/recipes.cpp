@@ -20,6 +20,7 @@ constexpr const char* torchvision_v2 =
     "pytorch.org/blog/how-to-train-state-of-the-art-models-using-torchvision-latest-primitives";
 constexpr const char* airbench =
     "github.com/KellerJordan/cifar10-airbench, airbench94.py (Jordan 2024, arXiv 2404.00498)";
+constexpr const char* airbench_muon = "github.com/KellerJordan/cifar10-airbench, airbench94_muon.py (Jordan 2024)";
 constexpr const char* openpai = "github.com/microsoft/pai, examples/Distributed-example";
 
 // Batches of 512 on each of 8 GPUs, or of 1,024 on one GPU. The rate rises linearly from 1/10,000 of its peak to its
@@ -172,6 +173,39 @@ std::vector<PublishedRecipe> make_recipes() {
                                       {"crop-padding", "1"},
                                       {"test-augment", "flip"},
                                       {"test-every", "3"}})});
+  // The source's rates of SGD, 0.053 for biases and 0.67 for the last layer, are for a loss that is summed over 2,000
+  // samples. For its mean they are 106 and 1,340. Here the last layer's outputs are divided by 9 instead of 256, so its
+  // rate is 1,340 * (9 / 256)^2 = 1.656. --lr-scale divides these rates by Muon's 0.24. The source's decay of 0.004 in
+  // a step, divided by 1.656, is that of the last layer. In the source biases decay too, the first bias learns for
+  // three epochs only, and Muon's products are bf16.
+  recipes.push_back({"cifar10-94-muon",
+                     airbench_muon,
+                     {{"model", "airbench"},
+                      {"epochs", "8"},
+                      {"global-batch", "2000"},
+                      {"optimizer", "muon"},
+                      {"muon-momentum", "0.6"},
+                      {"ns-steps", "3"},
+                      {"momentum", "0.85"},
+                      {"nesterov", "true"},
+                      {"weight-decay", "2.415e-3"},
+                      {"no-decay-norm", "true"},
+                      {"label-smoothing", "0.2"},
+                      {"lr", "0.24"},
+                      {"lr-batch", "0"},
+                      {"lr-scale", "*.norm?.weight=0 *.norm?.bias=442 whiten.bias=442 fc.weight=6.9"},
+                      {"schedule", "poly"},
+                      {"poly-power", "1"},
+                      {"warmup", "0"},
+                      {"whiten", "true"},
+                      {"dirac-init", "true"},
+                      {"norm-momentum", "0.4"},
+                      {"augment", "crop-flip"},
+                      {"flip", "alternating"},
+                      {"crop-fill", "reflect"},
+                      {"crop-padding", "2"},
+                      {"test-augment", "flip-shift"},
+                      {"test-every", "4"}}});
   // cifar10-single-node-gpus-cpu-DP.py
   recipes.push_back({"pai-cifar",
                      openpai,

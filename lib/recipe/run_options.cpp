@@ -99,6 +99,18 @@ void require_possible_compression(const Recipe& recipe, const RunOptions& run) {
           "steps. Use --precision bf16.");
 }
 
+// Each server has parts of the weights, as each rank has with --shard-optimizer.
+void require_whole_matrices(const Recipe& recipe, const RunOptions& run) {
+  require(
+      !run.sums.shard_optimizer, Failure::usage,
+      "--optimizer muon multiplies whole matrices, but with --shard-optimizer each rank has parts of them. Leave out "
+      "one of the two.");
+  require(servers_of({recipe, run}) <= 1, Failure::usage,
+          "--optimizer muon multiplies whole matrices, but with --servers {} each server has parts of them. Use one "
+          "server.",
+          run.sums.servers);
+}
+
 std::string key_of(const std::string& tag) { return tag.substr(0, tag.find('=')); }
 
 void require_possible_tags(const std::vector<std::string>& tags) {
@@ -139,6 +151,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   if (recipe.sync == Sync::local) require_possible_local_updates(recipe, run);
   if (recipe.sync == Sync::servers || is_async) require_possible_servers(recipe, run);
   if (is_async) require_possible_async_updates(recipe, run);
+  if (needs_whole_matrices(recipe.optimizer)) require_whole_matrices(recipe, run);
   if (recipe.powersgd_rank > 0) require_possible_compression(recipe, run);
   require_possible_tags(run.tags);
   all_reduce_options(recipe, run);

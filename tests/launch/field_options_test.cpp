@@ -166,6 +166,20 @@ TEST_F(OptionsTest, options_of_lars_reach_it) {
   EXPECT_EQ(lars.weight_decay, 0.01F);
 }
 
+TEST_F(OptionsTest, options_of_muon_reach_it) {
+  EXPECT_EQ(parse("--optimizer muon --lr 0.24 --muon-momentum 0.95 --ns-steps 5 --momentum 0.85 --nesterov "
+                  "--weight-decay 0.01 --no-decay-norm"),
+            "");
+  const OptimizerOptions& muon = recipe_.optimizer;
+  EXPECT_EQ(muon.kind, OptimizerKind::muon);
+  EXPECT_EQ(muon.muon_momentum, 0.95F);
+  EXPECT_EQ(muon.ns_steps, 5);
+  EXPECT_EQ(muon.momentum, 0.85F);
+  EXPECT_EQ(muon.momentum_kind, Momentum::nesterov);
+  EXPECT_EQ(muon.weight_decay, 0.01F);
+  EXPECT_EQ(muon.decay_scope, DecayScope::weights_only);
+}
+
 // No data are named, and none are asked for.
 TEST_F(OptionsTest, the_recipe_is_printed_as_a_checkpoint_keeps_it) {
   try {
@@ -214,6 +228,9 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
       // With the default, which is SGD's, AdamW would learn nothing.
       {"--optimizer adamw", "--optimizer"},
       {"--optimizer lars", "--optimizer"},
+      {"--optimizer muon", "--optimizer"},
+      {"--optimizer muon --lr 0.24 --trust 0.1", "--trust"},
+      {"--optimizer adamw --lr 0.001 --ns-steps 5", "--ns-steps"},
       {"--recipe rn50-mlperf --optimizer adamw", "--optimizer"},
 
       // The range was said to end at 17976931348623157081452742373170435...

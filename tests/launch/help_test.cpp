@@ -136,7 +136,7 @@ TEST_F(HelpTest, lines_are_as_wide_as_the_terminal) {
 
 TEST_F(HelpTest, an_option_states_its_values_once_and_its_default) {
   const auto description = [this](const std::string& name) { return option_text(*app_.get_option(name)).description; };
-  EXPECT_THAT(description("--optimizer"), testing::EndsWith(" (sgd, lars, adamw; default: sgd)"));
+  EXPECT_THAT(description("--optimizer"), testing::EndsWith(" (sgd, lars, adamw, muon; default: sgd)"));
   EXPECT_THAT(description("--shuffle"), testing::EndsWith("larger than memory (default: full)"));
   EXPECT_THAT(description("--bucket-mib"), testing::EndsWith("(from 0 to 1024; default: 4)"));
   EXPECT_THAT(description("--data"), testing::EndsWith("(required)"));

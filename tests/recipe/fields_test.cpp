@@ -172,12 +172,29 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
         field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
     if (is_number && field.validation_error("0").empty()) taken.insert(field.name);
   }
-  EXPECT_EQ(taken,
-            (std::set<std::string>{
-                "seed",        "crop-padding", "label-smoothing", "momentum",         "outer-momentum", "weight-decay",
-                "beta1",       "ema",          "warmup-from",     "lr-end",           "beta2",          "lr-batch",
-                "warmup",      "milestones",   "threads",         "gpu-memory-limit", "bucket-mib",     "hang-timeout",
-                "audit-every", "keep-best",    "sync-batch-norm", "ema-ramp"}));
+  EXPECT_EQ(taken, (std::set<std::string>{"seed",
+                                          "crop-padding",
+                                          "label-smoothing",
+                                          "momentum",
+                                          "muon-momentum",
+                                          "outer-momentum",
+                                          "weight-decay",
+                                          "beta1",
+                                          "ema",
+                                          "warmup-from",
+                                          "lr-end",
+                                          "beta2",
+                                          "lr-batch",
+                                          "warmup",
+                                          "milestones",
+                                          "threads",
+                                          "gpu-memory-limit",
+                                          "bucket-mib",
+                                          "hang-timeout",
+                                          "audit-every",
+                                          "keep-best",
+                                          "sync-batch-norm",
+                                          "ema-ramp"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {

@@ -196,6 +196,32 @@ TEST(SyncTest, what_asynchronous_updates_cannot_keep_is_refused) {
   });
 }
 
+TEST(MuonTest, what_divides_matrices_is_refused) {
+  const auto refuses = [](const std::function<void(Settings&)>& change) {
+    return [change] {
+      Settings settings;
+      settings.recipe.model = "lenet";
+      settings.recipe.batch.global_batch = ChosenNumber{96};
+      settings.recipe.optimizer.kind = OptimizerKind::muon;
+      change(settings);
+      ValidSettings{settings};
+    };
+  };
+  refuses([](Settings&) {})();
+  refuses([](Settings& settings) { settings.recipe.sync = Sync::local; })();
+  refuses([](Settings& settings) { settings.recipe.sync = Sync::async_servers; })();
+  refuses([](Settings& settings) { settings.recipe.powersgd_rank = 2; })();
+  expect_refusals({
+      {"a divided optimizer", refuses([](Settings& settings) { settings.run.sums.shard_optimizer = true; }),
+       "--shard-optimizer"},
+      {"several servers", refuses([](Settings& settings) {
+         settings.recipe.sync = Sync::servers;
+         settings.run.sums.servers = 2;
+       }),
+       "--servers 2"},
+  });
+}
+
 TEST(CompressionTest, what_it_cannot_keep_is_refused) {
   const auto refuses = [](const std::function<void(Settings&)>& change) {
     return [change] {

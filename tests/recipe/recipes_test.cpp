@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,28 @@ TEST(RecipesTest, the_short_training_of_cifar10_is_the_long_one_with_other_sizes
   const LrSchedule schedule(recipe.learning_rate, 256, schedule_steps(recipe, 195), 195);
   EXPECT_DOUBLE_EQ(schedule.at(117), 0.5);
   EXPECT_NEAR(schedule.at(585), 0.03, 1e-12);
+}
+
+TEST(RecipesTest, airbenchs_rates_with_muon_are_its_sources_for_a_mean_loss) {
+  const Recipe recipe = settings_of("cifar10-94-muon").recipe;
+  EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::muon);
+  EXPECT_EQ(recipe.optimizer.muon_momentum, 0.6F);
+  EXPECT_EQ(recipe.optimizer.ns_steps, 3);
+  EXPECT_EQ(recipe.optimizer.momentum, 0.85F);
+  EXPECT_EQ(recipe.optimizer.momentum_kind, Momentum::nesterov);
+  const LrSchedule schedule(recipe.learning_rate, 2000, schedule_steps(recipe, 25), 25);
+  EXPECT_DOUBLE_EQ(schedule.at(0), 0.24);
+  EXPECT_NEAR(schedule.at(50), 0.24 * 0.75, 1e-12);
+  EXPECT_NEAR(schedule.at(199), 0.24 / 200, 1e-12);
+  double of_biases = 0;
+  double of_last = 0;
+  for (const RateScale& scale : recipe.optimizer.rate_scales) {
+    if (scale.pattern == "*.norm?.bias") of_biases = 0.24 * static_cast<double>(scale.factor);
+    if (scale.pattern == "fc.weight") of_last = 0.24 * static_cast<double>(scale.factor);
+  }
+  EXPECT_NEAR(of_biases, 0.053 * 2000, 0.1);
+  EXPECT_NEAR(of_last, 0.67 * 2000 * std::pow(9.0 / 256, 2), 0.001);
+  EXPECT_NEAR(of_last * static_cast<double>(recipe.optimizer.weight_decay), 2e-6 * 2000, 1e-6);
 }
 
 TEST(RecipesTest, airbenchs_lookahead_has_a_decay_that_grows_to_the_end) {

@@ -52,6 +52,8 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"optimizer", "adamw"},
                                                               {"momentum", "0.8"},
                                                               {"nesterov", "true"},
+                                                              {"muon-momentum", "0.95"},
+                                                              {"ns-steps", "5"},
                                                               {"weight-decay", "0.1"},
                                                               {"no-decay-norm", "true"},
                                                               {"trust", "0.02"},
