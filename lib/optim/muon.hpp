@@ -16,7 +16,8 @@
 // their own, so a fixed norm also fixes how far a step turns them. The source computes x in bf16, this in fp32.
 //
 // Products run as those of a linear layer (Ops): a = x x^T, s = a a^T, since a is symmetric, and then x = b x with
-// b = 3.4445 I - 4.7750 a + 2.0315 s, which saves a pass over x.
+// b = 3.4445 I - 4.7750 a + 2.0315 s, which saves a pass over x. On one Zen 4 core with AVX2, this takes 0.1 s for
+// airbench's weights (bench/state_bench.cpp), about 1 % of the processor time of a step of 2,000 images.
 #pragma once
 
 #include <vector>

@@ -88,6 +88,8 @@ class Trainings:
             far = max(abs(one - other) for one, other in zip(on_gpu, on_cpu, strict=True))
             self.expect(f"losses, {precision}, {micro_batches} micro-batches", far < TOLERANCE[precision],
                         f"{on_gpu}, on the CPU {on_cpu}")
+        self.expect_same(f"{precision}, muon", "--reduce", "mpi", "--precision", precision, "--optimizer", "muon", "--lr",
+                         "0.02")
 
     def resume(self):
         options = ["--reduce", "mpi"]
