@@ -15,6 +15,7 @@ struct CapturedWork {
   std::vector<std::size_t> after;  // by index in the graph
   Run run;
   Lane lane;
+  ConditionHandle condition;
 };
 
 using Ends = std::set<std::size_t>;  // the captured work that the next in a stream comes after

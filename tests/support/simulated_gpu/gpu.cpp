@@ -84,16 +84,16 @@ Event* Gpu::find(cudaEvent_t event) const {
   return events_.contains(found) ? found : nullptr;
 }
 
-cudaError_t Gpu::queue(cudaStream_t handle, Run run) {
+cudaError_t Gpu::queue(cudaStream_t handle, Run run, const ConditionHandle& condition) {
   Stream* const stream = find(handle);
   if (stream == nullptr || stream->device != current_device()) return cudaErrorInvalidResourceHandle;
   if (stream->capture == nullptr) {
-    stream->tail = schedule_.add({stream->tail}, std::move(run), stream->device, stream->lane);
+    stream->tail = schedule_.add({stream->tail}, std::move(run), stream->device, stream->lane, condition);
     return cudaSuccess;
   }
   if (!stream->capture->is_valid) return cudaErrorStreamCaptureInvalidated;
   std::vector<CapturedWork>& works = stream->capture->graph.works;
-  works.push_back({{stream->ends.begin(), stream->ends.end()}, std::move(run), stream->lane});
+  works.push_back({{stream->ends.begin(), stream->ends.end()}, std::move(run), stream->lane, condition});
   stream->ends = {works.size() - 1};
   return cudaSuccess;
 }

@@ -59,7 +59,7 @@ class Gpu {
   std::set<ReadyGraph*>& ready_graphs() { return ready_graphs_; }
 
   // Queues or captures work of the stream.
-  cudaError_t queue(cudaStream_t stream, Run run);
+  cudaError_t queue(cudaStream_t stream, Run run, const ConditionHandle& condition = nullptr);
   // Whether this thread may call what could wait for the device. If it captures, its captures are lost.
   bool may_wait();
   // An error of work that has run. No later call of the device succeeds.

@@ -41,7 +41,7 @@ void queue_graph(ReadyGraph& graph, Stream& stream) {
   for (const CapturedWork& one : graph.works) {
     std::vector<WorkHandle> after{begin};
     for (const std::size_t index : one.after) after.push_back(queued[index]);
-    queued.push_back(schedule.add(std::move(after), one.run, stream.device, one.lane));
+    queued.push_back(schedule.add(std::move(after), one.run, stream.device, one.lane, one.condition));
   }
   queued.push_back(begin);
   stream.tail = schedule.add(std::move(queued), {}, stream.device, stream.lane);
@@ -78,7 +78,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
       return code;
     }
     leave(capture);
-    if (code != cudaSuccess) return code;
+    if (code != cudaSuccess) {
+      capture->graph = {};  // events may keep the capture
+      return code;
+    }
     auto* const made = new Graph(std::move(capture->graph));
     gpu().graphs().insert(made);
     *graph = reinterpret_cast<cudaGraph_t>(made);
@@ -127,7 +130,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return call([&] { return destroy(gpu().graphs(), graph); });
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  return call([&] { return destroy(gpu().ready_graphs(), graph); });
+  return call([&] {
+    if (gpu().settings().fault == Fault::kept_graph) return cudaSuccess;
+    return destroy(gpu().ready_graphs(), graph);
+  });
 }
 
 }  // extern "C"

@@ -122,6 +122,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
   return call([&] {
     if (bytes == 0) return cudaSuccess;
     if (!gpu().memory().is_on_device(memory, bytes, current_device())) return cudaErrorInvalidValue;
+    if (gpu().settings().fault == Fault::unset_memory) return cudaSuccess;
     return gpu().queue(stream, [=] {
       std::memset(memory, value, bytes);
       return cudaSuccess;

@@ -1,11 +1,13 @@
 // The queued work of all streams, and the order in which it runs. Work forms a graph: it runs after the work before it
 // in its stream and after the events that the stream waits for. A host thread that calls CUDA runs it, within the call.
+// Work of NCCL also waits for other processes.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <random>
 #include <vector>
@@ -19,11 +21,29 @@ using Run = std::function<cudaError_t()>;
 
 enum class Lane : std::uint8_t { main, side };  // of a device's first stream; of its others
 
+enum class Readiness : std::uint8_t { now, later, never };
+
+// What work waits for in other processes.
+class Condition {
+ public:
+  Condition() = default;
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+  virtual ~Condition() = default;
+
+  // Called once the work before it is done.
+  virtual Readiness ask() = 0;
+  // The host waits for work that can never run: says why and ends the program.
+  [[noreturn]] virtual void report_hang() = 0;
+};
+using ConditionHandle = std::shared_ptr<Condition>;
+
 struct Work {
   std::vector<std::shared_ptr<Work>> after;
   Run run;
   int device;
   Lane lane;
+  ConditionHandle condition;  // null: none
   bool is_done = false;
 };
 using WorkHandle = std::shared_ptr<Work>;
@@ -35,9 +55,11 @@ class Schedule {
   Schedule(const Settings& settings, RunGuarded run_guarded);
 
   // `after` may hold null: no work.
-  WorkHandle add(std::vector<WorkHandle> after, Run run, int device, Lane lane);
+  WorkHandle add(std::vector<WorkHandle> after, Run run, int device, Lane lane, ConditionHandle condition = nullptr);
   // Runs `work` and what it comes after. Null: nothing.
   void finish(const WorkHandle& work);
+  // Runs all work with one of these conditions, and what it comes after.
+  void finish_all(std::initializer_list<const Condition*> conditions);
   // Runs one piece of work that `work` needs, or `work`: a host that polls sees progress.
   void progress(const WorkHandle& work);
   // Runs what the order wants to run now. Called at the end of each call of CUDA.
@@ -45,10 +67,15 @@ class Schedule {
 
  private:
   static bool is_ready(const Work& work);
+  static bool may_run(const Work& work);
+  static void wait_for_others(const Work& work);
   static WorkHandle open_before(const Work& work);  // null: none
   void run(const WorkHandle& work);
-  void run_early();  // with that order: work of side streams that is ready
-  void run_any();    // some work that is ready
+  void advance_side_streams();  // in the order early
+  template <typename Wanted>
+  void run_while_any(const Wanted& wanted);  // work that is wanted and may run
+  bool run_any();                            // some work that may run; false if there is none
+  void finish_in_any_order(const Work& work);
 
   Order order_;
   RunGuarded run_guarded_;

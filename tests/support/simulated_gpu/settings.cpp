@@ -17,7 +17,11 @@ constexpr std::array faults{std::pair{"none", Fault::none},
                             std::pair{"offset_memory", Fault::offset_memory},
                             std::pair{"freed_under_graph", Fault::freed_under_graph},
                             std::pair{"short_pinned", Fault::short_pinned},
-                            std::pair{"wrong_stride", Fault::wrong_stride}};
+                            std::pair{"wrong_stride", Fault::wrong_stride},
+                            std::pair{"unset_memory", Fault::unset_memory},
+                            std::pair{"kept_graph", Fault::kept_graph},
+                            std::pair{"detached_sum", Fault::detached_sum},
+                            std::pair{"left_out_sum", Fault::left_out_sum}};
 
 template <typename Names>
 auto value_of(std::string_view name, const Names& names, const char* variable) {

@@ -24,6 +24,10 @@ enum class Fault : std::uint8_t {
   freed_under_graph,  // frees the largest block of device memory once a graph is instantiated
   short_pinned,       // copies may use only half of the memory that cudaMallocHost returns
   wrong_stride,       // cuDNN takes tensors for NCHW
+  unset_memory,       // cudaMemsetAsync does nothing
+  kept_graph,         // cudaGraphExecDestroy does nothing
+  detached_sum,       // later work of a stream does not wait for NCCL's operations
+  left_out_sum,       // rank 1 leaves out its third operation of NCCL
 };
 
 struct Settings {

@@ -9,8 +9,8 @@ import re
 import subprocess
 import sys
 
-FUNCTIONS = re.compile(r"(cuda|cudnn|cublas)[A-Za-z0-9_]+$")
-LIBRARIES = re.compile(r"lib(cuda|cudart|cudnn|cublas)\w*\.so")
+FUNCTIONS = re.compile(r"(cuda|cudnn|cublas|nccl)[A-Za-z0-9_]+$")
+LIBRARIES = re.compile(r"lib(cuda|cudart|cudnn|cublas|nccl)\w*\.so")
 
 
 def symbols(kind, files):
