@@ -136,8 +136,9 @@ bool NcclExchange::has_died(int rank) {
   constexpr std::chrono::milliseconds interval{50};
   if (const auto now = std::chrono::steady_clock::now(); now - looked_at_ > interval) {
     looked_at_ = now;
+    // A rank that has ended may end its process, so its life is read last.
     for (int one = 0; one < ranks_; ++one) {
-      has_died_.at(static_cast<std::size_t>(one)) = life(one) == Life::joined && !is_running(at(one).process);
+      has_died_.at(static_cast<std::size_t>(one)) = !is_running(at(one).process) && life(one) == Life::joined;
     }
   }
   return has_died_.at(static_cast<std::size_t>(rank));
