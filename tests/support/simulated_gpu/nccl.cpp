@@ -142,14 +142,14 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   return nccl_call([&] {
     *made = nullptr;
-    if (ranks < 1 || ranks > NcclExchange::most_ranks || rank < 0 || rank >= ranks) {
+    if (ranks < 1 || ranks > most_nccl_ranks || rank < 0 || rank >= ranks) {
       return refuse_nccl(ncclInvalidArgument, fmt::format("there is no rank {} of {}", rank, ranks));
     }
     const ncclConfig_t initial = NCCL_CONFIG_INITIALIZER;
     if (config == nullptr || config->magic != initial.magic || config->blocking != 0) {
       return refuse_nccl(ncclInvalidArgument, "the simulation takes configurations of nonblocking communicators only");
     }
-    NcclExchange* const exchange = NcclExchange::join(id, ranks, rank, current_device());
+    NcclExchange* const exchange = NcclExchange::join(id, {rank, ranks}, current_device());
     if (exchange == nullptr) return refuse_nccl(ncclSystemError, "the process that made the id is gone");
     auto* const communicator = new NcclCommunicator(*exchange, current_device());
     communicators().insert(communicator);

@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
-
-#include "device/host_device.hpp"
 
 namespace lockstep::simulated {
 namespace {
@@ -24,36 +20,6 @@ std::string& kept_refusal() {
 [[noreturn]] void fail(const std::string& why) {
   std::fprintf(stderr, "The simulated NCCL: %s\n", why.c_str());
   std::abort();
-}
-
-bool is_of_all(Collective kind) { return kind != Collective::reduce && kind != Collective::broadcast; }
-
-using Parts = std::array<const std::byte*, NcclExchange::most_ranks>;
-
-// Rank by rank, from the first one.
-template <typename Element, typename Add>
-void add_up(const Parts& parts, int ranks, std::byte* to, std::uint64_t count, const Add& add) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Element sum{};
-    std::memcpy(&sum, parts[0] + i * sizeof sum, sizeof sum);
-    for (int rank = 1; rank < ranks; ++rank) {
-      Element next{};
-      std::memcpy(&next, parts[static_cast<std::size_t>(rank)] + i * sizeof next, sizeof next);
-      sum = add(sum, next);
-    }
-    std::memcpy(to + i * sizeof sum, &sum, sizeof sum);
-  }
-}
-
-void add_up(ncclDataType_t type, const Parts& parts, int ranks, std::byte* to, std::uint64_t count) {
-  if (type == ncclFloat32) {
-    add_up<float>(parts, ranks, to, count, [](float a, float b) { return a + b; });
-  } else if (type == ncclBfloat16) {
-    add_up<std::uint16_t>(parts, ranks, to, count,
-                          [](std::uint16_t a, std::uint16_t b) { return to_bf16(from_bf16(a) + from_bf16(b)); });
-  } else {
-    add_up<std::uint64_t>(parts, ranks, to, count, [](std::uint64_t a, std::uint64_t b) { return a + b; });
-  }
 }
 
 }  // namespace
@@ -123,38 +89,14 @@ ncclResult_t NcclCommunicator::require_ready(std::string_view function) const {
                      fmt::format("{}: the communicator's previous call has not returned ncclSuccess yet", function));
 }
 
-std::size_t NcclCommunicator::bytes_from(const Operation& operation) const {
-  const std::size_t bytes = operation.count * element_bytes(operation.type);
-  if (operation.kind == Collective::broadcast && operation.root != rank()) return 0;
-  return operation.kind == Collective::reduce_scatter ? bytes * static_cast<std::size_t>(exchange_.ranks()) : bytes;
-}
-
-std::size_t NcclCommunicator::bytes_to(const Operation& operation) const {
-  const std::size_t bytes = operation.count * element_bytes(operation.type);
-  if (operation.kind == Collective::reduce && operation.root != rank()) return 0;
-  return operation.kind == Collective::all_gather ? bytes * static_cast<std::size_t>(exchange_.ranks()) : bytes;
-}
-
-// In place, each rank's share lies where it lies in the whole.
-bool NcclCommunicator::overlaps(const NcclCall& call) const {
-  const Operation& operation = call.operation;
-  const std::size_t sent = bytes_from(operation);
-  const std::size_t received = bytes_to(operation);
-  const std::size_t share = operation.count * element_bytes(operation.type) * static_cast<std::size_t>(rank());
-  const bool is_in_place = operation.kind == Collective::reduce_scatter ? call.to == call.from + share
-                           : operation.kind == Collective::all_gather   ? call.from == call.to + share
-                                                                        : call.from == call.to;
-  return !is_in_place && sent > 0 && received > 0 && call.from < call.to + received && call.to < call.from + sent;
-}
-
 ncclResult_t NcclCommunicator::check(const NcclCall& call) const {
   const Operation& operation = call.operation;
-  const std::size_t sent = bytes_from(operation);
-  const std::size_t received = bytes_to(operation);
+  const std::size_t sent = bytes_sent(operation, exchange_.own());
+  const std::size_t received = bytes_received(operation, exchange_.own());
   const auto refuse = [&](const char* why) {
     return refuse_nccl(ncclInvalidArgument, fmt::format("{}: {}", describe(operation), why));
   };
-  if (!is_of_all(operation.kind) && (operation.root < 0 || operation.root >= exchange_.ranks())) {
+  if (operation.root < 0 || operation.root >= exchange_.ranks()) {
     return refuse("there is no such root");
   }
   const auto is_right = [&](const void* memory, std::size_t bytes) {
@@ -162,7 +104,8 @@ ncclResult_t NcclCommunicator::check(const NcclCall& call) const {
   };
   if (!is_right(call.from, sent)) return refuse("the data sent are not in one block of the device's memory");
   if (!is_right(call.to, received)) return refuse("the data received do not fit in one block of the device's memory");
-  if (overlaps(call)) return refuse("the memory sent and the memory received overlap");
+  if (overlaps(operation, exchange_.own(), call.from, call.to))
+    return refuse("the memory sent and the memory received overlap");
   if (sent > NcclExchange::most_bytes) return refuse("the simulation exchanges 64 MiB at most");
   const Stream* const stream = gpu().find(call.stream);
   if (stream == nullptr || stream->device != device_) return refuse("the stream is of no or another device");
@@ -210,7 +153,7 @@ cudaError_t NcclCommunicator::queue(const NcclCall& call) {
 cudaError_t NcclCommunicator::begin(const NcclCall& call) {
   if (life_ == Life::aborted) return cudaSuccess;
   if (has_ended()) fail(fmt::format("{} runs after its communicator was destroyed.", describe(call.operation)));
-  const std::size_t bytes = bytes_from(call.operation);
+  const std::size_t bytes = bytes_sent(call.operation, exchange_.own());
   if (!gpu().memory().allows(call.from, bytes)) return cudaErrorIllegalAddress;
   exchange_.begin(call.operation, call.from, bytes);
   return cudaSuccess;
@@ -219,8 +162,12 @@ cudaError_t NcclCommunicator::begin(const NcclCall& call) {
 cudaError_t NcclCommunicator::end(const NcclCall& call) {
   if (life_ == Life::aborted) return cudaSuccess;
   require_same_operations(call);
-  if (!gpu().memory().allows(call.to, bytes_to(call.operation))) return cudaErrorIllegalAddress;
-  combine(call);
+  if (!gpu().memory().allows(call.to, bytes_received(call.operation, exchange_.own()))) return cudaErrorIllegalAddress;
+  RankData data{};
+  for (int other = 0; other < exchange_.ranks(); ++other) {
+    data.at(static_cast<std::size_t>(other)) = exchange_.data_of(other);
+  }
+  combine(call.operation, exchange_.own(), data, call.to);
   exchange_.end();
   gpu().spend(0.02);
   return cudaSuccess;
@@ -237,28 +184,6 @@ void NcclCommunicator::require_same_operations(const NcclCall& call) const {
         "operation {} of the communicator is {} on rank {}, but {} on rank {}. NCCL would hang or mix up "
         "the data.",
         exchange_.ended(rank()) + 1, describe(call.operation), rank(), describe(exchange_.operation_of(other)), other));
-  }
-}
-
-void NcclCommunicator::combine(const NcclCall& call) const {
-  const Operation& operation = call.operation;
-  const std::size_t bytes = operation.count * element_bytes(operation.type);
-  const int ranks = exchange_.ranks();
-  const bool is_scattered = operation.kind == Collective::reduce_scatter;
-  Parts parts{};
-  for (int one = 0; one < ranks; ++one) {
-    const std::size_t offset = is_scattered ? bytes * static_cast<std::size_t>(rank()) : 0;
-    parts.at(static_cast<std::size_t>(one)) = exchange_.data_of(one) + offset;
-  }
-  if (bytes_to(operation) == 0) return;
-  if (operation.kind == Collective::broadcast) {
-    std::memcpy(call.to, parts.at(static_cast<std::size_t>(operation.root)), bytes);
-  } else if (operation.kind == Collective::all_gather) {
-    for (std::size_t one = 0; one < static_cast<std::size_t>(ranks); ++one) {
-      std::memcpy(call.to + one * bytes, parts.at(one), bytes);
-    }
-  } else {
-    add_up(operation.type, parts, ranks, call.to, operation.count);
   }
 }
 

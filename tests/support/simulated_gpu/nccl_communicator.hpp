@@ -54,16 +54,11 @@ class NcclCommunicator {
   class MayEnd;
 
   int rank() const { return exchange_.rank(); }
-  std::size_t bytes_from(const Operation& operation) const;  // that this rank sends
-  std::size_t bytes_to(const Operation& operation) const;    // that this rank receives
-  bool overlaps(const NcclCall& call) const;
-
   ncclResult_t after_polls(std::uint64_t polls, std::function<ncclResult_t()> work);
   ncclResult_t queue(const std::vector<NcclCall>& group);
   cudaError_t queue(const NcclCall& call);
   cudaError_t begin(const NcclCall& call);
   cudaError_t end(const NcclCall& call);
-  void combine(const NcclCall& call) const;
   void require_same_operations(const NcclCall& call) const;
 
   Readiness readiness(bool is_ready);

@@ -20,17 +20,6 @@ struct Id {
   int file;
 };
 
-constexpr std::array kind_names{"ncclAllReduce", "ncclReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast"};
-
-const char* name_of(ncclDataType_t type) {
-  return type == ncclFloat32    ? "ncclFloat32"
-         : type == ncclBfloat16 ? "ncclBfloat16"
-         : type == ncclInt64    ? "ncclInt64"
-                                : "elements of another type";
-}
-
-bool is_rooted(Collective kind) { return kind == Collective::reduce || kind == Collective::broadcast; }
-
 // One that has ended and that nobody has waited for counts as dead.
 bool is_running(int process) {
   std::ifstream status(fmt::format("/proc/{}/stat", process));
@@ -41,17 +30,7 @@ bool is_running(int process) {
 
 }  // namespace
 
-std::size_t element_bytes(ncclDataType_t type) {
-  return type == ncclFloat32 ? 4 : type == ncclBfloat16 ? 2 : type == ncclInt64 ? 8 : 0;
-}
-
-std::string describe(const Operation& operation) {
-  return fmt::format("{} of {} {}{}", kind_names.at(static_cast<std::size_t>(operation.kind)), operation.count,
-                     name_of(operation.type),
-                     is_rooted(operation.kind) ? fmt::format(" with root {}", operation.root) : "");
-}
-
-std::size_t NcclExchange::total_bytes() { return (most_ranks * slots + 1) * most_bytes; }
+std::size_t NcclExchange::total_bytes() { return (most_nccl_ranks * slots + 1) * most_bytes; }
 
 std::byte* NcclExchange::map(int file) {
   void* const mapped = mmap(nullptr, total_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -69,7 +48,7 @@ ncclUniqueId NcclExchange::make_id() {
   return id;
 }
 
-NcclExchange* NcclExchange::join(const ncclUniqueId& id, int ranks, int rank, int device) {
+NcclExchange* NcclExchange::join(const ncclUniqueId& id, const NcclRank& own, int device) {
   Id made{};
   std::memcpy(&made, id.internal, sizeof made);
   // careful-open: memory of this test's processes
@@ -77,26 +56,26 @@ NcclExchange* NcclExchange::join(const ncclUniqueId& id, int ranks, int rank, in
   if (file < 0) return nullptr;
   std::byte* const memory = map(file);
   close(file);
-  return memory == nullptr ? nullptr : new NcclExchange(memory, ranks, rank, device);
+  return memory == nullptr ? nullptr : new NcclExchange(memory, own, device);
 }
 
 // The file begins with zeros: no operation, and absent ranks.
-NcclExchange::NcclExchange(std::byte* memory, int ranks, int rank, int device)
-    : memory_(memory), shared_(reinterpret_cast<Shared*>(memory)), ranks_(ranks), rank_(rank) {
-  at(rank).process = getpid();
-  at(rank).device = device;
+NcclExchange::NcclExchange(std::byte* memory, const NcclRank& own, int device)
+    : memory_(memory), shared_(reinterpret_cast<Shared*>(memory)), own_(own) {
+  at(own.rank).process = getpid();
+  at(own.rank).device = device;
   set_life(Life::joined);
 }
 
 bool NcclExchange::all_have_joined() const {
-  for (int rank = 0; rank < ranks_; ++rank) {
+  for (int rank = 0; rank < ranks(); ++rank) {
     if (life(rank) == Life::absent) return false;
   }
   return true;
 }
 
 bool NcclExchange::shares_devices() const {
-  for (int rank = 0; rank < ranks_; ++rank) {
+  for (int rank = 0; rank < ranks(); ++rank) {
     for (int other = 0; other < rank; ++other) {
       if (at(rank).device == at(other).device) return true;
     }
@@ -112,32 +91,32 @@ std::byte* NcclExchange::slot_of(int rank, std::uint64_t sequence) const {
 std::uint64_t NcclExchange::begun(int rank) const { return at(rank).begun.load(std::memory_order_acquire); }
 std::uint64_t NcclExchange::ended(int rank) const { return at(rank).ended.load(std::memory_order_acquire); }
 Life NcclExchange::life(int rank) const { return at(rank).life.load(std::memory_order_acquire); }
-void NcclExchange::set_life(Life life) { at(rank_).life.store(life, std::memory_order_release); }
+void NcclExchange::set_life(Life life) { at(rank()).life.store(life, std::memory_order_release); }
 
 bool NcclExchange::may_begin() const {
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (ended(rank) + slots <= begun(rank_)) return false;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (ended(rank) + slots <= begun(own_.rank)) return false;
   }
   return true;
 }
 
 void NcclExchange::begin(const Operation& operation, const std::byte* data, std::size_t bytes) {
-  const std::uint64_t sequence = begun(rank_);
-  if (bytes > 0) std::memcpy(slot_of(rank_, sequence), data, bytes);
-  at(rank_).operations[sequence % slots] = operation;
-  at(rank_).begun.store(sequence + 1, std::memory_order_release);
+  const std::uint64_t sequence = begun(rank());
+  if (bytes > 0) std::memcpy(slot_of(rank(), sequence), data, bytes);
+  at(rank()).operations[sequence % slots] = operation;
+  at(rank()).begun.store(sequence + 1, std::memory_order_release);
 }
 
-const Operation& NcclExchange::operation_of(int rank) const { return at(rank).operations[ended(rank_) % slots]; }
-const std::byte* NcclExchange::data_of(int rank) const { return slot_of(rank, ended(rank_)); }
-void NcclExchange::end() { at(rank_).ended.fetch_add(1, std::memory_order_release); }
+const Operation& NcclExchange::operation_of(int rank) const { return at(rank).operations[ended(own_.rank) % slots]; }
+const std::byte* NcclExchange::data_of(int rank) const { return slot_of(rank, ended(own_.rank)); }
+void NcclExchange::end() { at(rank()).ended.fetch_add(1, std::memory_order_release); }
 
 bool NcclExchange::has_died(int rank) {
   constexpr std::chrono::milliseconds interval{50};
   if (const auto now = std::chrono::steady_clock::now(); now - looked_at_ > interval) {
     looked_at_ = now;
     // A rank that has ended may end its process, so its life is read last.
-    for (int one = 0; one < ranks_; ++one) {
+    for (int one = 0; one < ranks(); ++one) {
       has_died_.at(static_cast<std::size_t>(one)) = !is_running(at(one).process) && life(one) == Life::joined;
     }
   }

@@ -9,37 +9,24 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+
+#include "support/simulated_gpu/nccl_operation.hpp"
 
 namespace lockstep::simulated {
-
-enum class Collective : std::uint8_t { all_reduce, reduce, reduce_scatter, all_gather, broadcast };
-
-struct Operation {
-  Collective kind;
-  ncclDataType_t type;
-  std::uint64_t count;  // as the call states it
-  int root;             // 0 if there is none
-
-  friend bool operator==(const Operation&, const Operation&) = default;
-};
-
-std::size_t element_bytes(ncclDataType_t type);  // 0: the simulation does not exchange it
-std::string describe(const Operation& operation);
 
 enum class Life : std::uint8_t { absent, joined, ended, aborted };
 
 class NcclExchange {
  public:
-  static constexpr int most_ranks = 8;
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of one operation
 
   // Null if the process that made the id is gone.
-  static NcclExchange* join(const ncclUniqueId& id, int ranks, int rank, int device);
+  static NcclExchange* join(const ncclUniqueId& id, const NcclRank& own, int device);
   static ncclUniqueId make_id();
 
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  const NcclRank& own() const { return own_; }
+  int rank() const { return own_.rank; }
+  int ranks() const { return own_.ranks; }
   bool all_have_joined() const;
   // Two ranks with one device, if there are any.
   bool shares_devices() const;
@@ -70,10 +57,10 @@ class NcclExchange {
     Operation operations[slots];
   };
   struct Shared {
-    Rank ranks[most_ranks];
+    Rank ranks[most_nccl_ranks];
   };
 
-  NcclExchange(std::byte* memory, int ranks, int rank, int device);
+  NcclExchange(std::byte* memory, const NcclRank& own, int device);
 
   static std::size_t total_bytes();
   static std::byte* map(int file);
@@ -82,10 +69,9 @@ class NcclExchange {
 
   std::byte* memory_;
   Shared* shared_;
-  int ranks_;
-  int rank_;
+  NcclRank own_;
   std::chrono::steady_clock::time_point looked_at_{};  // when has_died_ was found
-  std::array<bool, most_ranks> has_died_{};
+  std::array<bool, most_nccl_ranks> has_died_{};
 };
 
 }  // namespace lockstep::simulated
