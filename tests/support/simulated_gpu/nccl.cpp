@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,15 +12,16 @@
 namespace lockstep::simulated {
 namespace {
 
-// Never freed: queued work and graphs may refer to one that is destroyed.
-std::set<NcclCommunicator*>& communicators() {
-  static auto* const all = new std::set<NcclCommunicator*>;
+// Whether the handle is valid. Never freed, because queued work and graphs may refer to one that is destroyed.
+std::map<NcclCommunicator*, bool>& communicators() {
+  static auto* const all = new std::map<NcclCommunicator*, bool>;
   return *all;
 }
 
 NcclCommunicator* find(ncclComm_t handle) {
   auto* const found = reinterpret_cast<NcclCommunicator*>(handle);
-  return communicators().contains(found) ? found : nullptr;
+  const auto known = communicators().find(found);
+  return known != communicators().end() && known->second ? found : nullptr;
 }
 
 ncclResult_t refuse_handle(const char* function) {
@@ -152,7 +154,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id
     NcclExchange* const exchange = NcclExchange::join(id, {rank, ranks}, current_device());
     if (exchange == nullptr) return refuse_nccl(ncclSystemError, "the process that made the id is gone");
     auto* const communicator = new NcclCommunicator(*exchange, current_device());
-    communicators().insert(communicator);
+    communicators()[communicator] = true;
     *made = reinterpret_cast<ncclComm_t>(communicator);
     return ncclInProgress;
   });
@@ -224,7 +226,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
     if (communicator == nullptr) return refuse_handle("ncclCommDestroy");
     const ncclResult_t state = communicator->require_ready("ncclCommDestroy");
     if (state != ncclSuccess) return state;
-    communicators().erase(communicator);
+    communicators()[communicator] = false;
     return communicator->destroy();
   });
 }
@@ -233,7 +235,7 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
   return nccl_call([&] {
     NcclCommunicator* const communicator = find(handle);
     if (communicator == nullptr) return refuse_handle("ncclCommAbort");
-    communicators().erase(communicator);
+    communicators()[communicator] = false;
     return communicator->abort();
   });
 }
