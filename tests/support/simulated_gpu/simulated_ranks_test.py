@@ -6,7 +6,7 @@ Parts:
   nccl PRECISION MICRO_BATCHES: with the bits of sums through the host
   options: an optimizer divided between the ranks, gradients in bf16, and virtual ranks
   resume: from a checkpoint, with the weights and tests of a training without an interruption
-  residual: a ResNet, whose kernels are measured in the first training and kept for the second one
+  kernels MODEL: one epoch, with kernels that the first training measures and the second one keeps
   diverging: a training that ends with an error destroys its graphs before it aborts NCCL
 """
 import json
@@ -48,11 +48,10 @@ def resume(trainings):
     trainings.expect_equal("tests after the resume", tests[1][-1:], tests[0][-1:])
 
 
-def residual(trainings):
-    plans = ["--plan-folder", trainings.folder / "plans"]
-    model = [*NCCL, "--model", "resnet20", "--epochs", "1", "--precision", "bf16"]
-    first = trainings.weights(*model, *plans, name="measured", order="late", ranks=2)
-    kept = trainings.weights(*model, *plans, name="kept", order="random:2", ranks=2)
+def kernels(trainings, model):
+    words = [*NCCL, "--model", model, "--epochs", "1", "--precision", "bf16", "--plan-folder", trainings.folder / "plans"]
+    first = trainings.weights(*words, name="measured", order="late", ranks=2)
+    kept = trainings.weights(*words, name="kept", order="random:2", ranks=2)
     trainings.expect_equal("with the kernels of the first training", kept, first)
     for name, measured in ("measured", True), ("kept", False):
         summary = json.loads((trainings.folder / name / "summary.json").read_text())
@@ -70,4 +69,4 @@ def diverging(trainings):
 
 if __name__ == "__main__":
     sys.exit(simulated_trainings.main({"staged": staged, "nccl": nccl, "options": options, "resume": resume,
-                                       "residual": residual, "diverging": diverging}))
+                                       "kernels": kernels, "diverging": diverging}))
