@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ranges>
 #include <utility>
 
 namespace lockstep::simulated {
@@ -124,10 +125,10 @@ ncclResult_t NcclCommunicator::launch(const std::vector<NcclCall>& group) {
 }
 
 ncclResult_t NcclCommunicator::queue(const std::vector<NcclCall>& group) {
-  for (auto call = group.rbegin(); call != group.rend(); ++call) {
+  for (const NcclCall& call : std::views::reverse(group)) {
     const bool counts = gpu().settings().fault == Fault::left_out_sum && rank() == 1;
     if (counts && ++seen_by_fault_ == left_out_operation) continue;
-    if (queue(*call) != cudaSuccess) return refuse_nccl(ncclUnhandledCudaError, "the stream takes no work");
+    if (queue(call) != cudaSuccess) return refuse_nccl(ncclUnhandledCudaError, "the stream takes no work");
   }
   return ncclSuccess;
 }
