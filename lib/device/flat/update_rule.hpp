@@ -201,7 +201,14 @@ struct MuonRule {
     const float rate = step.learning_rate * run.rate_scale;
     if (run.adaption == Adaptation::to_norm) {
       const double kept = squares.values > 0 ? static_cast<double>(run.norm) / sqrt(squares.values) : 1.0;
-      return {rate, 1, 0, 1, 0, 1, 0, static_cast<float>(kept)};
+      return {.learning_rate = rate,
+              .gradient_scale = 1,
+              .weight_decay = 0,
+              .momentum = 1,
+              .added = 0,
+              .own = 1,
+              .look_ahead = 0,
+              .kept = static_cast<float>(kept)};
     }
     const float own = kind == Momentum::nesterov ? 1.0F : 0.0F;
     const float look_ahead = kind == Momentum::nesterov ? momentum : 1.0F;
