@@ -9,7 +9,6 @@
 namespace lockstep::simulated {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 
 class SimulatedNcclFaultsTest : public SimulatedNcclTest {

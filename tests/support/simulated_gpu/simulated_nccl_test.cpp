@@ -13,7 +13,6 @@
 namespace lockstep::simulated {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
