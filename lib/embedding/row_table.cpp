@@ -118,10 +118,9 @@ void RowTable::assign(const Arrays& state) {
   }
   const float steps = state.at(name_ + ".steps")[0];
   const auto is_step = [](float step, float most) { return step >= 0 && step <= most && step == std::floor(step); };
-  const bool are_steps =
-      is_step(steps, static_cast<float>(max_steps)) &&
-      (last_steps_.empty() ||
-       std::ranges::all_of(state.at(name_ + ".last_steps"), [&](float step) { return is_step(step, steps); }));
+  const bool are_steps = is_step(steps, static_cast<float>(max_steps)) &&
+                         (last_steps_.empty() || std::ranges::all_of(state.at(name_ + ".last_steps"),
+                                                                     [&](float step) { return is_step(step, steps); }));
   require(are_steps, Failure::bad_data,
           "the state of the embedding table '{}' is damaged: it has numbers of steps that cannot be. Use another "
           "checkpoint.",
