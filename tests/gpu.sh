@@ -37,9 +37,9 @@ source "$root/tests/support/gpu/gpu_benches.sh"
 # shellcheck source=tests/support/gpu/gpu_peers.sh
 source "$root/tests/support/gpu/gpu_peers.sh"
 bundle=$root/build/gpu_bundle
-tests=(ops_test norm_test deferred_norm_test flat_passes_test sgd_rule_test adaptive_rule_test step_record_test layer_test
-  layer_agreement_test golden_loss_test golden_test golden_optimizer_test onnx_numbers_test ema_test whole_step_test
-  recorded_step_test)
+tests=(ops_test norm_test deferred_norm_test flat_passes_test sgd_rule_test adaptive_rule_test matrix_passes_test muon_test
+  step_record_test layer_test layer_agreement_test golden_loss_test golden_test golden_optimizer_test onnx_numbers_test
+  ema_test whole_step_test recorded_step_test)
 programs=(step_bench write_pictures make_shards train_cifar train_imagenet evaluate)
 max_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # limit of the archive, which is copied to the other machine
 all_parts=(tests training benches kernels peers)

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 
 TESTS = ["ops_test", "norm_test", "deferred_norm_test", "flat_passes_test", "sgd_rule_test", "adaptive_rule_test",
-         "step_record_test", "layer_test", "layer_agreement_test", "golden_loss_test", "golden_test",
-         "golden_optimizer_test", "onnx_numbers_test", "ema_test", "whole_step_test", "recorded_step_test"]
+         "matrix_passes_test", "muon_test", "step_record_test", "layer_test", "layer_agreement_test", "golden_loss_test",
+         "golden_test", "golden_optimizer_test", "onnx_numbers_test", "ema_test", "whole_step_test", "recorded_step_test"]
 PROGRAMS = ["step_bench", "write_pictures", "make_shards", "train_cifar", "train_imagenet", "evaluate"]
 RUN = '#!/bin/bash\nexport PATH="$(dirname "$0")/bin:$PATH"\nexec "$@"\n'
 # Leaves a checkpoint, of which a killed one takes its time to go on, and a summary.
