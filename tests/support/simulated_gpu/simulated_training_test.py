@@ -22,8 +22,8 @@ def orders(trainings, precision):
         far = max(abs(one - other) for one, other in zip(on_gpu, on_cpu, strict=True))
         trainings.expect(f"losses, {precision}, {micro_batches} micro-batches", far < TOLERANCE[precision],
                          f"{on_gpu}, on the CPU {on_cpu}")
-    trainings.expect_same(f"{precision}, muon", "--reduce", "mpi", "--precision", precision, "--optimizer", "muon", "--lr",
-                          "0.02")
+    if precision == "fp32":  # in which Muon computes anyway
+        trainings.expect_same("muon", "--reduce", "mpi", "--optimizer", "muon", "--lr", "0.02")
 
 
 def resume(trainings):
