@@ -24,7 +24,7 @@ inline bool runs_on_gpus(const Exchange& exchange) { return exchange.servers == 
 // of all trainers: the link of a node, or of a server if all ranks are on one node. Nodes hold consecutive ranks.
 double pushed_through_busiest_link(const RankGrid& grid, std::int64_t servers);
 
-// Throws Error(usage) if all of so many ranks would be servers.
+// Throws Error(usage) if the servers leave no rank with samples.
 void require_trainers(const Exchange& exchange, int ranks);
 
 std::string name_of(const Exchange& exchange);     // "all-reduce", "local 16", "ps 2", "powersgd:4"
