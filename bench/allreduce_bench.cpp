@@ -32,6 +32,7 @@
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
 #include "device/cpu/cpu_device.hpp"
+#include "rank_benches.hpp"
 #include "recipe/run_options.hpp"
 #include "step/all_reduce.hpp"
 #include "step/model.hpp"
@@ -179,12 +180,6 @@ void allreduce(benchmark::State& state, const std::vector<std::int64_t>& slices,
   report(state, contenders, static_cast<double>(bytes), world.size());
 }
 
-// Ranks other than 0 run the same benchmarks without output.
-class Silent final : public benchmark::BenchmarkReporter {
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>&) override {}
-};
-
 int run_benches(int argc, char** argv) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
@@ -200,16 +195,8 @@ int run_benches(int argc, char** argv) {
   add("buckets/resnet20", buckets_of("resnet20", {32, 32, 3}, 10, world));
   add("buckets/resnet18", buckets_of("resnet18", {32, 32, 3}, 10, world));
   add("buckets/resnet50", buckets_of("resnet50", {224, 224, 3}, 1000, world));
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   if (world.size() == 1) fmt::print(stderr, "one rank has nothing to sum. To measure: mpirun -n 2 {}\n", argv[0]);
-  Silent silent;
-  if (world.rank() == 0) {
-    benchmark::RunSpecifiedBenchmarks();
-  } else {
-    benchmark::RunSpecifiedBenchmarks(&silent);
-  }
-  return 0;
+  return run_benches_on_ranks(argc, argv, world);
 }
 
 }  // namespace

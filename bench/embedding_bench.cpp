@@ -4,8 +4,8 @@
 //   embedding_bench --benchmark_filter=adagrad/sparse
 //   mpirun -n 2 embedding_bench                              sparse steps with the exchange of rows; times of rank 0
 //
-// A batch touches 1600 rows, drawn uniformly with repetitions. A sparse step takes the same time for any table that
-// exceeds the caches. A dense step has a gradient and an update for every row, as torch.nn.Embedding without
+// A batch touches 1600 rows, drawn uniformly with repetitions. A sparse step takes about the same time for any table
+// that exceeds the caches. A dense step has a gradient and an update for every row, as torch.nn.Embedding without
 // `sparse=True`. `megabytes` are those of values, optimizer state and, if dense, gradients; `touched_rows` those of the
 // last batch. A dense table that would need more than 4 GiB is skipped, and its bytes are stated.
 #include <benchmark/benchmark.h>
@@ -20,6 +20,7 @@
 #include "base/random.hpp"
 #include "comm/mpi_session.hpp"
 #include "embedding/row_table.hpp"
+#include "rank_benches.hpp"
 
 namespace lockstep {
 namespace {
@@ -127,24 +128,11 @@ void register_steps(const Communicator& world) {
   }
 }
 
-class Silent final : public benchmark::BenchmarkReporter {
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>&) override {}
-};
-
 int run_benches(int argc, char** argv) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   register_steps(world);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  Silent silent;
-  if (world.rank() == 0) {
-    benchmark::RunSpecifiedBenchmarks();
-  } else {
-    benchmark::RunSpecifiedBenchmarks(&silent);
-  }
-  return 0;
+  return run_benches_on_ranks(argc, argv, world);
 }
 
 }  // namespace
