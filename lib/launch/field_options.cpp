@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,12 +27,22 @@ std::string shown_default(const Field& field, const Settings& settings) {
   return field.form == Field::Form::list ? "[" + shown + "]" : shown;
 }
 
+template <typename Set>
+CLI::Option* add_flag(CLI::App& app, const Field& field, const std::string& flags, const Set& set) {
+  const std::string off = off_option(field);
+  // CLI11 counts -1 for each name with an exclamation mark.
+  const auto set_by_count = [set, on = field.name, off](std::int64_t count) {
+    if (count == 0) throw CLI::ValidationError("--" + on, fmt::format("--{} says the opposite. Give one of them", off));
+    set(count > 0 ? std::vector<std::string>{"true"} : std::vector<std::string>());
+  };
+  return app.add_flag_function(flags + (off.empty() ? "" : ",!--" + off), set_by_count, field.help);
+}
+
 CLI::Option* add_option(CLI::App& app, const Field& field, const std::string& flags, Settings& settings) {
   const auto set = [&field, &settings](const std::vector<std::string>& texts) { field.set(settings, texts); };
   switch (field.form) {
     case Field::Form::flag:
-      return app.add_flag_callback(
-          flags, [set] { set({"true"}); }, field.help);
+      return add_flag(app, field, flags, set);
     case Field::Form::one:
       return app.add_option_function<std::string>(
           flags, [set](const std::string& text) { set({text}); }, field.help);
@@ -53,7 +64,6 @@ void declare(CLI::App& app, const Field& field, Settings& settings) {
   option->required(field.is_required);
   option->group(heading_of(field.group));
   if (!field.excludes.empty()) option->excludes(app.get_option("--" + field.excludes));
-  if (!field.needs.empty()) option->needs(app.get_option("--" + field.needs));
 }
 
 bool is_stated(const CLI::App& app, const std::string& name) { return app.count("--" + name) > 0; }
@@ -61,7 +71,8 @@ bool is_stated(const CLI::App& app, const std::string& name) { return app.count(
 // Refuses options that have no effect, so that no user relies on one.
 void refuse_unread(const CLI::App& app, const Settings& settings) {
   for (const Field& field : training_fields()) {
-    if (!is_stated(app, field.name)) continue;
+    const bool is_off = field.form == Field::Form::flag && field.texts(settings).empty();
+    if (!is_stated(app, field.name) || is_off) continue;
     const std::string message = unused_option_message(field, settings);
     if (!message.empty()) throw CLI::ValidationError("--" + field.name, message);
   }
@@ -106,7 +117,8 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
            set_recipe(settings, *find_recipe(name));
            *usual = settings.recipe.optimizer.kind;
          },
-         "Published recipe that replaces the defaults; other options override it: " + known_recipes())
+         "Published recipe that replaces the defaults; other options override it, such as --no-nesterov: " +
+             known_recipes())
       ->check(CLI::Validator(validation_error, known_recipes(), "recipe"))
       ->default_str("")
       ->type_name("NAME");

@@ -73,6 +73,12 @@ const char* heading_of(FieldGroup group) {
   return "Monitoring";
 }
 
+std::string off_option(const Field& field) {
+  if (field.form != Field::Form::flag || field.part != Field::Part::recipe) return "";
+  constexpr std::string_view no = "no-";
+  return field.name.starts_with(no) ? field.name.substr(no.size()) : fmt::format("{}{}", no, field.name);
+}
+
 Json json_of(const Field& field, const Settings& settings) {
   const std::vector<std::string> texts = field.texts(settings);
   if (field.form == Field::Form::flag) return !texts.empty();

@@ -51,7 +51,7 @@ struct Field {
   std::string values;                // description of valid values: "from 1 to 256"; empty: any text
   std::string also;                  // alternative name of the option
   std::string excludes;              // an option that sets the same thing and cannot be combined with this one
-  std::string needs;                 // an option without which this one has no effect
+  std::string needs;                 // an option that must be set, or this one has no effect
   std::string chooser;               // the option that decides whether this one is used; empty: always used
   std::vector<std::string> readers;  // the values of `chooser` for which this option is used
   char separator = '\0';             // of several values in one word; '\0': each word is one value
@@ -68,6 +68,10 @@ struct Field {
   // The value in the form that set() takes, with the fewest digits that identify a number.
   std::function<std::vector<std::string>(const Settings&)> texts;
 };
+
+// The option that switches a flag of the recipe off: "no-whiten", "decay-norm" for "no-decay-norm". Empty for other
+// fields, which no published recipe sets.
+std::string off_option(const Field& field);
 
 // The value as JSON: true or false, a decimal number, a string or a list; null if unset.
 nlohmann::json json_of(const Field& field, const Settings& settings);

@@ -410,9 +410,14 @@ const std::vector<Field>& training_fields() {
 }
 
 std::string unused_option_message(const Field& field, const Settings& settings) {
+  const auto texts_of = [&](const std::string& name) {
+    return std::ranges::find(training_fields(), name, &Field::name)->texts(settings);
+  };
+  if (!field.needs.empty() && texts_of(field.needs).empty()) {
+    return fmt::format("it has no effect without --{}. Add that, or leave this out", field.needs);
+  }
   if (field.chooser.empty()) return "";
-  const auto chooser = std::ranges::find(training_fields(), field.chooser, &Field::name);
-  const std::string chosen = chooser->texts(settings).front();
+  const std::string chosen = texts_of(field.chooser).front();
   if (std::ranges::find(field.readers, chosen) != field.readers.end()) return "";
   return fmt::format("it has no effect with --{} {}, only with {}. Leave it out", field.chooser, chosen,
                      fmt::join(field.readers, " and "));

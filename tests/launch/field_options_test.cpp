@@ -76,6 +76,10 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     if (field.name != "lr") words += "--lr 0.3 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
+    if (const std::string off = off_option(field); !off.empty()) {
+      app.parse(words + "--" + off);
+      EXPECT_TRUE(field.texts(settings).empty()) << off;
+    }
   }
 }
 
@@ -127,6 +131,10 @@ TEST_F(OptionsTest, what_is_stated_reaches_its_fields) {
        R"({"model": "resnet50", "optimizer": "lars", "epochs": 3, "momentum": 0.8, "global-batch": 3200})"},
       {"--recipe rn50-mlperf --batch-per-rank 32", R"({"batch-per-rank": 32, "global-batch": null})"},
       {"--recipe torchvision --max-steps 500", R"({"epochs": null})"},
+      {"--no-whiten --recipe cifar10-94 --no-nesterov --decay-norm",
+       R"({"whiten": false, "nesterov": false, "no-decay-norm": false, "dirac-init": true})"},
+      {"--recipe cifar10-94 --ema-every 3 --no-lookahead", R"({"ema": 0.774, "ema-every": 3, "lookahead": false})"},
+      {"--optimizer adamw --lr 0.001 --no-nesterov --no-lookahead", R"({"nesterov": false, "lookahead": false})"},
       {"--recipe torchvision --max-steps 500 --epochs 4", R"({"epochs": 4})"},
 
       // The learning rate is this optimizer's own.
@@ -222,6 +230,9 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
       {"--optimizer lars --lr 5 --no-decay-norm", "--no-decay-norm"},
       {"--recipe rn50-mlperf --beta1 0.8", "--beta1"},
       {"--beta2 0.9", "--beta2"},
+      {"--lookahead", "without --ema"},
+      {"--ema-every 3", "--ema-every"},
+      {"--whiten --no-whiten", "--no-whiten says the opposite"},
       {"--shuffle-window 64", "--shuffle-window"},
       {"--milestones 3", "--milestones"},
 

@@ -79,7 +79,7 @@ TEST_F(HelpTest, all_options_are_in_a_group) {
 TEST_F(HelpTest, one_group_is_printed_by_its_first_word) {
   const std::string help = help_of({"precision"});
   EXPECT_THAT(help, testing::StartsWith("Precision and device:\n"));
-  EXPECT_THAT(help, HasSubstr("--tf32 "));
+  EXPECT_THAT(help, HasSubstr("--tf32, --no-tf32 "));
   EXPECT_THAT(help, Not(HasSubstr("--momentum")));
   EXPECT_EQ(help_of({"Precision"}), help);
   EXPECT_EQ(help_of({"device"}), help);
