@@ -59,7 +59,7 @@ PreviousNorm ConvNormAct::norm_for_reader(Accumulate accumulate) const {
 Tensor ConvNormAct::normed_input(const NormedMap& x, const Tensor& sums, Mode mode) {
   const Shape shape = conv_ == nullptr ? x.x.shape() : conv_->output_shape(x.x.shape());
   const std::int64_t ranks = statistics_.group == nullptr ? 1 : statistics_.group->size();
-  if (mode == Mode::train) require_variance(ranks * shape[0] * shape[1] * shape[2], scale_.name);
+  if (mode != Mode::evaluate) require_variance(ranks * shape[0] * shape[1] * shape[2], scale_.name);
   return conv_ == nullptr ? x.x : conv_->forward(x, sums, mode);
 }
 
@@ -84,6 +84,7 @@ NormedMap ConvNormAct::forward_deferred(const NormedMap& x, Mode mode) {
   saved_ = make_saved();
   const NormedMap y = ops.norm_forward_deferred(conv_y, sums, batch_norm(), activation_, z);
   normed_ = {conv_y, y.norm};
+  if (mode == Mode::train_frozen) forget();
   return y;
 }
 
@@ -100,12 +101,19 @@ NormedMap ConvNormAct::forward_applied(const NormedMap& x, const Tensor& residua
   const bool is_masked = residual && activation_ == Activation::relu;
   const std::int64_t relu_mask_bytes = is_masked ? ops.relu_mask_bytes(y.shape()) : 0;
   if (relu_mask_bytes > 0) saved_.relu_mask = device_.make(Shape{relu_mask_bytes}, DType::u8, Layout::plain);
-  const bool leaves_gradient = reader_ == NormReader::gradient && ops.fuses_norm_reductions();
+  const bool leaves_gradient = reader_ == NormReader::gradient && ops.fuses_norm_reductions() && mode == Mode::train;
   if (leaves_gradient) saved_.rows = make_form_after_norm(conv_y);
   ops.norm_forward(conv_y, sums, batch_norm(), residual, activation_, y);
   normed_ = {conv_y, {saved_.rows, activation_}};
   if (is_masked && !saved_.relu_mask) y_ = y;
+  if (mode == Mode::train_frozen) forget();
   return {y};
+}
+
+void ConvNormAct::forget() {
+  y_ = {};
+  normed_ = {};
+  saved_ = {};
 }
 
 void ConvNormAct::backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) {
@@ -120,11 +128,9 @@ void ConvNormAct::backward(const Tensor& dy, std::span<InputGradient> dx, Gradie
     device_.ops().norm_backward(normed_.x, y_, dy, norm_weights(), activation_, saved_, d_conv.dy, d_residual,
                                 scale_.gradient, shift_.gradient, sink.accumulate());
   }
-  y_ = {};
-  normed_ = {};
-  saved_ = {};
-  sink.ready(shift_);
-  sink.ready(scale_);
+  forget();
+  complete(device_, shift_, sink);
+  complete(device_, scale_, sink);
   if (conv_ == nullptr) {
     if (d_conv.is_deferred()) device_.ops().norm_backward_deferred(d_conv);
     dx[0].result = d_conv.dy;

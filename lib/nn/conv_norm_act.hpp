@@ -42,6 +42,7 @@ class ConvNormAct final : public Layer {
  private:
   NormedMap forward_deferred(const NormedMap& x, Mode mode);
   NormedMap forward_applied(const NormedMap& x, const Tensor& residual, Mode mode);
+  void forget();  // what backward needs
   Tensor normed_input(const NormedMap& x, const Tensor& sums, Mode mode);
   Tensor make_sums(Mode mode) const;
   Tensor make_form_after_norm(const Tensor& conv_y) const;

@@ -61,15 +61,18 @@ void Convolution::backward(NormedGradient normed_dy, InputGradient& dx, Gradient
     assert(!normed_dy.is_deferred());
     ops.bias_backward(y_, dy, activation_, dy, bias_->gradient, sink.accumulate());
     y_ = {};
-    sink.ready(*bias_);
+    complete(device_, *bias_, sink);
   }
-  ops.conv_backward_weight(conv_, x_, normed_dy, weight_.gradient, sink.accumulate());
-  sink.ready(weight_);
+  if (weight_.learns) {
+    ops.conv_backward_weight(conv_, x_, normed_dy, weight_.gradient, sink.accumulate());
+  } else if (normed_dy.is_deferred() && dx.is_needed) {
+    ops.norm_backward_deferred(normed_dy);
+  }
+  complete(device_, weight_, sink);
   const Shape x_shape = x_.x.shape();
-  const Layout x_layout = x_.x.layout();
   x_ = {};  // freed first, so that dx can reuse the memory
   normed_dy = {};
-  if (x_layout == Layout::images) return;
+  if (!dx.is_needed) return;
   dx.result = dx.sum ? dx.sum : device_.make(x_shape, device_.precision(), Layout::features);
   const Accumulate accumulate = dx.sum ? Accumulate::add : Accumulate::overwrite;
   if (dx.norm.x.is_deferred()) {

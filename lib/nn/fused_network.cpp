@@ -92,6 +92,7 @@ class MakeLayer {
 
 FusedNetwork::FusedNetwork(const NetworkGraph& graph, const LayerContext& context)
     : device_(context.device),
+      store_(context.store),
       graph_(graph),
       supported_(graph.node(0).shape),
       specs_(fuse(graph, context.device.ops().norms_apply_gelu())),
@@ -102,8 +103,10 @@ FusedNetwork::FusedNetwork(const NetworkGraph& graph, const LayerContext& contex
   }
   for (const LayerSpec& spec : specs_) {
     for (const std::size_t input : spec.inputs) last_reader_[input] = layers_.size();
+    first_parameter_.push_back(store_.parameters().size());
     layers_.push_back(std::visit(MakeLayer(graph_, spec, context, dropout_key_), graph_.node(spec.main).operation));
   }
+  first_parameter_.push_back(store_.parameters().size());
 }
 
 void FusedNetwork::require_supported(const Shape& input) {
@@ -111,6 +114,25 @@ void FusedNetwork::require_supported(const Shape& input) {
   if (size == supported_) return;
   graph_.for_input(size);
   supported_ = size;
+}
+
+void FusedNetwork::find_what_learns(const Tensor& images) {
+  learns_.assign(graph_.nodes().size(), 0);
+  learns_.front() = images.layout() != Layout::images;  // the caller wants the gradient of other inputs
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    bool learns = std::ranges::any_of(specs_[layer].inputs, [&](std::size_t input) { return learns_[input] != 0; });
+    for (std::size_t index = first_parameter_[layer]; index < first_parameter_[layer + 1]; ++index) {
+      learns = learns || store_.parameters()[index].learns;
+    }
+    learns_[specs_[layer].output] = learns;
+  }
+}
+
+// Reports the parameters of a layer that backward does not reach.
+void FusedNetwork::complete_parameters(std::size_t layer, GradientSink& sink) {
+  for (std::size_t index = first_parameter_[layer + 1]; index-- > first_parameter_[layer];) {
+    complete(device_, store_.parameters()[index], sink);
+  }
 }
 
 void FusedNetwork::free_values_read_last_by(std::size_t layer) {
@@ -129,12 +151,15 @@ void FusedNetwork::draw_dropout(std::uint64_t seed, std::int64_t step, std::int6
 
 Tensor FusedNetwork::forward(const Tensor& images, Mode mode) {
   require_supported(images.shape());
+  find_what_learns(images);
   values_.assign(graph_.nodes().size(), {});
   values_.front() = {images};
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     x_.clear();
     for (const std::size_t input : specs_[layer].inputs) x_.push_back(values_[input]);
-    values_[specs_[layer].output] = layers_[layer]->forward(x_, mode);
+    const std::size_t output = specs_[layer].output;
+    const bool is_frozen = mode == Mode::train && learns_[output] == 0;
+    values_[output] = layers_[layer]->forward(x_, is_frozen ? Mode::train_frozen : mode);
     x_.clear();
     free_values_read_last_by(layer);
   }
@@ -145,6 +170,7 @@ Tensor FusedNetwork::forward(const Tensor& images, Mode mode) {
 void FusedNetwork::add_gradients(const LayerSpec& spec) {
   for (std::size_t index = dx_.size(); index-- > 0;) {
     const Tensor& own = dx_[index].result;
+    if (!dx_[index].is_needed) continue;
     Tensor& sum = gradients_[spec.inputs[index]];
     if (!sum) {
       sum = own;
@@ -159,9 +185,16 @@ Tensor FusedNetwork::backward(const Tensor& d_logits, GradientSink& sink) {
   gradients_.back() = d_logits;
   for (std::size_t layer = layers_.size(); layer-- > 0;) {
     const LayerSpec& spec = specs_[layer];
+    if (learns_[spec.output] == 0) {
+      complete_parameters(layer, sink);
+      continue;
+    }
     dx_.clear();
-    for (const std::size_t input : spec.inputs) dx_.push_back({.sum = gradients_[input]});
-    if (spec.previous_norm) dx_[0].norm = layers_[*spec.previous_norm]->norm_for_reader(sink.accumulate());
+    for (const std::size_t input : spec.inputs) {
+      dx_.push_back({.sum = gradients_[input], .is_needed = learns_[input] != 0});
+    }
+    if (spec.previous_norm && dx_[0].is_needed)
+      dx_[0].norm = layers_[*spec.previous_norm]->norm_for_reader(sink.accumulate());
     const Tensor dy = std::exchange(gradients_[spec.output], {});
     layers_[layer]->backward(dy, dx_, sink);
     add_gradients(spec);

@@ -15,7 +15,11 @@
 
 namespace lockstep {
 
-enum class Mode { train, evaluate };
+enum class Mode {
+  train,
+  train_frozen,  // as train, but backward does not reach the layer, so it keeps nothing
+  evaluate,
+};
 
 // Receives gradients during backward. An argument of backward(), not a registered callback.
 class GradientSink {
@@ -28,12 +32,15 @@ class GradientSink {
   virtual void ready(const Parameter& parameter) = 0;
 };
 
+// Reports a parameter as ready. The gradient of one that does not learn becomes zero.
+void complete(Device& device, const Parameter& parameter, GradientSink& sink);
+
 // The gradient of a value that a layer has read.
 struct InputGradient {
   Tensor sum;              // of the layers that have run before in backward; empty: none has
   PreviousNorm norm = {};  // if not empty: compute this norm's gradient, too, from the whole sum
-  // Set by the layer: `sum`, if the layer has added its own gradient to it, else its own gradient alone. Empty for
-  // `images`.
+  bool is_needed = true;   // false: nothing before it learns, so the layer may leave `result` empty
+  // Set by the layer: `sum`, if the layer has added its own gradient to it, else its own gradient alone.
   Tensor result = {};
 };
 

@@ -18,8 +18,9 @@ Linear::Linear(const LayerContext& context, const std::string& name, const op::L
   assert(activation == Activation::none || options.has_bias);
 }
 
-Tensor Linear::compute(const Tensor& x, Mode mode) {
+NormedMap Linear::forward(std::span<const NormedMap> values, Mode mode) {
   Ops& ops = device_.ops();
+  const Tensor& x = values[0].x;
   const Tensor y = device_.make({x.shape()[0], options_.out}, DType::f32, Layout::plain);
   ops.linear_forward(x, weight_.value, y);
   if (bias_ != nullptr) ops.bias_forward(y, bias_->value, activation_, y);
@@ -27,22 +28,22 @@ Tensor Linear::compute(const Tensor& x, Mode mode) {
     x_ = x;
     if (activation_ != Activation::none) y_ = y;
   }
-  return y;
+  return {y};
 }
 
-Tensor Linear::differentiate(const Tensor& dy, GradientSink& sink) {
+void Linear::backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) {
   Ops& ops = device_.ops();
   if (bias_ != nullptr) {
     ops.bias_backward(y_, dy, activation_, dy, bias_->gradient, sink.accumulate());
     y_ = {};
-    sink.ready(*bias_);
+    complete(device_, *bias_, sink);
   }
-  ops.linear_backward_weight(x_, dy, weight_.gradient, sink.accumulate());
-  sink.ready(weight_);
+  if (weight_.learns) ops.linear_backward_weight(x_, dy, weight_.gradient, sink.accumulate());
+  complete(device_, weight_, sink);
   x_ = {};
-  const Tensor dx = device_.make({dy.shape()[0], options_.in}, DType::f32, Layout::plain);
-  ops.linear_backward_data(dy, weight_.value, dx);
-  return dx;
+  if (!dx[0].is_needed) return;
+  dx[0].result = device_.make({dy.shape()[0], options_.in}, DType::f32, Layout::plain);
+  ops.linear_backward_data(dy, weight_.value, dx[0].result);
 }
 
 }  // namespace lockstep

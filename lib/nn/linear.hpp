@@ -13,16 +13,16 @@
 
 namespace lockstep {
 
-class Linear final : public PlainLayer {
+class Linear final : public Layer {
  public:
   // Registers `name`.weight and, if there is a bias, `name`.bias.
   Linear(const LayerContext& context, const std::string& name, const op::Linear& options,
          Activation activation = Activation::none);
 
- private:
-  Tensor compute(const Tensor& x, Mode mode) override;
-  Tensor differentiate(const Tensor& dy, GradientSink& sink) override;
+  NormedMap forward(std::span<const NormedMap> x, Mode mode) override;
+  void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) override;
 
+ private:
   Device& device_;
   op::Linear options_;
   Activation activation_;

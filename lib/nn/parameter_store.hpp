@@ -46,6 +46,7 @@ struct Parameter {
   std::int64_t stored;  // number of stored elements, including padding
   Tensor value;         // in the device's layout; valid after allocate()
   Tensor gradient;
+  bool learns = true;  // false: its gradient is zero, and backward computes none; set before the first forward
 
   std::int64_t count() const;  // number of elements without padding
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -66,6 +67,22 @@ class LayerHarness {
   }
 
   FusedNetwork& network() { return *network_; }
+  std::deque<Parameter>& parameters() { return store_.parameters(); }
+  std::int64_t peak_bytes() const { return device_->peak_bytes(); }
+
+  // Runs forward and backward once: the gradient of each parameter. `sink` records the order.
+  std::vector<std::vector<float>> gradients(RecordingSink& sink) {
+    const Tensor y = network_->forward(make_x(), Mode::train);
+    const Tensor dy = device_->make(y.shape(), y.dtype(), y.layout());
+    device_->write(dy_values_, dy);
+    network_->backward(dy, sink);
+    std::vector<std::vector<float>> all;
+    for (const Parameter& parameter : store_.parameters()) {
+      all.emplace_back(static_cast<std::size_t>(parameter.count()));
+      device_->load(parameter.kind, parameter.dims, parameter.gradient, all.back());
+    }
+    return all;
+  }
 
   std::vector<float> forward(Mode mode) { return read(*device_, network_->forward(make_x(), mode)); }
 

@@ -268,6 +268,62 @@ TEST_P(LayerTest, linear_without_bias_has_right_gradients) {
   EXPECT_LE(harness(net, {4, 7}, Layout::plain).worst_gradient_error(), tolerance);
 }
 
+// As with requires_grad = False of PyTorch.
+class FrozenTest : public LayerTest {
+ protected:
+  static Value net(Value x) {
+    const Value first = relu(unit(x, "stem", {.out = 8, .kernel = 3, .padding = 1}));
+    const Value second = basic_block(first, "a_", 8, 1, Shortcut::identity);
+    const Value third = basic_block(second, "b_", 16, 2, Shortcut::projection);
+    return linear(global_mean_pool(third), "fc", 5);
+  }
+  static LayerHarness whole() { return harness(net, {4, 12, 12, 3}, Layout::images); }
+};
+
+TEST_P(FrozenTest, parameters_that_do_not_learn_have_no_gradient_and_the_others_keep_theirs) {
+  RecordingSink order;
+  const auto expected = whole().gradients(order);
+  const std::vector<std::function<bool(const std::string&)>> rules = {
+      [](const std::string& name) { return name != "fc.weight"; },
+      [](const std::string& name) { return !name.starts_with("fc"); },
+      [](const std::string& name) { return !name.starts_with("fc") && !name.starts_with("b_"); },
+      [](const std::string& name) { return name.starts_with("stem"); },
+      [](const std::string& name) { return name == "stem.weight"; },
+      [](const std::string& name) { return name.find("norm") != std::string::npos; },
+      [](const std::string& name) { return name.find("conv") != std::string::npos; },
+      [](const std::string& name) { return name == "fc.weight" || name == "a_conv2_norm.bias"; },
+      [](const std::string&) { return true; },
+  };
+  for (std::size_t rule = 0; rule < rules.size(); ++rule) {
+    SCOPED_TRACE(rule);
+    LayerHarness some = whole();
+    RecordingSink sink;
+    some.gradients(sink);  // what remains of a step before
+    for (Parameter& parameter : some.parameters()) parameter.learns = !rules[rule](parameter.name);
+    sink.reported.clear();
+    const auto gradients = some.gradients(sink);
+    EXPECT_EQ(sink.reported, order.reported);
+    for (const Parameter& parameter : some.parameters()) {
+      const auto index = static_cast<std::size_t>(parameter.index);
+      const std::vector<float> zeros(expected[index].size(), 0.0F);
+      EXPECT_EQ(gradients[index], parameter.learns ? expected[index] : zeros) << parameter.name;
+    }
+  }
+}
+
+TEST_P(FrozenTest, what_backward_does_not_reach_is_not_kept) {
+  RecordingSink sink;
+  LayerHarness all = whole();
+  LayerHarness head = whole();
+  for (Parameter& parameter : head.parameters()) parameter.learns = parameter.name.starts_with("fc");
+  all.gradients(sink);
+  head.gradients(sink);
+  EXPECT_LT(head.peak_bytes(), all.peak_bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(, FrozenTest, ::testing::ValuesIn(test_devices()),
+                         [](const auto& one) { return one.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(, LayerTest, ::testing::ValuesIn(test_devices()),
                          [](const auto& test) { return test.param.name; });
 

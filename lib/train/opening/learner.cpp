@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "network/onnx/onnx_network.hpp"
+#include "optim/update_spec.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/pretrained/given_network.hpp"
 #include "train/pretrained/whitening.hpp"
@@ -36,6 +37,19 @@ ModelOptions model_options(const Session& session, const Recipe& recipe, const T
   return options;
 }
 
+OptimizerOptions optimizer_options(const Recipe& recipe, const ModelOptions& model) {
+  OptimizerOptions options = recipe.optimizer;
+  if (recipe.first_convolution == FirstConvolution::whitened) {
+    options.rate_scales.push_back({whitened_weight(model), 0.0F});
+  }
+  return options;
+}
+
+// Backward computes no gradients of weights with a rate of zero.
+void freeze_weights(ParameterStore& store, const std::vector<RateScale>& scales) {
+  for (Parameter& parameter : store.parameters()) parameter.learns = rate_scale_of(parameter, scales) > 0;
+}
+
 // Collective.
 std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe, const TrainingData& data,
                                    const Checkpoint* earlier) {
@@ -43,17 +57,9 @@ std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe,
   on_all_ranks(session.world, [&] {
     model = std::make_unique<Model>(session.device(), model_options(session, recipe, data, earlier));
     model->store.set_statistics_momentum(recipe.norm_momentum);
-    if (recipe.first_convolution == FirstConvolution::whitened) whitened_weight(model->options);
+    freeze_weights(model->store, optimizer_options(recipe, model->options).rate_scales);
   });
   return model;
-}
-
-OptimizerOptions optimizer_options(const Recipe& recipe, const ModelOptions& model) {
-  OptimizerOptions options = recipe.optimizer;
-  if (recipe.first_convolution == FirstConvolution::whitened) {
-    options.rate_scales.push_back({whitened_weight(model), 0.0F});
-  }
-  return options;
 }
 
 WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length,
