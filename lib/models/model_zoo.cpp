@@ -35,6 +35,7 @@ struct Model {
 };
 
 constexpr std::array models = {Model{"airbench", Sizes::its_own, 25, Kind::plain, airbench_graph},
+                               Model{"airbench95", Sizes::its_own, 25, Kind::plain, airbench95_graph},
                                Model{"convnet", Sizes::its_own, 4, Kind::plain, convnet_graph},
                                Model{"lenet", Sizes::its_own, 16, Kind::plain, lenet_graph},
                                Model{"resnet18", Sizes::any, 1, Kind::residual, resnet18_graph},

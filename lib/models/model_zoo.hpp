@@ -3,7 +3,7 @@
 //   lenet     the LeNet-5 variant of PyTorch's CIFAR tutorial: two convolutions, three linear layers
 //   convnet   the MNIST net of PyTorch's distributed tutorial: two convolutions with batch norm, one linear layer
 //   airbench  the CIFAR-10 net of Jordan 2024, "94% on CIFAR-10 in 3.29 seconds on a single GPU" (airbench94): a 2 x 2
-//             convolution for --whiten, three blocks of two convolutions, logits divided by 9
+//             convolution for --whiten, three blocks of two convolutions, logits divided by 9; airbench95 is wider
 //   resnet20  He et al. 2015, section 4.2: for small images, with parameter-free shortcuts (option A)
 //   resnet18, resnet34, resnet50, resnet101
 //             torchvision's; up to 64 pixels with a stem for small images (3 x 3, no pooling)

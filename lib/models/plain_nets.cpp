@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "network/build.hpp"
@@ -22,25 +23,13 @@ ConvOptions biased_5x5(std::int64_t out, std::int64_t padding) {
   return {.out = out, .kernel = 5, .padding = padding, .has_bias = true, .scheme = WeightScheme::uniform_fan_in};
 }
 
-}  // namespace
-
-NetworkGraph lenet_graph(const ModelOptions& options) {
-  NetworkGraph graph = empty_graph(options.sample);
-  Value x = max_pool(relu(conv(input(graph), "conv1", biased_5x5(6, 0))), halve);
-  x = flatten(max_pool(relu(conv(x, "conv2", biased_5x5(16, 0))), halve));
-  x = relu(linear(x, "fc1", 120));
-  x = relu(linear(x, "fc2", 84));
-  linear(x, "fc3", options.classes);
-  return graph;
-}
-
-NetworkGraph airbench_graph(const ModelOptions& options) {
+NetworkGraph airbench(const ModelOptions& options, const std::array<std::int64_t, 3>& widths) {
   NetworkGraph graph = empty_graph(options.sample);
   const ConvOptions whiten{
       .out = 2 * 4 * options.sample.channels, .kernel = 2, .has_bias = true, .scheme = WeightScheme::uniform_fan_in};
   Value x = gelu(conv(input(graph), "whiten", whiten));
   int block = 0;
-  for (const std::int64_t width : {64, 256, 256}) {
+  for (const std::int64_t width : widths) {
     const std::string name = fmt::format("block{}.", ++block);
     const ConvOptions same{.out = std::max<std::int64_t>(1, width / options.width_divisor),
                            .kernel = 3,
@@ -54,6 +43,21 @@ NetworkGraph airbench_graph(const ModelOptions& options) {
   scale(x, {1.0F / 9});
   return graph;
 }
+
+}  // namespace
+
+NetworkGraph lenet_graph(const ModelOptions& options) {
+  NetworkGraph graph = empty_graph(options.sample);
+  Value x = max_pool(relu(conv(input(graph), "conv1", biased_5x5(6, 0))), halve);
+  x = flatten(max_pool(relu(conv(x, "conv2", biased_5x5(16, 0))), halve));
+  x = relu(linear(x, "fc1", 120));
+  x = relu(linear(x, "fc2", 84));
+  linear(x, "fc3", options.classes);
+  return graph;
+}
+
+NetworkGraph airbench_graph(const ModelOptions& options) { return airbench(options, {64, 256, 256}); }
+NetworkGraph airbench95_graph(const ModelOptions& options) { return airbench(options, {128, 384, 384}); }
 
 NetworkGraph convnet_graph(const ModelOptions& options) {
   NetworkGraph graph = empty_graph(options.sample);

@@ -54,15 +54,26 @@ std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view ep
 // Norms have no scale, and their shifts learn at 64 times the rate. Lookahead's decay is 0.95^5 times the cube of the
 // progress. In airbench94 shifts decay too, and the first bias is trained for three epochs only.
 std::vector<StatedField> airbench_fields(std::initializer_list<StatedField> others) {
-  std::vector<StatedField> fields = {
-      {"model", "airbench"},      {"optimizer", "sgd"},        {"momentum", "0.85"},
-      {"nesterov", "true"},       {"weight-decay", "1.33e-3"}, {"no-decay-norm", "true"},
-      {"label-smoothing", "0.2"}, {"lr-batch", "1024"},        {"lr-scale", "*.norm?.weight=0 *.norm?.bias=64"},
-      {"schedule", "poly"},       {"poly-power", "1"},         {"warmup-from", "0.2"},
-      {"whiten", "true"},         {"dirac-init", "true"},      {"norm-momentum", "0.4"},
-      {"ema", "0.774"},           {"ema-every", "5"},          {"ema-ramp", "3"},
-      {"lookahead", "true"},      {"augment", "crop-flip"},    {"flip", "alternating"},
-      {"crop-fill", "reflect"}};
+  std::vector<StatedField> fields = {{"optimizer", "sgd"},
+                                     {"momentum", "0.85"},
+                                     {"nesterov", "true"},
+                                     {"no-decay-norm", "true"},
+                                     {"label-smoothing", "0.2"},
+                                     {"lr-batch", "1024"},
+                                     {"lr-scale", "*.norm?.weight=0 *.norm?.bias=64"},
+                                     {"schedule", "poly"},
+                                     {"poly-power", "1"},
+                                     {"warmup-from", "0.2"},
+                                     {"whiten", "true"},
+                                     {"dirac-init", "true"},
+                                     {"norm-momentum", "0.4"},
+                                     {"ema", "0.774"},
+                                     {"ema-every", "5"},
+                                     {"ema-ramp", "3"},
+                                     {"lookahead", "true"},
+                                     {"augment", "crop-flip"},
+                                     {"flip", "alternating"},
+                                     {"crop-fill", "reflect"}};
   fields.insert(fields.end(), others);
   return fields;
 }
@@ -155,19 +166,35 @@ std::vector<PublishedRecipe> make_recipes() {
   // lr 11.5 per 1,024 samples of a summed loss, divided by 1 + 1 / (1 - momentum): 1.5 for its mean. The decay, 0.0153
   // divided likewise, does not depend on that rate: 0.0153 / 11.5. airbench94's 9.9 epochs end in the tenth.
   recipes.push_back({"cifar10-94", airbench,
-                     airbench_fields({{"epochs", "10"},
+                     airbench_fields({{"model", "airbench"},
+                                      {"epochs", "10"},
                                       {"global-batch", "1024"},
                                       {"lr", "1.5"},
+                                      {"weight-decay", "1.33e-3"},
                                       {"lr-end", "0.105"},
                                       {"warmup", "2.3"},
                                       {"crop-padding", "2"},
                                       {"test-augment", "flip-shift"},
                                       {"test-every", "5"}})});
+  // Likewise, from lr 10.
+  recipes.push_back({"cifar10-95", "github.com/KellerJordan/cifar10-airbench, airbench95.py",
+                     airbench_fields({{"model", "airbench95"},
+                                      {"epochs", "15"},
+                                      {"global-batch", "1024"},
+                                      {"lr", "1.304"},
+                                      {"weight-decay", "1.53e-3"},
+                                      {"lr-end", "0.0913"},
+                                      {"warmup", "3.45"},
+                                      {"crop-padding", "2"},
+                                      {"test-augment", "flip-shift"},
+                                      {"test-every", "5"}})});
   // Ours, for three epochs: smaller batches, a rate that is higher and falls further, smaller shifts.
   recipes.push_back({"cifar10-90", "github.com/KellerJordan/cifar10-airbench, airbench94.py, shortened",
-                     airbench_fields({{"epochs", "3"},
+                     airbench_fields({{"model", "airbench"},
+                                      {"epochs", "3"},
                                       {"global-batch", "256"},
                                       {"lr", "2"},
+                                      {"weight-decay", "1.33e-3"},
                                       {"lr-end", "0.03"},
                                       {"warmup", "0.6"},
                                       {"crop-padding", "1"},

@@ -55,6 +55,7 @@ std::string refusal(const ModelOptions& options) {
 
 TEST(ModelZooTest, parameter_counts_are_those_of_the_originals) {
   EXPECT_EQ(parameter_count({"airbench", {32, 32, 3}, 10}), 1972792);
+  EXPECT_EQ(parameter_count({"airbench95", {32, 32, 3}, 10}), 4606520);
   EXPECT_EQ(parameter_count({"lenet", {32, 32, 3}, 10}), 62006);
   EXPECT_EQ(parameter_count({"convnet", {28, 28, 1}, 10}), 29034);
   EXPECT_EQ(parameter_count({"resnet20", {32, 32, 3}, 10}), 269722);

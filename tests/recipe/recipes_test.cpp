@@ -103,6 +103,25 @@ TEST(RecipesTest, the_short_training_of_cifar10_is_the_long_one_with_other_sizes
   EXPECT_NEAR(schedule.at(585), 0.03, 1e-12);
 }
 
+// airbench94.py and airbench95.py give rates and decays of a summed loss, before momentum multiplies them.
+TEST(RecipesTest, airbenchs_rates_are_its_sources_for_a_mean_loss) {
+  struct Row {
+    const char* recipe;
+    double rate;
+  };
+  for (const auto& [name, rate] : {Row{"cifar10-94", 11.5}, Row{"cifar10-95", 10}}) {
+    const Recipe recipe = settings_of(name).recipe;
+    const double of_mean = rate / (1 + 1 / (1 - 0.85));
+    const std::int64_t steps = schedule_steps(recipe, 48);
+    const LrSchedule schedule(recipe.learning_rate, 1024, steps, 48);
+    const auto peak = static_cast<std::int64_t>(std::lround(0.23 * static_cast<double>(steps)));
+    EXPECT_NEAR(schedule.at(0), 0.2 * of_mean, 0.01) << name;
+    EXPECT_NEAR(schedule.at(peak), of_mean, 0.01) << name;
+    EXPECT_NEAR(schedule.at(steps), 0.07 * of_mean, 0.001) << name;
+    EXPECT_NEAR(static_cast<double>(recipe.optimizer.weight_decay), 0.0153 / rate, 1e-6) << name;
+  }
+}
+
 TEST(RecipesTest, airbenchs_rates_with_muon_are_its_sources_for_a_mean_loss) {
   const Recipe recipe = settings_of("cifar10-94-muon").recipe;
   EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::muon);
