@@ -6,6 +6,7 @@
 
 #include "device/dropout.hpp"
 #include "device/flat/flat_passes.hpp"
+#include "device/profiler_range.hpp"
 #include "nn/concat.hpp"
 #include "nn/conv_norm_act.hpp"
 #include "nn/convolution.hpp"
@@ -104,6 +105,8 @@ FusedNetwork::FusedNetwork(const NetworkGraph& graph, const LayerContext& contex
   for (const LayerSpec& spec : specs_) {
     for (const std::size_t input : spec.inputs) last_reader_[input] = layers_.size();
     first_parameter_.push_back(store_.parameters().size());
+    const std::string& name = graph_.node(spec.main).name;
+    ranges_.push_back({"forward " + name, "backward " + name});
     layers_.push_back(std::visit(MakeLayer(graph_, spec, context, dropout_key_), graph_.node(spec.main).operation));
   }
   first_parameter_.push_back(store_.parameters().size());
@@ -155,6 +158,7 @@ Tensor FusedNetwork::forward(const Tensor& images, Mode mode) {
   values_.assign(graph_.nodes().size(), {});
   values_.front() = {images};
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const ProfilerRange range(ranges_[layer].forward);
     x_.clear();
     for (const std::size_t input : specs_[layer].inputs) x_.push_back(values_[input]);
     const std::size_t output = specs_[layer].output;
@@ -189,12 +193,14 @@ Tensor FusedNetwork::backward(const Tensor& d_logits, GradientSink& sink) {
       complete_parameters(layer, sink);
       continue;
     }
+    const ProfilerRange range(ranges_[layer].backward);
     dx_.clear();
     for (const std::size_t input : spec.inputs) {
       dx_.push_back({.sum = gradients_[input], .is_needed = learns_[input] != 0});
     }
-    if (spec.previous_norm && dx_[0].is_needed)
+    if (spec.previous_norm && dx_[0].is_needed) {
       dx_[0].norm = layers_[*spec.previous_norm]->norm_for_reader(sink.accumulate());
+    }
     const Tensor dy = std::exchange(gradients_[spec.output], {});
     layers_[layer]->backward(dy, dx_, sink);
     add_gradients(spec);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "network/fusion.hpp"
@@ -22,6 +23,12 @@ class FusedNetwork final : public Network {
   void draw_dropout(std::uint64_t seed, std::int64_t step, std::int64_t first_sample) override;
 
  private:
+  // Names of a layer's ranges in a profiler.
+  struct RangeNames {
+    std::string forward;
+    std::string backward;
+  };
+
   void require_supported(const Shape& input);
   void find_what_learns(const Tensor& images);
   void free_values_read_last_by(std::size_t layer);
@@ -35,6 +42,7 @@ class FusedNetwork final : public Network {
   Tensor dropout_key_;    // Dropout::key of all layers; empty: none drops
   std::vector<LayerSpec> specs_;
   std::vector<std::unique_ptr<Layer>> layers_;  // one for each spec
+  std::vector<RangeNames> ranges_;              // by layer
   std::vector<std::size_t> last_reader_;        // layer, by node
   std::vector<std::size_t> first_parameter_;    // index in the store, by layer; at the end the number of all
   // Of the pass that is running. Members, so that later steps request no memory from the system.

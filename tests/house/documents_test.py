@@ -20,7 +20,7 @@ SOURCE = re.compile(r"(?<![\w./*<$-])[\w./]*\w\.(?:hpp|cpp|cu|inl|py|sh)(?![\w.]
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
 # A word in quotes may be an option: the table of fields has them so.
 OPTION_OF_SOURCE = re.compile(r"(?:--|\")([a-z][a-z0-9-]*[a-z0-9])")
-OPTIONS_OF_OTHERS = {"mca", "multi-prog"}
+OPTIONS_OF_OTHERS = {"cuda-graph-trace", "mca", "multi-prog"}
 # Other systems' words, beside ours.
 FIRST_CELL_OF_OTHERS = ("apps/coming_from.md", re.compile(r"^\|[^|]*\|", re.MULTILINE))
 ENDINGS = ("", ".hpp", ".cpp", ".in", "*")

@@ -8,6 +8,7 @@
 #include "dataset/loading/prefetch_ring.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/side_stream.hpp"
+#include "device/profiler_range.hpp"
 
 namespace lockstep {
 namespace {
@@ -118,6 +119,7 @@ class CudaLoader final : public Loader {
     // The ring reuses the previous micro-batch's memory, so its copy must have completed.
     check_cuda(cudaEventSynchronize(places_[filled_].arrived.get()), "wait for an upload");
     const PinnedMicroBatch& pinned = ring_->next();
+    const ProfilerRange range("upload a micro-batch");
     filled_ = 1 - filled_;
     Place& place = places_[filled_];
     check_cuda(cudaStreamWaitEvent(side_.get(), place.released.get(), 0),

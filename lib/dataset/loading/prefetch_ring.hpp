@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/profiler_range.hpp"
+
 namespace lockstep {
 
 // When a micro-batch may be filled: as soon as there is a free slot, or only once it is allowed as well.
@@ -137,7 +139,10 @@ void PrefetchRing<MicroBatch>::fill_micro_batches() {
     });
     if (stopping_) return;
     lock.unlock();
-    fill_(micro_batch, slot_of(micro_batch).memory);
+    {
+      const ProfilerRange range("load a micro-batch");
+      fill_(micro_batch, slot_of(micro_batch).memory);
+    }
     lock.lock();
     slot_of(micro_batch).micro_batch = micro_batch;
     micro_batch_ready_.notify_all();

@@ -1,6 +1,7 @@
 #include "device/cuda/cuda_graph.hpp"
 
 #include "device/cuda/check_cuda.hpp"
+#include "device/profiler_range.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -39,6 +40,7 @@ class Capture {
 };
 
 Graph record(cudaStream_t stream, const std::function<void()>& work) {
+  const ProfilerRange range("capture a step");
   Capture capture(stream);
   work();
   const Template recorded = capture.finish();
@@ -76,6 +78,7 @@ void CudaGraph::run(const std::function<void()>& work) {
       "a captured step cannot be repeated: {} bytes of the GPU's memory are in use, but {} were when it was captured. "
       "This is a defect of this program. Use --no-graphs.",
       arena_.used_bytes(), bytes_in_use_);
+  const ProfilerRange range("launch a captured step");
   check_cuda(cudaGraphLaunch(graph_.get(), stream_), "repeat a recorded step");
 }
 

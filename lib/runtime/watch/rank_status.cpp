@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "device/profiler_range.hpp"
 #include "runtime/trace/span_log.hpp"
 
 namespace lockstep {
@@ -29,6 +30,10 @@ struct Tracing {
   std::array<std::int32_t, phase_count> entered{};
 };
 Tracing tracing;
+
+// Likewise. A phase may begin within a layer's range, so they do not nest.
+ProfilerPhases profiled_phases;
+ProfilerPhases profiled_sums;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -140,6 +145,7 @@ void enter(Phase phase) noexcept {
   }
   status.since_ns.store(now, relaxed);
   status.phase.store(phase, relaxed);
+  profiled_phases.enter(describe(phase));
   mark_progress();
 }
 
@@ -148,12 +154,14 @@ void set_step(std::int64_t step) noexcept { record().step.store(step + 1, relaxe
 void begin_sum() noexcept {
   add(record().sum, std::int64_t{1});
   mark_progress();
+  profiled_sums.enter("starting a sum");
   if (tracing.log == nullptr) return;
   ++tracing.sums;
   tracing.sum_since_ns = monotonic_ns();
 }
 
 void end_sum() noexcept {
+  profiled_sums.leave();
   if (tracing.log == nullptr) return;
   tracing.log->add({tracing.sum_since_ns, monotonic_ns(), tracing.step, Span::starting_sum, tracing.sums});
 }

@@ -29,12 +29,13 @@ class Trainings:
                               text=True, check=False, timeout=200)
         return done.returncode, done.stdout + done.stderr
 
-    def start(self, program, *options, device="cuda", order="direct", fault="none", ranks=1):
+    def start(self, program, *options, device="cuda", order="direct", fault="none", ranks=1,
+              **environment):
         """A program that computes."""
         name = f"{program}_on_simulated_gpu" if device == "cuda" else program
         launcher = [] if ranks == 1 else under_mpirun(ranks)
         return self.run_words([*launcher, f"{self.programs}/{name}", "--device", device, "--threads", "1", *options],
-                              LOCKSTEP_GPU_ORDER=order, LOCKSTEP_GPU_FAULT=fault)
+                              LOCKSTEP_GPU_ORDER=order, LOCKSTEP_GPU_FAULT=fault, **environment)
 
     def run(self, *options, name=None, **how):
         output = ["--output", self.folder / name] if name else []
