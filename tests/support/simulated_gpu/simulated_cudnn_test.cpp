@@ -31,7 +31,8 @@ class SimulatedCudnnTest : public SimulatedRuntimeTest {
   cudnnStatus_t run(std::byte* x, std::byte* weight, std::byte* y, std::byte* workspace) {
     const cuda::CudnnHandle handle = cuda::make_cudnn_handle(main_);
     const ConvProblem problem{Direction::forward, {8, 8, 1}, 1, 1, 1, Layout::features, DType::f32};
-    const auto plan = cuda::ConvolutionGraph(handle.get(), problem).compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 2}}});
+    const auto plan =
+        cuda::ConvolutionGraph(cuda::PlanTarget(handle.get()), problem).compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 2}}});
     return plan->try_run(handle.get(), std::array{x, weight, y}, workspace);
   }
 };
@@ -62,8 +63,8 @@ TEST_F(SimulatedCudnnTest, elements_of_a_tensor_do_not_share_memory) {
 
 TEST_F(SimulatedCudnnTest, an_engine_has_its_own_knobs) {
   const cuda::CudnnHandle handle = cuda::make_cudnn_handle(main_);
-  const cuda::ConvolutionGraph graph(handle.get(),
-                                     {Direction::forward, {8, 8, 1}, 1, 1, 1, Layout::features, DType::f32});
+  const cuda::PlanTarget target(handle.get());
+  const cuda::ConvolutionGraph graph(target, {Direction::forward, {8, 8, 1}, 1, 1, 1, Layout::features, DType::f32});
   EXPECT_NE(graph.compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 2}}}), nullptr);
   EXPECT_EQ(graph.compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 3}}}), nullptr);
   EXPECT_EQ(graph.compile({3, {{CUDNN_KNOB_TYPE_TILEK, 2}}}), nullptr);

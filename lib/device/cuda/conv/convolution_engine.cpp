@@ -12,6 +12,7 @@
 
 #include "base/log.hpp"
 #include "device/cuda/check_cuda.hpp"
+#include "device/cuda/conv/allowed_candidates.hpp"
 #include "device/cuda/cuda_graph.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/side_stream.hpp"
@@ -22,11 +23,7 @@ namespace {
 
 constexpr int max_measured = 8;  // the heuristics' order is good; later candidates are rarely the fastest
 constexpr int timed_runs = 3;
-// In fp32, fast engines for large images need gigabytes, for operands in another layout.
-constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::int64_t workspace_share = 4;  // a quarter of the free memory at most
-// Of reproducible runs: the engine must not depend on how many ranks share the GPU's memory.
-constexpr std::int64_t deterministic_workspace_bytes = std::int64_t{1} << 30;
 
 std::int64_t bytes_of_dx(const ConvProblem& problem) {
   const Shape dx{problem.n, problem.h, problem.w, problem.conv.in_channels};
@@ -49,7 +46,7 @@ std::optional<PlanEntry> read_entry(const std::string& line) {
 }  // namespace
 
 ConvolutionEngine::ConvolutionEngine(const LibraryContext& context)
-    : context_(context), handle_(make_cudnn_handle(context.stream)) {}
+    : context_(context), handle_(make_cudnn_handle(context.stream)), target_(handle_.get()) {}
 
 void ConvolutionEngine::run(const ConvProblem& problem, std::span<std::byte* const, 3> operands) {
   auto found = chosen_.find(problem);
@@ -79,7 +76,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::choose(const ConvProblem& pr
 
 std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_planned(const ConvProblem& problem,
                                                                     const EngineChoice& choice) {
-  std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(handle_.get(), problem).compile(choice);
+  std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(target_, problem).compile(choice);
   require(plan != nullptr, Failure::other,
           "cuDNN cannot compute convolution {} with {} here. The plan comes from another GPU or cuDNN version, and all "
           "ranks use the same engines. Run on nodes of one type.",
@@ -94,7 +91,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_suggested(const Conv
                                                                       std::span<std::byte* const, 3> operands) {
   const auto suggested = suggested_.find(problem.text());
   if (suggested == suggested_.end()) return nullptr;
-  std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(handle_.get(), problem).compile(suggested->second);
+  std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(target_, problem).compile(suggested->second);
   if (plan == nullptr || plan->workspace_bytes() > room()) return nullptr;
   constexpr float one_run_will_do = 0;
   if (std::isinf(milliseconds(*plan, operands, one_run_will_do))) return nullptr;
@@ -110,30 +107,18 @@ std::int64_t ConvolutionEngine::room() const {
   return std::min(max_workspace_bytes, context_.arena.largest_free_bytes() / workspace_share);
 }
 
-bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const {
-  if (notes.narrow_sums) return false;
-  if (context_.determinism == Determinism::deterministic && notes.nondeterministic) return false;
-  if (precision != DType::f32 || context_.products == Products::tf32) return true;
-  return !notes.tensor_cores && !notes.narrows_inputs;
-}
-
 std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& problem,
                                                             std::span<std::byte* const, 3> operands) {
-  const ConvolutionGraph graph(handle_.get(), problem);
+  const ConvolutionGraph graph(target_, problem);
   const std::int64_t max_bytes = room();
   std::unique_ptr<ConvolutionPlan> best;
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
   // Timings differ between runs; the order of cuDNN's candidates does not.
   const int most = context_.determinism == Determinism::deterministic ? 1 : max_measured;
-  std::vector<ConvolutionGraph::Candidate> candidates = graph.candidates();
-  // For some layers, the first deterministic candidate is one without tensor cores.
-  if (context_.determinism == Determinism::deterministic && problem.precision != DType::f32) {
-    std::ranges::stable_partition(candidates, [](const auto& one) { return one.notes.tensor_cores; });
-  }
-  for (const ConvolutionGraph::Candidate& candidate : candidates) {
+  for (const ConvolutionGraph::Candidate& candidate :
+       allowed_candidates(graph, problem.precision, context_.products, context_.determinism)) {
     if (measured == most) break;
-    if (!allows(problem.precision, candidate.notes)) continue;
     std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);
     if (plan == nullptr || plan->workspace_bytes() > max_bytes) continue;
     const float ms = milliseconds(*plan, operands, best_ms);

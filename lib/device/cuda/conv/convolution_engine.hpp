@@ -34,7 +34,6 @@ class ConvolutionEngine {
                                                      std::span<std::byte* const, 3> operands);
   std::unique_ptr<ConvolutionPlan> measure(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
   std::int64_t room() const;  // bytes available for a workspace
-  bool allows(DType precision, const EngineNotes& notes) const;
   // Infinity if the engine cannot run the problem.
   float milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands, float to_beat);
   float rejected(const ConvolutionPlan& plan, cudnnStatus_t status) const;
@@ -42,6 +41,7 @@ class ConvolutionEngine {
 
   const LibraryContext& context_;
   CudnnHandle handle_;
+  PlanTarget target_;
   std::map<ConvProblem, std::unique_ptr<ConvolutionPlan>> chosen_;  // compiled plans in use
   std::map<std::string, EngineChoice> plan_;       // choices in use or imported, by ConvProblem::text()
   std::map<std::string, EngineChoice> suggested_;  // choices of an earlier run, likewise

@@ -123,10 +123,10 @@ Descriptor operation(const ConvProblem& problem) {
   return made;
 }
 
-Descriptor graph_of(cudnnHandle_t handle, const ConvProblem& problem) {
+Descriptor graph_of(const PlanTarget& target, const ConvProblem& problem) {
   Descriptor made(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  made.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle)
-      .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation(problem));
+  target.set_in_graph(made);
+  made.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation(problem));
   made.finalize();
   return made;
 }
@@ -182,13 +182,14 @@ cudnnStatus_t ConvolutionPlan::try_run(cudnnHandle_t handle, std::span<std::byte
   return cudnnBackendExecute(handle, plan_.get(), pack.get());
 }
 
-ConvolutionGraph::ConvolutionGraph(cudnnHandle_t handle, const ConvProblem& problem)
-    : handle_(handle), graph_(graph_of(handle, problem)) {}
+ConvolutionGraph::ConvolutionGraph(const PlanTarget& target, const ConvProblem& problem)
+    : target_(target), graph_(graph_of(target, problem)) {}
 
 void ConvolutionGraph::add_candidates(cudnnBackendHeurMode_t mode, std::vector<Candidate>& candidates) const {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+  target_.set_in_heuristics(heuristics);
   if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;  // this heuristic mode does not support such a graph
   const std::int64_t count = heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
   if (count == 0) return;
@@ -210,9 +211,8 @@ std::vector<ConvolutionGraph::Candidate> ConvolutionGraph::candidates() const {
 
 std::unique_ptr<ConvolutionPlan> ConvolutionGraph::compile(const Descriptor& config, const EngineChoice& choice) const {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_)
-      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
-      .keep(graph_);
+  target_.set_in_plan(plan);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config).keep(graph_);
   if (plan.try_finalize() != CUDNN_STATUS_SUCCESS) return nullptr;
   return std::make_unique<ConvolutionPlan>(std::move(plan), choice);
 }
@@ -224,6 +224,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionGraph::compile(const Candidate& cand
 std::unique_ptr<ConvolutionPlan> ConvolutionGraph::compile(const EngineChoice& choice) const {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
+  target_.set_in_engine(engine);
   if (engine.try_finalize() != CUDNN_STATUS_SUCCESS) return nullptr;
   std::vector<Descriptor> knobs;
   for (const EngineChoice::Knob& knob : choice.knobs) {

@@ -10,6 +10,7 @@
 #include "device/conv_problem.hpp"
 #include "device/cuda/conv/cudnn_descriptor.hpp"
 #include "device/cuda/conv/engine_choice.hpp"
+#include "device/cuda/conv/plan_target.hpp"
 
 namespace lockstep::cuda {
 
@@ -42,7 +43,8 @@ class ConvolutionPlan {
 // A convolution as cuDNN sees it: NHWC operands with padded channels, fp32 accumulation.
 class ConvolutionGraph {
  public:
-  ConvolutionGraph(cudnnHandle_t handle, const ConvProblem& problem);
+  // `target` outlives this.
+  ConvolutionGraph(const PlanTarget& target, const ConvProblem& problem);
 
   // cuDNN's candidates in the order of its heuristics, followed by those of the fallback list.
   struct Candidate {
@@ -60,7 +62,7 @@ class ConvolutionGraph {
   std::unique_ptr<ConvolutionPlan> compile(const Descriptor& config, const EngineChoice& choice) const;
   void add_candidates(cudnnBackendHeurMode_t mode, std::vector<Candidate>& candidates) const;
 
-  cudnnHandle_t handle_;
+  const PlanTarget& target_;
   Descriptor graph_;
 };
 
