@@ -21,7 +21,7 @@ bool matches(const RateScale& scale, const Parameter& parameter) {
   return ::fnmatch(scale.pattern.c_str(), parameter.name.c_str(), 0) == 0;
 }
 
-void require_known_parameters(const ParameterStore& store, const std::vector<RateScale>& scales) {
+void require_usable_scales(const ParameterStore& store, const std::vector<RateScale>& scales) {
   for (const RateScale& scale : scales) {
     const bool is_known = std::ranges::any_of(store.parameters(), [&](const auto& one) { return matches(scale, one); });
     require(is_known, Failure::usage,
@@ -29,13 +29,18 @@ void require_known_parameters(const ParameterStore& store, const std::vector<Rat
             printable(scale.pattern), store.parameters().size(), store.parameters().front().name,
             store.parameters().back().name);
   }
+  const bool some_learn = std::ranges::any_of(
+      store.parameters(), [&](const Parameter& parameter) { return rate_scale_of(parameter, scales) > 0; });
+  require(some_learn, Failure::usage,
+          "--lr-scale is 0 for every parameter, so nothing would learn. Give some of them a rate, such as '{}=1'.",
+          printable(store.parameters().back().name));
 }
 
 // Adjacent parameters with equal treatment form one run. A parameter that adapts (LARS, Muon) forms its own run.
 template <typename AdaptationOf>
 std::vector<UpdateRun> update_runs(const ParameterStore& store, const OptimizerOptions& options, DecayScope scope,
                                    const AdaptationOf& adaptation_of) {
-  require_known_parameters(store, options.rate_scales);
+  require_usable_scales(store, options.rate_scales);
   std::vector<const Parameter*> parameters;
   for (const Parameter& parameter : store.parameters()) parameters.push_back(&parameter);
   std::ranges::sort(parameters, {}, &Parameter::offset);

@@ -146,6 +146,12 @@ TEST_F(OptimizerTest, a_pattern_that_matches_no_parameter_is_refused) {
   });
 }
 
+TEST_F(OptimizerTest, rates_of_zero_for_all_parameters_are_refused) {
+  expect_error(Failure::usage, {"--lr-scale", "'fc.bias=1'"}, [&] {
+    make_optimizer(store_, {.rate_scales = {{"*", 0}}});
+  });
+}
+
 TEST_F(OptimizerTest, leaves_padding_zero) {
   quarter_.set_applied_steps(1);
   make_optimizer(store_, {.momentum_kind = Momentum::nesterov, .weight_decay = 0.5F})->step(quarter_);
