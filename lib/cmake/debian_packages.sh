@@ -6,7 +6,7 @@ build_packages=(
   libjpeg62-turbo-dev libpng-dev libexif-dev libmatio-dev libonnx-dev libprotobuf-dev
 )
 test_packages=(
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev lld python3 binutils clang-format
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils
   charliecloud-runtime
 )
