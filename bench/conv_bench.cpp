@@ -4,7 +4,7 @@
 //
 //   conv_bench
 //   conv_bench --model resnet18 --batch 64 --threads 1 --precision bf16 --verbose
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
 #include <string>

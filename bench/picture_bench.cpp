@@ -9,7 +9,7 @@
 // loader is measured, by wall clock. Images of one size are cropped and flipped without resizing.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -53,23 +53,31 @@ lockstep_precompiled(lockstep_precompiled)
 lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp>
   LINK nlohmann_json::nlohmann_json)
 
+# Each source with CLI11's header compiles its validators, so others do not get it.
+lockstep_precompiled(lockstep_precompiled_options OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp> <CLI/App.hpp>
+  LINK nlohmann_json::nlohmann_json CLI11::CLI11)
+
 # One folder of lib/ as a library, lockstep::<folder>.
 #
 #   lockstep_library(comm COMPUTES SOURCES a.cpp HEADERS a.hpp LINK lockstep::device MPI::MPI_CXX)
 #
-# COMPUTES: it has loops over samples, pictures or gradients, and is optimised as far as the compiler can. JOINED: its
-# sources are compiled four at a time, because each would instantiate the same large templates; so they share one
-# unnamed namespace. LINK is public: a folder's headers show the types of the folders above it. CUDA_SOURCES and
-# CUDA_HEADERS: of a build with CUDA alone; CPU_ONLY_SOURCES: of one without.
+# COMPUTES: it has loops over samples, pictures or gradients, and is optimised as far as the compiler can. DECLARES: its
+# sources declare options. JOINED: its sources are compiled four at a time, because each would instantiate the same
+# large templates; so they share one unnamed namespace. LINK is public: a folder's headers show the types of the folders
+# above it. CUDA_SOURCES and CUDA_HEADERS: of a build with CUDA alone; CPU_ONLY_SOURCES: of one without.
 function(lockstep_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;JOINED" "" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;DECLARES;JOINED" "" "LINK")
   add_library(lockstep_${name} STATIC)
   target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:lockstep_flags>)
   if(arg_COMPUTES)
     lockstep_precompile(lockstep_${name} lockstep_precompiled)
   else()
     target_compile_options(lockstep_${name} PRIVATE ${LOCKSTEP_LITTLE})
-    lockstep_precompile(lockstep_${name} lockstep_precompiled_little)
+    if(arg_DECLARES)
+      lockstep_precompile(lockstep_${name} lockstep_precompiled_options)
+    else()
+      lockstep_precompile(lockstep_${name} lockstep_precompiled_little)
+    endif()
   endif()
   if(arg_JOINED)
     set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
@@ -106,7 +114,7 @@ function(lockstep_program name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} lockstep_flags)
   target_compile_options(${name} PRIVATE ${LOCKSTEP_LITTLE})
-  lockstep_precompile(${name} lockstep_precompiled_little)
+  lockstep_precompile(${name} lockstep_precompiled_options)
   set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS ${name})
   set(pages ${CMAKE_CURRENT_BINARY_DIR}/pages)

@@ -1,7 +1,7 @@
 // Options with named choices, for programs that do not train.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 

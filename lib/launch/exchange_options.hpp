@@ -1,7 +1,7 @@
 // Options that name exchanges to measure or to predict, with the values of --local-steps, --servers and --compress.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <functional>
 #include <iterator>

@@ -2,7 +2,7 @@
 // knows their names. Options write into the settings, whose initial values are the defaults in --help.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <functional>
 #include <initializer_list>
 #include <optional>

@@ -1,7 +1,7 @@
 // --gpus: one command for all GPUs of a node. The program restarts itself under mpirun with one rank for each GPU.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstddef>
 #include <functional>
 #include <optional>

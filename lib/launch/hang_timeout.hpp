@@ -2,7 +2,7 @@
 // table of fields (recipe/fields.cpp).
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include "launch/number_option.hpp"
 #include "recipe/field.hpp"

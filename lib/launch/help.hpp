@@ -2,7 +2,7 @@
 // the same texts.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <span>
 #include <string>
 #include <vector>

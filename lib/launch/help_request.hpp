@@ -2,7 +2,7 @@
 // not hide the answer.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>

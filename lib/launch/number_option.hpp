@@ -3,7 +3,7 @@
 // and turns 2^64 into 2^64 - 1.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <functional>
 #include <optional>
 #include <string>

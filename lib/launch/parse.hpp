@@ -1,7 +1,7 @@
 // Parses command lines: options, --help, --version and error messages.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <functional>
 #include <optional>
 #include <string>

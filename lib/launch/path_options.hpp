@@ -1,7 +1,7 @@
 // Options and arguments that name files or folders.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <vector>
 
 #include "base/text/stated_path.hpp"

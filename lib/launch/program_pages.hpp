@@ -1,7 +1,7 @@
 // Generates a program's manual page and bash completion from its option declarations.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <functional>
 #include <optional>
 #include <string>

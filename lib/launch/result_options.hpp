@@ -2,7 +2,7 @@
 // before it works, and no result overwrites another one or an input file.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <filesystem>
 #include <functional>
 #include <string>

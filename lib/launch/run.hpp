@@ -5,7 +5,7 @@
 //   }
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <concepts>
 #include <functional>
 #include <optional>
