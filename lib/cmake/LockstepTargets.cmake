@@ -62,7 +62,7 @@ lockstep_precompiled(lockstep_precompiled_options OPTIONS ${LOCKSTEP_LITTLE} HEA
 #   lockstep_library(comm COMPUTES SOURCES a.cpp HEADERS a.hpp LINK lockstep::device MPI::MPI_CXX)
 #
 # COMPUTES: it has loops over samples, pictures or gradients, and is optimised as far as the compiler can. DECLARES: its
-# sources declare options. JOINED: its sources are compiled four at a time, because each would instantiate the same
+# sources declare options. JOINED: its sources are compiled eight at a time, because each would instantiate the same
 # large templates; so they share one unnamed namespace. LINK is public: a folder's headers show the types of the folders
 # above it. CUDA_SOURCES and CUDA_HEADERS: of a build with CUDA alone; CPU_ONLY_SOURCES: of one without.
 function(lockstep_library name)
@@ -80,7 +80,7 @@ function(lockstep_library name)
     endif()
   endif()
   if(arg_JOINED)
-    set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+    set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   target_compile_features(lockstep_${name} PUBLIC cxx_std_20)
   if(LOCKSTEP_SANITIZE)  # also of what others link to it

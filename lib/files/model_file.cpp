@@ -16,7 +16,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr FileKind kind{"model file", "Copy it again, or train it again."};
+constexpr FileKind model_kind{"model file", "Copy it again, or train it again."};
 
 constexpr std::int64_t largest_side = 65536;
 constexpr const char* shorter_side = "shorter_side";
@@ -164,7 +164,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 }
 
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {
-  TensorFileReader file(kind, path.string(), image);
+  TensorFileReader file(model_kind, path.string(), image);
   file.require_format("format", model_file_format - 3, model_file_format);
   ModelFile model = read_model_fields(file);
   model.entries = file.tensors(root_group);

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string joined_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
   return text;
@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::string>& seen_here) {
   LocalGpus gpus;
-  for (const std::string& text : world.node().all_gather(joined(seen_here))) gpus.push_back(lines_of(text));
+  for (const std::string& text : world.node().all_gather(joined_lines(seen_here))) gpus.push_back(lines_of(text));
   return gpus;
 }
 

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{1} << 30;
+constexpr std::size_t largest_pairs_file = std::size_t{1} << 30;
 
 std::optional<Rating> pair_in(std::string_view line, const Catalogue& catalogue) {
   const std::size_t separator = line.find_first_of(",\t");
@@ -26,7 +26,7 @@ std::optional<Rating> pair_in(std::string_view line, const Catalogue& catalogue)
 
 std::vector<Rating> read_pairs(const std::filesystem::path& file, const Catalogue& catalogue) {
   std::vector<Rating> pairs;
-  for_each_line(file, largest_file, [&](std::int64_t number, std::string_view line) {
+  for_each_line(file, largest_pairs_file, [&](std::int64_t number, std::string_view line) {
     const std::optional<Rating> pair = pair_in(line, catalogue);
     require(
         pair.has_value(), Failure::bad_data,

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t limit_bytes = 1 << 16;
+constexpr std::size_t exit_report_bytes = 1 << 16;
 
 // Job scripts pass host names to Slurm.
 bool is_host(std::string_view name) {
@@ -44,7 +44,7 @@ std::optional<ExitReport> parse_exit_report(std::string_view text) {
 }
 
 std::optional<ExitReport> read_exit_report(const std::filesystem::path& file) {
-  const std::optional<std::string> text = read_run_file(file, limit_bytes);
+  const std::optional<std::string> text = read_run_file(file, exit_report_bytes);
   return text ? parse_exit_report(*text) : std::nullopt;
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t line_limit = 1 << 16;  // in bytes
 constexpr std::size_t tail_bytes = 1 << 16;  // hundreds of lines
 constexpr std::size_t file_limit = std::size_t{1} << 32;
 constexpr std::size_t piece_bytes = 1 << 20;
-constexpr int nesting_limit = 16;
+constexpr int line_nesting = 16;
 constexpr std::array<Choice<Kind>, 3> kinds{
     {{"training", Kind::training}, {"test", Kind::test}, {"validation", Kind::validation}}};
 
@@ -28,7 +28,7 @@ constexpr std::array<Choice<Kind>, 3> kinds{
 
 std::optional<MetricsLine> parse_metrics_line(std::string_view line) {
   if (line.size() > line_limit) return std::nullopt;
-  const nlohmann::json object = try_parse_json(line, nesting_limit);
+  const nlohmann::json object = try_parse_json(line, line_nesting);
   const std::string kind = text_in(object, "kind");
   const std::int64_t epoch = count_in(object, "epoch").value_or(0);
   const std::int64_t step = count_in(object, "step").value_or(0);
@@ -61,7 +61,7 @@ bool is_common_field(std::string_view name) {
 
 std::optional<double> reported_metric(std::string_view line, std::string_view name) {
   if (line.size() > line_limit) return std::nullopt;
-  const nlohmann::json object = try_parse_json(line, nesting_limit);
+  const nlohmann::json object = try_parse_json(line, line_nesting);
   const auto found = object.find(name);
   if (found == object.end() || !(found->is_number() || found->is_null())) return std::nullopt;
   const double value = found->is_null() ? std::nan("") : found->get<double>();

@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t limit_bytes = 1 << 24;
-constexpr int nesting_limit = 16;
+constexpr std::size_t summary_bytes = 1 << 24;
+constexpr int summary_nesting = 16;
 
 std::optional<Interruption> interruption_of(const Json& entry) {
   const std::string name = text_in(entry, "state");
@@ -36,7 +36,7 @@ std::optional<EarlyStopEnd> early_stop_of(const Summary& summary, const Json& fi
 }  // namespace
 
 std::optional<Summary> parse_summary(std::string_view text) {
-  Json fields = try_parse_json(text, nesting_limit);
+  Json fields = try_parse_json(text, summary_nesting);
   if (!fields.is_object()) return std::nullopt;
   Summary summary;
   summary.state = run_state_of(text_in(fields, "state"));
@@ -78,7 +78,7 @@ std::optional<Summary> parse_summary(std::string_view text) {
 }
 
 std::optional<Summary> read_summary(const std::filesystem::path& folder) {
-  const std::optional<std::string> text = read_run_file(folder / run_files::summary, limit_bytes);
+  const std::optional<std::string> text = read_run_file(folder / run_files::summary, summary_bytes);
   return text ? parse_summary(*text) : std::nullopt;
 }
 

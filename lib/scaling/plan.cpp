@@ -190,14 +190,14 @@ std::vector<std::string> warnings_of(const Study& study, const TrainingPlan& pla
 
 std::string plan_advice(const TrainingPlan& plan) {
   const RankGrid& grid = plan.request.grid;
-  constexpr double worth_telling = 0.01;
+  constexpr double least_gain = 0.01;
   const Exchange& exchange = plan.request.exchange;
   std::string text =
       !is_all_reduce(exchange) ? fmt::format("{}: {}.\n", options_of(exchange), consequence_of(exchange))
-      : plan.buckets.gain < worth_telling
+      : plan.buckets.gain < least_gain
           ? fmt::format(
                 "buckets: keep the size of the study. No other size is predicted to shorten a step by {:.0f} %.\n",
-                100 * worth_telling)
+                100 * least_gain)
           : fmt::format("buckets: --bucket-mib {}, which is predicted to shorten a step by {:.1f} %.\n",
                         plan.buckets.bytes >> 20, 100 * plan.buckets.gain);
   text += fmt::format(

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-struct FreeAddresses {
+struct FreeInterfaces {
   void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
 };
 
@@ -52,7 +52,7 @@ NodeAddresses addresses_of_this_node() {
   NodeAddresses node{network_of_this_process(), {}};
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return node;
-  const std::unique_ptr<ifaddrs, FreeAddresses> owner(list);
+  const std::unique_ptr<ifaddrs, FreeInterfaces> owner(list);
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     std::string address = numeric_address(*entry);
     if (!address.empty()) node.addresses.push_back(std::move(address));

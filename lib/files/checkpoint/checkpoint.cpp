@@ -17,7 +17,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr FileKind kind{"checkpoint", "Use an older checkpoint, if there is one."};
+constexpr FileKind checkpoint_kind{"checkpoint", "Use an older checkpoint, if there is one."};
 constexpr FileKind either_kind{"model file", "Copy it again, or train it again."};
 constexpr std::int32_t oldest_format = 2;
 constexpr const char* format_attribute = "checkpoint_format";
@@ -163,7 +163,7 @@ void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, cons
 }
 
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {
-  TensorFileReader file(kind, path.string(), image);
+  TensorFileReader file(checkpoint_kind, path.string(), image);
   file.require_format(format_attribute, oldest_format, checkpoint_format);
   Checkpoint checkpoint{read_model_fields(file), {}, {}};
   checkpoint.model.entries = file.tensors("weights");

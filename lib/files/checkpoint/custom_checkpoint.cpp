@@ -13,7 +13,8 @@
 namespace lockstep {
 namespace {
 
-constexpr FileKind kind{"checkpoint of a custom training loop", "Use an older checkpoint, if there is one."};
+constexpr FileKind custom_checkpoint_kind{"checkpoint of a custom training loop",
+                                          "Use an older checkpoint, if there is one."};
 constexpr std::int32_t custom_format = 1;
 constexpr const char* format_attribute = "custom_checkpoint_format";
 constexpr const char* arrays_group = "arrays";
@@ -86,11 +87,12 @@ std::vector<std::byte> checkpoint_image(const CustomCheckpoint& checkpoint) {
 }
 
 bool is_custom_checkpoint(const std::filesystem::path& path, std::string& image) {
-  return has_hash_line(image) && TensorFileReader(kind, path.string(), image).has_attribute(format_attribute);
+  return has_hash_line(image) &&
+         TensorFileReader(custom_checkpoint_kind, path.string(), image).has_attribute(format_attribute);
 }
 
 CustomCheckpoint parse_custom_checkpoint(const std::filesystem::path& path, std::string& image) {
-  TensorFileReader file(kind, path.string(), image);
+  TensorFileReader file(custom_checkpoint_kind, path.string(), image);
   file.require_format(format_attribute, custom_format, custom_format);
   const std::vector<std::string> groups = file.groups();
   std::vector<ParameterStore::Entry> arrays;

@@ -50,34 +50,34 @@ std::string points_text(const PlotFrame& frame, const std::vector<PlotPoint>& po
 }
 
 // Consecutive points without a gap, and their spreads.
-struct Stretch {
+struct Polyline {
   std::vector<PlotPoint> points;
   std::vector<PlotPoint> outline;  // of the spread: the upper edge, then the lower edge backward
 };
 
-std::vector<Stretch> stretches_of(const PlotSeries& series) {
-  std::vector<Stretch> stretches(1);
+std::vector<Polyline> polylines_of(const PlotSeries& series) {
+  std::vector<Polyline> lines(1);
   std::vector<PlotPoint> lower;
   const auto close = [&] {
-    stretches.back().outline.insert(stretches.back().outline.end(), lower.rbegin(), lower.rend());
+    lines.back().outline.insert(lines.back().outline.end(), lower.rbegin(), lower.rend());
     lower.clear();
   };
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const PlotPoint& point = series.points[i];
     if (!is_drawable(point)) {
       close();
-      if (!stretches.back().points.empty()) stretches.emplace_back();
+      if (!lines.back().points.empty()) lines.emplace_back();
       continue;
     }
-    stretches.back().points.push_back(point);
+    lines.back().points.push_back(point);
     if (i >= series.spread.size()) continue;
     const PlotBand& spread = series.spread[i];
     if (!is_drawable(spread.low) || !is_drawable(spread.high)) continue;
-    stretches.back().outline.push_back({point.x, spread.high});
+    lines.back().outline.push_back({point.x, spread.high});
     lower.push_back({point.x, spread.low});
   }
   close();
-  return stretches;
+  return lines;
 }
 
 // An interval may extend below the lower end of an axis.
@@ -91,18 +91,18 @@ std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
   const std::string color = is_background ? "var(--quiet)" : plot_color(series.color);
   const bool has_dots = series.shape == PlotSeries::Shape::dotted_line;
   std::string svg;
-  for (const Stretch& stretch : stretches_of(series)) {
-    if (stretch.points.empty()) continue;
-    if (stretch.outline.size() > 2) {
+  for (const Polyline& drawn : polylines_of(series)) {
+    if (drawn.points.empty()) continue;
+    if (drawn.outline.size() > 2) {
       svg += fmt::format("<polygon class=\"spread\" fill=\"{}\" points=\"{}\"/>\n", color,
-                         points_text(frame, within(frame, stretch.outline)));
+                         points_text(frame, within(frame, drawn.outline)));
     }
     const char* dash = dashes.at(static_cast<std::size_t>(series.color / colors) % dashes.size());
-    svg += fmt::format("<polyline class=\"series\" stroke=\"{}\"{} points=\"{}\"/>\n", color,
-                       is_background ? " style=\"stroke-width: 1; opacity: .5\"" : dash,
-                       points_text(frame, stretch.points));
-    if (!has_dots && stretch.points.size() > 1) continue;
-    for (const PlotPoint& point : stretch.points) {
+    svg +=
+        fmt::format("<polyline class=\"series\" stroke=\"{}\"{} points=\"{}\"/>\n", color,
+                    is_background ? " style=\"stroke-width: 1; opacity: .5\"" : dash, points_text(frame, drawn.points));
+    if (!has_dots && drawn.points.size() > 1) continue;
+    for (const PlotPoint& point : drawn.points) {
       svg +=
           fmt::format("<circle fill=\"{}\" r=\"3.2\" cx=\"{:.1f}\" cy=\"{:.1f}\"><title>{}: {:.6g}</title></circle>\n",
                       color, frame.x_of(point.x), frame.y_of(point.y), escaped(series.name), point.y);

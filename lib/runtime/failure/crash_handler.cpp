@@ -27,9 +27,9 @@ constexpr std::array<Crash, 5> crashes{{
     {SIGABRT, "crashed: SIGABRT, aborted by itself or a library (a bug). Please report it."},
 }};
 
-std::array<char, 320> prefix{};  // "[rank 3, gpu07]  ", formatted before any crash
+std::array<char, 320> crash_prefix{};  // "[rank 3, gpu07]  ", formatted before any crash
 
-void print(std::string_view text) {
+void print_crash(std::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -37,9 +37,9 @@ void say_and_die(int signal) {
   for (const Crash& crash : crashes) {
     if (crash.signal != signal) continue;
     if (!failure_report::write({1, signal, crash.sentence})) continue;
-    print(prefix.data());
-    print(crash.sentence);
-    print("\n");
+    print_crash(crash_prefix.data());
+    print_crash(crash.sentence);
+    print_crash("\n");
   }
   ::raise(signal);  // SA_RESETHAND has restored the default effect
 }
@@ -47,8 +47,8 @@ void say_and_die(int signal) {
 }  // namespace
 
 void install_crash_handlers() {
-  const std::string text = log::prefix().substr(0, prefix.size() - 3) + "  ";
-  std::memcpy(prefix.data(), text.c_str(), text.size() + 1);
+  const std::string text = log::prefix().substr(0, crash_prefix.size() - 3) + "  ";
+  std::memcpy(crash_prefix.data(), text.c_str(), text.size() + 1);
 
   // A stack overflow leaves no room for the handler on the same stack.
   static std::array<char, 64 << 10> memory;

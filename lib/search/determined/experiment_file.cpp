@@ -21,9 +21,8 @@ constexpr std::array own_fields =
 
 // Null, an empty list or an empty map: the default of each field. Complete files that Determined prints have them.
 bool is_unset(const YamlValue& value) {
-  using Kind = YamlValue::Kind;
-  return value.kind == Kind::nothing || (value.kind == Kind::list && value.items.empty()) ||
-         (value.kind == Kind::map && value.entries.empty());
+  return value.kind == YamlValue::Kind::nothing || (value.kind == YamlValue::Kind::list && value.items.empty()) ||
+         (value.kind == YamlValue::Kind::map && value.entries.empty());
 }
 
 // A period that changes nothing: {batches: 0} is the default, and trainings are tested after each epoch.

@@ -36,20 +36,20 @@ std::string lease_line(const LockHolder& own, std::int64_t number, milliseconds 
   return json_text(line);
 }
 
-Error unwritable(const fs::path& path, int error_number) {
+Error unwritable_lease(const fs::path& path, int error_number) {
   return system_failure(fmt::format("cannot write '{}'", path.string()), error_number, Access::writing, "--output");
 }
 
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw unwritable(folder, error.value());
+  if (error) throw unwritable_lease(folder, error.value());
 }
 
 Descriptor open_written(const fs::path& file) {
   // careful-open: a regular file that this process has just written
   Descriptor handle(::open(file.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (handle < 0) throw unwritable(file, errno);
+  if (handle < 0) throw unwritable_lease(file, errno);
   return handle;
 }
 
@@ -76,7 +76,7 @@ TrialLease::TrialLease(const fs::path& trial_folder, const LockHolder& own, mill
   handle_ = open_written(file_);
   // LeaseWatch has found that nobody writes there.
   const fs::path lock = trial_folder / run_files::lock;
-  if (::unlink(lock.c_str()) != 0 && errno != ENOENT) throw unwritable(lock, errno);
+  if (::unlink(lock.c_str()) != 0 && errno != ENOENT) throw unwritable_lease(lock, errno);
   thread_ = std::thread([this] { write_heartbeats(); });
 }
 

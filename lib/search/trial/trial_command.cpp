@@ -93,7 +93,7 @@ TrialCommands::TrialCommands(const Space& space, RunProgram run)
 
 void TrialCommands::check_custom_loop(const nlohmann::json& answer) const {
   const SpaceReader reader(space_.file);
-  const std::vector<std::string> metrics = texts_in(answer, "metrics");
+  const std::vector<std::string> reported = texts_in(answer, "metrics");
   const std::string name = metric_name(space_.metric);
   if (!answer.is_object()) {
     reader.refuse(
@@ -106,11 +106,11 @@ void TrialCommands::check_custom_loop(const nlohmann::json& answer) const {
     reader.refuse(space_.lines.metric, fmt::format("{} is a training, which does not report the metric '{}'. Known: {}",
                                                    printable(space_.program), name, training_metrics()));
   }
-  if (!space_.has_custom_loop() || std::ranges::find(metrics, name) == metrics.end()) {
+  if (!space_.has_custom_loop() || std::ranges::find(reported, name) == reported.end()) {
     reader.refuse(space_.lines.metric,
                   fmt::format("{} does not report {} '{}'. It reports: {}", printable(space_.program),
                               space_.has_custom_loop() ? "the metric" : "the metric of trainings", name,
-                              printable(fmt::format("{}", fmt::join(metrics, ", ")))));
+                              printable(fmt::format("{}", fmt::join(reported, ", ")))));
   }
   if (space_.unit != LengthUnit::batches) {
     reader.refuse(space_.lines.length,

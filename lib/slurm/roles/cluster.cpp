@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int nesting_limit = 6;  // an object: the list of instances, an instance, its ports, a list, a port
-constexpr int max_port = 65535;
+constexpr int cluster_nesting = 6;  // an object: the list of instances, an instance, its ports, a list, a port
+constexpr int largest_port = 65535;
 
 bool is_host(std::string_view name) {
   constexpr std::string_view characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -113,8 +113,8 @@ std::map<std::string, std::vector<int>> ports_in(const Json& object,
     require(list.is_array() && list.size() == static_cast<std::size_t>(wanted), Failure::bad_data,
             "the ports '{}' are not a list of {} ports", label, wanted);
     for (const Json& port : list) {
-      const bool is_port = port.is_number_unsigned() && port.get<std::uint64_t>() - 1 < max_port;
-      require(is_port, Failure::bad_data, "the ports '{}' are not numbers from 1 to {}", label, max_port);
+      const bool is_port = port.is_number_unsigned() && port.get<std::uint64_t>() - 1 < largest_port;
+      require(is_port, Failure::bad_data, "the ports '{}' are not numbers from 1 to {}", label, largest_port);
       ports[label].push_back(port.get<int>());
     }
   }
@@ -211,7 +211,7 @@ void write_cluster(const std::filesystem::path& file, const Cluster& cluster) {
 
 Cluster parse_cluster(const std::string& text, const std::string& name) {
   try {
-    return cluster_in(parse_shallow_json(text, nesting_limit));
+    return cluster_in(parse_shallow_json(text, cluster_nesting));
   } catch (const Error& error) {
     std::string_view what = error.what();
     if (what.ends_with('.')) what.remove_suffix(1);

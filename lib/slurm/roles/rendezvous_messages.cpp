@@ -11,13 +11,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int nesting_limit = 4;
+constexpr int message_nesting = 4;
 constexpr std::int64_t most = std::int64_t{1} << 40;
 
 // Returns null if the line is not a JSON object.
 Json object_in(const std::string& line) {
   try {
-    Json value = parse_shallow_json(line, nesting_limit);
+    Json value = parse_shallow_json(line, message_nesting);
     return value.is_object() ? value : Json();
   } catch (const Error&) {
     return {};

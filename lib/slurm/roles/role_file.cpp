@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t file_limit_bytes = std::size_t{64} << 20;
-constexpr int nesting_limit = 5;  // an object: the list of roles, a role, its list of words, a word
+constexpr int roles_nesting = 5;  // an object: the list of roles, a role, its list of words, a word
 
 std::vector<Role> roles_in(const Json& content) {
   require(content.is_object() && content.value("format", Json()) == Json(1), Failure::usage,
@@ -36,7 +36,7 @@ std::string roles_text(const std::vector<Role>& roles) {
 
 std::vector<Role> parse_roles(const std::string& text, const std::string& name) {
   try {
-    return roles_in(parse_shallow_json(text, nesting_limit));
+    return roles_in(parse_shallow_json(text, roles_nesting));
   } catch (const Error& error) {
     std::string_view what = error.what();
     if (what.ends_with('.')) what.remove_suffix(1);

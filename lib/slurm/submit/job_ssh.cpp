@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text/number.hpp"
+#include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,7 +23,6 @@ constexpr std::array parameters_table = std::to_array<JobField>({
     {"userssh", FieldSupport::warned, "For a shell in a running job, use: srun --overlap --jobid=JOB --pty bash"},
 });
 
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_in_word(char letter) {
   return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
          std::string_view("_-./").find(letter) != std::string_view::npos;

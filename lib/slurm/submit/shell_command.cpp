@@ -46,7 +46,6 @@ constexpr auto assignments =
     std::to_array<std::string_view>({"PS4=", "BASH_ENV=", "RANDOM=", "SRANDOM=", "OPTIND=", "HISTCMD="});
 
 bool is_one_of(std::string_view word, Names words) { return std::ranges::find(words, word) != words.end(); }
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_redirection(std::string_view word) { return word.starts_with('<') || word.starts_with('>'); }
 bool is_special_assignment(std::string_view word) {
   return std::ranges::any_of(assignments, [&](std::string_view one) { return word.starts_with(one); });

@@ -12,7 +12,6 @@ namespace {
 bool is_one_of(char letter, std::string_view letters) { return letters.find(letter) != std::string_view::npos; }
 
 constexpr std::string_view letters_and_underscore = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-constexpr std::string_view digits = "0123456789";
 
 std::string in_single_quotes(std::string_view text) {
   std::string word = "'";
@@ -37,7 +36,9 @@ std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
-bool is_name_letter(char letter) { return is_one_of(letter, letters_and_underscore) || is_one_of(letter, digits); }
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+bool is_name_letter(char letter) { return is_one_of(letter, letters_and_underscore) || is_digit(letter); }
 
 bool is_plain_word(std::string_view text) {
   const auto is_plain = [](char letter) { return is_name_letter(letter) || is_one_of(letter, "./:@+-"); };

@@ -25,6 +25,7 @@ bool is_plain_word(std::string_view text);
 // - If it is empty or has only blanks, it adds no word outside quotes, as on OpenPAI.
 bool is_plain_text(std::string_view text);
 
+bool is_digit(char letter);  // from '0' to '9'
 // Whether names of variables may contain the character.
 bool is_name_letter(char letter);
 // Whether a script contains the variable's name, not only as part of a longer name.

@@ -40,8 +40,8 @@ std::string markdown_code(const nlohmann::json& value) {
   return text;
 }
 
-const char* name_of_trainer(const OpenedTraining& training) {
-  return lockstep::name_of_trainer(training.data->trainers, training.session.world.size());
+const char* trainer_name(const OpenedTraining& training) {
+  return name_of_trainer(training.data->trainers, training.session.world.size());
 }
 
 // Why the global batch differs from the program's default; empty if it does not, or if the user chose it.
@@ -57,7 +57,7 @@ std::string other_batch_message(const OpenedTraining& training) {
   const std::string parts = fmt::format(
       "{} micro-batches ({})", share.total_micro_batches / share.rounds,
       batch.virtual_ranks ? "virtual ranks"
-                          : ranks_and_steps(training.data->trainers, batch.accumulate, name_of_trainer(training)));
+                          : ranks_and_steps(training.data->trainers, batch.accumulate, trainer_name(training)));
   std::string why = fmt::format(", which is not divisible by {}", parts);
   if (samples < usual->value * share.rounds) {
     why = fmt::format(": the training set has {} samples", samples);
@@ -98,7 +98,7 @@ void log_description(const OpenedTraining& training) {
   }
   if (recipe.batch.virtual_ranks) {
     log::info("batch: {} in total ({} virtual ranks x {}, on {}), {}", share.global_batch, share.total_micro_batches,
-              share.micro_batch_size(), counted(on.trainers, name_of_trainer(training)), steps);
+              share.micro_batch_size(), counted(on.trainers, trainer_name(training)), steps);
   } else if (recipe.sync == Sync::local) {
     log::info("batch: {} per rank, {} in total ({}); {} per step, {}", share.micro_batch_size(), share.update_batch(),
               counted(session.world.size(), "rank"), counted(share.updates, "update"), steps);
@@ -107,7 +107,7 @@ void log_description(const OpenedTraining& training) {
               counted(on.trainers, "trainer"), counted(share.updates, "update"), steps);
   } else {
     log::info("batch: {} per rank, {} in total ({}), {}", share.micro_batch_size() * share.micro_batches,
-              share.global_batch, ranks_and_steps(on.trainers, share.micro_batches, name_of_trainer(training)), steps);
+              share.global_batch, ranks_and_steps(on.trainers, share.micro_batches, trainer_name(training)), steps);
   }
   const std::int64_t left_out = on.train->samples() - length.steps_per_epoch * share.global_batch;
   if (left_out > 0) {

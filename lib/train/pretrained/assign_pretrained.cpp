@@ -16,7 +16,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr const char* first_convolution = "conv1.weight";  // of residual networks
+constexpr const char* first_weight = "conv1.weight";  // of residual networks
 
 // Kernel size of a square convolution; 0 if `dims` are not those of one.
 std::int64_t kernel_of(const std::vector<std::int64_t>& dims) {
@@ -29,8 +29,8 @@ void require_same_beginning(const std::filesystem::path& path, std::span<const P
   constexpr std::int64_t of_small_images = 3;
   constexpr std::int64_t of_large_images = 7;
   const auto& own = model.store.parameters().front();
-  const auto given = std::ranges::find(entries, first_convolution, &ParameterStore::Entry::name);
-  if (own.name != first_convolution || given == entries.end()) return;
+  const auto given = std::ranges::find(entries, first_weight, &ParameterStore::Entry::name);
+  if (own.name != first_weight || given == entries.end()) return;
   const std::int64_t here = kernel_of(own.dims);
   const std::int64_t there = kernel_of(given->dims);
   const bool differs =

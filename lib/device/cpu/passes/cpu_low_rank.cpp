@@ -11,8 +11,8 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t most_lanes = 16;
-using Lanes = std::array<float, most_lanes>;
+constexpr std::int64_t widest_block = 16;
+using Lanes = std::array<float, widest_block>;
 
 std::int64_t rank_of(std::span<const float> vectors, std::int64_t length) {
   assert(static_cast<std::int64_t>(vectors.size()) % length == 0);
@@ -22,8 +22,8 @@ std::int64_t rank_of(std::span<const float> vectors, std::int64_t length) {
 // `run` with the number of rows in a group. A constant one lets the compiler use vectors.
 template <typename Run>
 void with_lanes(std::int64_t rows, const Run& run) {
-  if (rows == most_lanes) return run(std::integral_constant<std::int64_t, most_lanes>{});
-  if (rows == most_lanes / 2) return run(std::integral_constant<std::int64_t, most_lanes / 2>{});
+  if (rows == widest_block) return run(std::integral_constant<std::int64_t, widest_block>{});
+  if (rows == widest_block / 2) return run(std::integral_constant<std::int64_t, widest_block / 2>{});
   run(rows);
 }
 
@@ -32,8 +32,9 @@ void with_lanes(std::int64_t rows, const Run& run) {
 std::optional<FlatMatrix> CpuLowRankPasses::matrix_of(ParameterKind kind, std::span<const std::int64_t> dims,
                                                       std::int64_t first) const {
   if (kind == ParameterKind::channel_vector) return std::nullopt;
-  if (kind == ParameterKind::linear_weight) return FlatMatrix{first, dims[1], dims[0], most_lanes, most_lanes, dims[1]};
-  assert(context_.lanes <= most_lanes);
+  if (kind == ParameterKind::linear_weight)
+    return FlatMatrix{first, dims[1], dims[0], widest_block, widest_block, dims[1]};
+  assert(context_.lanes <= widest_block);
   return filter_matrix(context_, dims, first);
 }
 

@@ -11,7 +11,7 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t items_wanted = 32;         // enough for the threads of a rank
+constexpr std::int64_t weight_items_wanted = 32;  // enough for the threads of a rank
 constexpr std::int64_t rows_wanted = 128;         // sums per range: fewer do not pay for packing a band
 constexpr std::int64_t max_out_channels = 512;    // per item: more sums and dy would exceed the L2 cache
 constexpr std::int64_t dy_bytes = 20 << 10;       // per band, for a tile's vectors: stays in the L1 cache
@@ -77,7 +77,7 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
       out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, max_out_channels))),
-      pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_ * out_ranges_), 1, std::ssize(bands_))) {
+      pieces_(std::clamp<std::int64_t>(ceil_div(weight_items_wanted, ranges_ * out_ranges_), 1, std::ssize(bands_))) {
   make_tables();
   sums_at_ = plan_.take_floats_each(pieces_, weights_.count());
   x_at_ = plan_.take_floats_each(target.threads, x_floats_);

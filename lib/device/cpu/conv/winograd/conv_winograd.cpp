@@ -71,12 +71,12 @@ bool winograd_pays(const ConvProblem& problem) {
   const std::int64_t tiles = ceil_div(height, side) * ceil_div(width, side);
   // Average output pixels of a tile's 16. A tile takes 36 (stride 2: 81) products and the transforms; direct takes 9
   // per pixel.
-  const std::int64_t least_pixels = is_strided ? 12 : 6;
+  const std::int64_t least_tile_pixels = is_strided ? 12 : 6;
   // With fewer tiles, transforming the weights costs more than it saves. With fewer channels, transforming the tiles
   // does.
   const std::int64_t least_tiles = is_strided ? 32 : 6;
   const std::int64_t least_channels = is_strided ? 32 : 1;
-  return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles &&
+  return height * width >= least_tile_pixels * tiles && problem.n * tiles >= least_tiles &&
          std::min(conv.in_channels, conv.out_channels) >= least_channels;
 }
 
