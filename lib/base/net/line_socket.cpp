@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -61,6 +62,12 @@ void LineSocket::take_lines(std::string_view piece, std::vector<std::string>& li
     incoming_.clear();
     piece.remove_prefix(end + 1);
   }
+}
+
+Descriptor LineSocket::take_descriptor() {
+  const bool is_whole = state_ == State::open && incoming_.empty() && outgoing_.empty();
+  state_ = State::ended;
+  return is_whole ? std::move(socket_) : Descriptor(-1);
 }
 
 std::vector<std::string> LineSocket::receive() {

@@ -34,6 +34,9 @@ class LineSocket {
   State state() const { return state_; }
   int handle() const { return socket_; }
 
+  // Closes this and passes its socket on; -1 if it is not open, or if a part of a line was not sent or not taken.
+  Descriptor take_descriptor();
+
  private:
   void flush();
   void fail(int error);

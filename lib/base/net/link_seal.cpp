@@ -16,6 +16,7 @@ using SealBytes = std::array<unsigned char, crypto_auth_BYTES>;
 static_assert(sizeof(Secret) == crypto_auth_KEYBYTES && sizeof(Secret) == crypto_generichash_KEYBYTES);
 static_assert(2 * sizeof(Secret) == secret_text_length);
 static_assert(2 * sizeof(SealBytes) + 1 == LinkSeal::added_length);
+static_assert(sizeof(LinkSeal::Tag) == crypto_auth_hmacsha512256_BYTES);
 
 // May be called more than once, and from several threads.
 void start_libsodium() {
@@ -51,6 +52,21 @@ Secret key_of(const Secret& token, std::string_view direction, std::string_view 
 }
 
 std::string numbered(std::uint64_t number, std::string_view text) { return fmt::format("{} {}", number, text); }
+
+// No line begins with this word.
+LinkSeal::Tag tag_of(const Secret& key, std::uint64_t number, std::initializer_list<std::span<const std::byte>> parts) {
+  crypto_auth_hmacsha512256_state state;
+  ::crypto_auth_hmacsha512256_init(&state, key.data(), key.size());
+  const auto add = [&](std::span<const std::byte> bytes) {
+    ::crypto_auth_hmacsha512256_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  };
+  const std::string begin = fmt::format("message {} ", number);
+  add(std::as_bytes(std::span(begin)));
+  for (const auto& part : parts) add(part);
+  LinkSeal::Tag tag{};
+  ::crypto_auth_hmacsha512256_final(&state, tag.data());
+  return tag;
+}
 
 }  // namespace
 
@@ -95,6 +111,17 @@ std::optional<std::string> LinkSeal::unseal(std::string_view line) {
   }
   ++incoming_.lines;
   return std::string(text);
+}
+
+LinkSeal::Tag LinkSeal::tag(std::initializer_list<std::span<const std::byte>> parts) {
+  return tag_of(outgoing_.key, outgoing_.lines++, parts);
+}
+
+bool LinkSeal::is_next(const Tag& tag, std::span<const std::byte> message) {
+  const Tag expected = tag_of(incoming_.key, incoming_.lines, {message});
+  if (::sodium_memcmp(expected.data(), tag.data(), tag.size()) != 0) return false;
+  ++incoming_.lines;
+  return true;
 }
 
 }  // namespace lockstep

@@ -9,8 +9,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,6 +36,12 @@ class LinkSeal {
   std::string seal(std::string_view text);
   // The text of the next received line. Nothing if it is not the line that the other end sealed next.
   std::optional<std::string> unseal(std::string_view line);
+
+  // The same for a message of any bytes, which consists of these parts: its seal, and whether it is the next message
+  // that the other end sealed. Messages are counted with the lines.
+  using Tag = std::array<unsigned char, 32>;
+  Tag tag(std::initializer_list<std::span<const std::byte>> parts);
+  bool is_next(const Tag& tag, std::span<const std::byte> message);
 
  private:
   struct Direction {

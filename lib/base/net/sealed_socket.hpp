@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/io/descriptor.hpp"
 #include "base/net/line_socket.hpp"
 #include "base/net/link_seal.hpp"
 
@@ -32,6 +33,10 @@ class SealedSocket {
   State state() const;
   int handle() const { return socket_->handle(); }
   bool has_unsent() const { return socket_->has_unsent(); }
+
+  // For SealedFrames, which takes the connection over: its socket, and the seal that goes on counting.
+  Descriptor take_descriptor() { return socket_->take_descriptor(); }
+  const LinkSeal& seal() const { return seal_; }
 
  private:
   std::unique_ptr<LineSocket> socket_;
