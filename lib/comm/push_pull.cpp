@@ -32,7 +32,7 @@ PushPull::PushPull(const Communicator& world, std::vector<std::vector<FlatPart>>
   answered_at_.resize(static_cast<std::size_t>(trainers_));
 }
 
-PushAnswer PushPull::push(double learning_rate, const Arrays& arrays, const Tensor& weights) {
+PushAnswer PushPull::push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) {
   std::vector<AnswerMessage> answers(static_cast<std::size_t>(world_.size() - trainers_));
   for (int server = trainers_; server < world_.size(); ++server) {
     requests_.push_back(start_send<double>(world_, {&learning_rate, 1}, server, request_tag));
@@ -74,7 +74,7 @@ std::optional<Push> PushPull::next() {
   return std::nullopt;
 }
 
-void PushPull::receive(const Push& push, const Arrays& arrays) {
+void PushPull::receive(const Push& push, const PushedArrays& arrays) {
   for (const FlatPart& part : parts_[static_cast<std::size_t>(world_.rank())]) {
     lockstep::receive<float>(world_, elements(arrays.gradients, part), push.trainer, values_tag);
   }

@@ -13,6 +13,9 @@
 //
 // The time between two collectives of all ranks is a round. At its begin, all trainers have the newest weights.
 // A waiting rank sleeps between polls. For arrays in host memory.
+//
+// Two transports have these ends: MPI messages between the ranks of one world (PushPull), and TCP between a server and
+// trainers that are programs of their own (remote_trainers.hpp, remote_server.hpp).
 #pragma once
 
 #include <cstdint>
@@ -37,14 +40,32 @@ struct PushAnswer {
   std::optional<int> micro_batch = {};  // that the trainer takes next; the first server hands them out
 };
 
-class PushPull {
- public:
-  // What a push carries to a server: the server's parts of the gradients. `statistics`: to the first server only.
-  struct Arrays {
-    const Tensor& gradients;
-    const Tensor& statistics;
-  };
+// What a push carries to a server: the server's parts of the gradients. `statistics`: to the first server only.
+// `metrics`: over TCP only, because ranks of one world sum them at the end of a round.
+struct PushedArrays {
+  Tensor gradients;
+  Tensor statistics;
+  Tensor metrics;
+};
 
+class TrainerEnd {
+ public:
+  virtual ~TrainerEnd() = default;
+  // Sends the arrays to the servers, and replaces `weights` by theirs. The first server's answer.
+  virtual PushAnswer push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) = 0;
+};
+
+class ServerEnd {
+ public:
+  virtual ~ServerEnd() = default;
+  // The next push, or nothing if the round is over.
+  virtual std::optional<Push> next() = 0;
+  virtual void receive(const Push& push, const PushedArrays& arrays) = 0;  // into `arrays`
+  virtual void answer(const Push& push, const PushAnswer& answer, const Tensor& weights) = 0;
+};
+
+class PushPull final : public TrainerEnd, public ServerEnd {
+ public:
   // Collective. The last ranks are the servers. `parts`: those of every rank, trainers have none.
   PushPull(const Communicator& world, std::vector<std::vector<FlatPart>> parts);
 
@@ -52,15 +73,14 @@ class PushPull {
   bool is_first_server() const { return world_.rank() == trainers_; }
   int trainers() const { return trainers_; }
 
-  // On a trainer. Sends the arrays to the servers, and replaces `weights` by theirs. The first server's answer.
-  PushAnswer push(double learning_rate, const Arrays& arrays, const Tensor& weights);
+  PushAnswer push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) override;
   // On a trainer, once in a round: it pushes no more.
   void leave();
 
-  // On a server. The next push, or nothing if all trainers have left, which ends the round.
-  std::optional<Push> next();
-  void receive(const Push& push, const Arrays& arrays);  // into `arrays`
-  void answer(const Push& push, const PushAnswer& answer, const Tensor& weights);
+  // A round is over if all trainers have left.
+  std::optional<Push> next() override;
+  void receive(const Push& push, const PushedArrays& arrays) override;
+  void answer(const Push& push, const PushAnswer& answer, const Tensor& weights) override;
 
  private:
   Communicator world_;

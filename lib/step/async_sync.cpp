@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "comm/server_all_reducer.hpp"
 #include "device/flat/flat_passes.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -29,17 +30,13 @@ float read_one(Device& device, const Tensor& value) {
 
 AsyncSync::AsyncSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
                      const WeightSyncOptions& options, std::vector<FlatPart> parts, int micro_batches)
-    : ShardedSync(world, store, std::move(all_reduce), options, std::move(parts)),
+    : AsyncServerSync(world, store, std::move(all_reduce), options, std::move(parts),
+                      trainers_of(world.size(), options.reduce.servers), micro_batches),
       exchange_(world, parts_of_all(*all_reduce_, world.size())),
-      // No gradient is older than a step.
-      max_age_(std::min(static_cast<std::int64_t>(std::floor(options.async->lag_ratio * exchange_.trainers())),
-                        std::int64_t{micro_batches} - 1)),
       micro_batches_(micro_batches),
       first_micro_batches_(std::min(micro_batches / exchange_.trainers(), 2)),  // one is loaded, the other computed
-      own_record_(store.device(), ParameterStore::metric_slot_count),
       own_counts_(static_cast<std::size_t>(max_age_) + 2) {
-  assert(options.reduce.sums == Sums::rounded && first_micro_batches_ > 0);
-  staleness_.applied.resize(static_cast<std::size_t>(max_age_) + 1);
+  assert(first_micro_batches_ > 0);
   staleness_.pushed.resize(static_cast<std::size_t>(exchange_.trainers()));
   staleness_.dropped.resize(staleness_.pushed.size());
   offer_first_micro_batches();
@@ -66,8 +63,6 @@ void AsyncSync::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
-GradientSink& AsyncSync::begin_micro_batch(int /*micro_batch*/, int /*micro_batches*/) { return own_gradients_; }
-
 Accumulate AsyncSync::accumulate_metrics() const { return is_first_ ? Accumulate::overwrite : Accumulate::add; }
 
 // After a loss that is not finite, the trainer pushes nothing more: the step's sums end the training.
@@ -80,7 +75,7 @@ void AsyncSync::end_micro_batch() {
   rank_status::enter(Phase::reducing);
   const Stopwatch watch;
   const PushAnswer answer =
-      exchange_.push(learning_rate_, {store_.gradients(), store_.batch_statistics()}, store_.values());
+      exchange_.push(learning_rate_, {store_.gradients(), store_.batch_statistics(), {}}, store_.values());
   store_.device().flat().renew_copies(store_.values());
   cost_.after_backward_ms += watch.milliseconds();
   if (answer.micro_batch) available_.push_back(*answer.micro_batch);
@@ -98,15 +93,12 @@ void AsyncSync::contribute_nothing() {
 }
 
 void AsyncSync::serve(const Push& push) {
-  exchange_.receive(push, {store_.gradients(), store_.batch_statistics()});
-  const bool is_applied = push.age <= max_age_;
-  if (is_applied) {
-    store_.device().flat().set(own_record_.at(step_learning_rate), static_cast<float>(push.learning_rate));
-    judge(own_record_);
-    optimizer_->step(own_record_);
+  exchange_.receive(push, {store_.gradients(), store_.batch_statistics(), {}});
+  PushAnswer answer{push.age, is_recent(push)};
+  if (answer.is_applied) {
+    apply(push);
     if (exchange_.is_first_server()) store_.update_running_statistics(own_record_);
   }
-  PushAnswer answer{push.age, is_applied};
   if (exchange_.is_first_server() && next_ < micro_batches_) answer.micro_batch = next_++;
   exchange_.answer(push, answer, store_.values());
 }
@@ -154,11 +146,6 @@ void AsyncSync::share_counts() {
   const auto of_server = counts.subspan(trainers * own.size(), own.size());
   server_updates_ = std::llround(of_server[0]);
   device.flat().set(record_.at(step_gradient_norm), static_cast<float>(of_server[1]));
-}
-
-void AsyncSync::set_own_updates(std::int64_t updates) {
-  server_updates_ = updates;
-  own_record_.set_applied_steps(updates);
 }
 
 }  // namespace lockstep

@@ -78,6 +78,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, std::span<const doub
   assert(steps_in_flight() <= device_.steps_ahead());
   failure_report::set_step(step);
   rank_status::set_step(step);
+  sync_.begin_step(step);
   sync_.set_learning_rate(learning_rates.front());
   if (state_ != nullptr) state_->let_go();
   sync_.hands_out_micro_batches() ? run_taken(loader, step, learning_rates) : run_share(loader, step, learning_rates);

@@ -6,6 +6,7 @@
 #include "runtime/failure/contained_failure.hpp"
 #include "step/async_sync.hpp"
 #include "step/local_sync.hpp"
+#include "step/remote_async_sync.hpp"
 #include "step/replicated_sync.hpp"
 #include "step/sharded_sync.hpp"
 
@@ -60,7 +61,7 @@ std::vector<ParameterStore::Entry> weights_to_use(const WeightSync& sync) {
 std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterStore& store,
                                              const WeightSyncOptions& options, int micro_batches) {
   Sharding sharding = Sharding::none;
-  const bool is_sharded = options.shard_optimizer || options.reduce.servers > 0;
+  const bool is_sharded = options.shard_optimizer || options.remote_trainers != nullptr || options.reduce.servers > 0;
   if (is_sharded) {
     sharding = needs_norms(options.optimizer) ? Sharding::updates : Sharding::sums_and_updates;
   }
@@ -70,6 +71,11 @@ std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterSt
     std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
     if (options.local) {
       sync = std::make_unique<LocalSync>(session.world, store, std::move(all_reduce), options);
+    } else if (options.remote_trainers != nullptr) {
+      sync = std::make_unique<RemoteServerSync>(session.world, store, std::move(all_reduce), options, std::move(own),
+                                                micro_batches);
+    } else if (options.remote_server != nullptr) {
+      sync = std::make_unique<RemoteTrainerSync>(session.world, store, std::move(all_reduce), options, micro_batches);
     } else if (options.async) {
       sync = std::make_unique<AsyncSync>(session.world, store, std::move(all_reduce), options, std::move(own),
                                          micro_batches);

@@ -46,6 +46,9 @@ struct TrainingTensors {
 inline constexpr const char* weights_group = "weights";
 inline constexpr const char* ema_group = "ema";
 
+class RemoteServer;
+class RemoteTrainers;
+
 struct WeightSyncOptions {
   AllReduceOptions reduce;
   OptimizerOptions optimizer;
@@ -53,6 +56,10 @@ struct WeightSyncOptions {
   bool shard_optimizer = false;            // see sharded_sync.hpp; so with servers
   std::optional<LocalUpdates> local = {};  // see local_sync.hpp; unset: no rank has weights of its own
   std::optional<AsyncUpdates> async = {};  // see async_sync.hpp; unset: servers update once per step
+  // With `async`, if trainers are programs of their own (remote_async_sync.hpp): set on the server, or on a trainer.
+  RemoteTrainers* remote_trainers = nullptr;
+  int expected_trainers = 0;
+  RemoteServer* remote_server = nullptr;
 };
 
 // How old the gradients of asynchronous updates were, in updates that others made in the meantime. Of all steps since
@@ -61,6 +68,7 @@ struct Staleness {
   std::vector<std::int64_t> applied;  // by age
   std::vector<std::int64_t> pushed;   // by trainer
   std::vector<std::int64_t> dropped;  // by trainer: too old to be applied
+  bool of_programs = false;           // trainers are no ranks, but programs of their own, by RemoteTrainers' numbers
 };
 
 class WeightSync {
@@ -77,6 +85,8 @@ class WeightSync {
   virtual bool hands_out_micro_batches() const { return false; }
   virtual std::optional<int> take_micro_batch() { return std::nullopt; }
 
+  // Before all else of a step, which is counted from 0.
+  virtual void begin_step(std::int64_t /*step*/) {}
   // One step calls these in this order, collectively and stream-ordered. begin_micro_batch() precedes the forward of
   // each micro-batch, whose backward reports gradients to the returned sink, and end_micro_batch() follows it.
   virtual void set_learning_rate(double rate);

@@ -42,7 +42,7 @@ class PushPullTest : public testing::TestWithParam<int> {
     std::vector<float> statistics(statistic_count);
     int micro_batch = 10;
     while (const std::optional<Push> push = exchange.next()) {
-      exchange.receive(*push, {tensor(gradients), tensor(statistics)});
+      exchange.receive(*push, {tensor(gradients), tensor(statistics), {}});
       for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] -= gradients[i];
       if (exchange.is_first_server()) statistics_.push_back(statistics);
       exchange.answer(*push, {push->age, true, micro_batch++}, tensor(weights_));
@@ -52,7 +52,7 @@ class PushPullTest : public testing::TestWithParam<int> {
   PushAnswer push(PushPull& exchange, float gradient) {
     std::vector<float> gradients(weight_count, gradient);
     std::vector<float> statistics(statistic_count, 10 * gradient);
-    return exchange.push(0.5 * static_cast<double>(gradient), {tensor(gradients), tensor(statistics)},
+    return exchange.push(0.5 * static_cast<double>(gradient), {tensor(gradients), tensor(statistics), {}},
                          tensor(weights_));
   }
 
@@ -131,7 +131,7 @@ TEST_P(PushPullTest, what_is_dropped_does_not_age_others) {
   std::vector<float> statistics(statistic_count);
   int pushes = 0;
   while (const std::optional<Push> push = exchange.next()) {
-    exchange.receive(*push, {tensor(gradients), tensor(statistics)});
+    exchange.receive(*push, {tensor(gradients), tensor(statistics), {}});
     exchange.answer(*push, {push->age, false}, tensor(weights_));
     ++pushes;
   }

@@ -1,0 +1,71 @@
+// A trainer's end of pushes to a server that is another program (remote_trainers.hpp), over sealed TCP.
+//
+//   RemoteServer server(...);                     connects
+//   while (true) {
+//     const RemoteWork work = server.ask(...);    waits for micro-batches
+//     server.push(...);                           of each of them, and of those in the answers
+//   }
+//
+// The calls throw TrainingEnded once the server has ended the training, or is gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/net/handshake.hpp"
+#include "comm/push_pull.hpp"
+#include "comm/trainer_messages.hpp"
+
+namespace lockstep {
+
+// What the trainer ends with. what() is the reason; empty: the training is done.
+class TrainingEnded : public std::runtime_error {
+ public:
+  TrainingEnded(int code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+struct RemoteWork {
+  std::int64_t step = 0;
+  std::vector<int> micro_batches;
+};
+
+class RemoteServer final : public TrainerEnd {
+ public:
+  // `connected`: after the handshake. `host`: where this trainer runs. `patience_seconds`: of a push without an answer;
+  // 0: unlimited. `while_waiting` is called several times a second, and may throw.
+  RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host, double patience_seconds,
+               std::function<void()> while_waiting);
+
+  // What the server offers to each trainer; waits for it.
+  std::string offer();
+  // Before the first work. The elements of the weights, and how many micro-batches a step has.
+  void set_sizes(std::int64_t weights, std::int64_t micro_batches);
+
+  // Waits until the server has work, and replaces `weights` by the server's. At least one micro-batch.
+  RemoteWork ask(const Tensor& weights);
+  PushAnswer push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) override;
+  // This trainer ends. Waits briefly until the server knows.
+  void say_goodbye(const std::string& why);
+
+ private:
+  enum class Patience : std::uint8_t { unlimited, limited };
+  ReceivedMessage wait_for(TrainerMessage kind, Patience patience);
+  WorkHeader receive_work(const Tensor& weights, Patience patience);
+  void wait_for_event() const;
+
+  SealedFrames frames_;
+  double patience_seconds_;
+  std::function<void()> while_waiting_;
+  std::size_t weight_bytes_ = 0;
+  std::int64_t micro_batches_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,274 @@
+#include "comm/remote_trainers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
+#include "device/elements.hpp"
+
+namespace lockstep {
+namespace {
+
+using namespace std::chrono_literals;
+using State = SealedSocket::State;
+
+constexpr auto look_every = 200ms;
+constexpr double longest_look_seconds = 1;  // more than that was no time in which trainers could be heard
+
+const char* describe(State state) {
+  switch (state) {
+    case State::ended:
+      return "has ended without a goodbye";
+    case State::forged:
+      return "is cut off, because its connection carried a message that it did not send";
+    case State::unreachable:
+    case State::open:
+      break;
+  }
+  return "can no longer be reached";
+}
+
+}  // namespace
+
+RemoteTrainers::RemoteTrainers(std::string token, double patience_seconds)
+    : token_(std::move(token)), door_(token_), patience_seconds_(patience_seconds) {}
+
+RemoteTrainers::~RemoteTrainers() = default;
+
+void RemoteTrainers::set_pushed_values(std::int64_t values) {
+  pushed_bytes_ = sizeof(double) + static_cast<std::size_t>(values) * sizeof(float);
+}
+
+int RemoteTrainers::trainers() const {
+  return static_cast<int>(std::ranges::count_if(trainers_, [](const auto& trainer) { return trainer->number >= 0; }));
+}
+
+void RemoteTrainers::begin_round(std::int64_t step, int micro_batches, const Tensor& weights) {
+  step_ = step;
+  weights_ = weights;
+  unanswered_ = micro_batches;
+  is_canceled_ = false;
+  micro_batches_.clear();
+  for (int index = 0; index < micro_batches; ++index) micro_batches_.push_back(index);
+  for (const auto& trainer : trainers_) trainer->micro_batches.clear();  // of a round that was canceled
+  since_look_ = {};
+}
+
+bool RemoteTrainers::is_round_over() const { return is_canceled_ || unanswered_ == 0; }
+
+std::optional<Push> RemoteTrainers::next() {
+  while (!is_round_over()) {
+    if (std::optional<Push> push = take_push()) return push;
+    offer_work();
+    wait();
+    accept_trainers();
+    count_silence();
+    if (while_waiting_) while_waiting_(trainers());
+  }
+  return std::nullopt;
+}
+
+// Begins with the trainer after the last one, so that a fast one does not keep the others from being heard.
+std::optional<Push> RemoteTrainers::take_push() {
+  std::optional<Push> push;
+  const std::size_t count = trainers_.size();
+  for (std::size_t i = 0; i < count && !push; ++i) {
+    next_to_read_ = (next_to_read_ + 1) % count;
+    push = read(*trainers_[next_to_read_]);
+  }
+  forget_lost();
+  return push;
+}
+
+// Reads messages of the trainer until one is a push.
+std::optional<Push> RemoteTrainers::read(Trainer& trainer) {
+  while (const std::optional<ReceivedMessage> message = receive_message(*trainer.frames)) {
+    trainer.silent_seconds = 0;
+    const bool is_push = message->kind == TrainerMessage::push && !trainer.micro_batches.empty() &&
+                         message->body.size() == pushed_bytes_;
+    if (is_push) {
+      Push push{trainer.number, updates_ - trainer.answered_at, 0};
+      std::memcpy(&push.learning_rate, message->body.data(), sizeof(double));
+      trainer.pushed = message->body.subspan(sizeof(double));
+      if (std::isfinite(push.learning_rate)) return push;
+    }
+    if (!handle(trainer, *message)) {
+      lose(trainer, "is cut off, because it sent what no trainer sends");
+      return std::nullopt;
+    }
+    if (trainer.frames == nullptr) return std::nullopt;
+  }
+  if (trainer.frames != nullptr && trainer.frames->state() != State::open)
+    lose(trainer, describe(trainer.frames->state()));
+  return std::nullopt;
+}
+
+// Of any message but a push. Whether a trainer sends it at this time.
+bool RemoteTrainers::handle(Trainer& trainer, const ReceivedMessage& message) {
+  if (message.kind == TrainerMessage::hello && trainer.number < 0) {
+    admit(trainer, message.text());
+    return true;
+  }
+  if (trainer.number < 0) return false;
+  if (message.kind == TrainerMessage::ready && !trainer.is_ready && trainer.micro_batches.empty()) {
+    trainer.is_ready = true;
+    return true;
+  }
+  if (message.kind != TrainerMessage::goodbye || message.body.size() > longest_trainer_text) return false;
+  lose(trainer, fmt::format("leaves: {}", printable(message.text())));
+  return true;
+}
+
+void RemoteTrainers::admit(Trainer& trainer, const std::string& hello) {
+  const nlohmann::json said = try_parse_json(hello, 2);
+  const auto field = [&](const char* name) {
+    const bool is_there = said.is_object() && said.contains(name) && said[name].is_string();
+    return printable(is_there ? said[name].get<std::string>() : "?");
+  };
+  int number = 0;
+  while (std::ranges::any_of(trainers_, [&](const auto& other) { return other->number == number; })) ++number;
+  trainer.number = number;
+  trainer.name = fmt::format("trainer {} (process {} on {})", number, field("process"), field("host"));
+  trainer.frames->set_longest_message(message_kind_bytes + std::max(pushed_bytes_, longest_trainer_text));
+  send_message(*trainer.frames, TrainerMessage::offer, bytes_of(offer_));
+  alone_seconds_ = 0;
+  log::info("{} has joined: {} now", trainer.name, counted(trainers(), "trainer"));
+}
+
+void RemoteTrainers::offer_work() {
+  for (const auto& trainer : trainers_) {
+    if (!trainer->is_ready || micro_batches_.empty()) continue;
+    trainer->is_ready = false;
+    trainer->answered_at = updates_;
+    send_work(*trainer, {.is_applied = 1}, WorkHeader::most_micro_batches, weights_);
+  }
+}
+
+// With at most `most` micro-batches.
+void RemoteTrainers::send_work(Trainer& trainer, WorkHeader header, std::int64_t most, const Tensor& weights) {
+  header.step = step_;
+  while (header.micro_batches < most && !micro_batches_.empty() && !is_canceled_) {
+    const int micro_batch = micro_batches_.front();
+    micro_batches_.pop_front();
+    trainer.micro_batches.push_back(micro_batch);
+    header.micro_batch.at(static_cast<std::size_t>(header.micro_batches++)) = micro_batch;
+  }
+  trainer.silent_seconds = 0;
+  send_message(*trainer.frames, TrainerMessage::work, std::as_bytes(std::span(&header, 1)), bytes_of(weights));
+}
+
+RemoteTrainers::Trainer& RemoteTrainers::by_number(int number) {
+  const auto place = std::ranges::find_if(trainers_, [&](const auto& trainer) { return trainer->number == number; });
+  assert(place != trainers_.end());
+  return **place;
+}
+
+void RemoteTrainers::receive(const Push& push, const PushedArrays& arrays) {
+  Trainer& trainer = by_number(push.trainer);
+  for (const Tensor* const array : {&arrays.gradients, &arrays.statistics, &arrays.metrics}) {
+    const std::span<float> values = elements(*array);
+    assert(trainer.pushed.size() >= values.size_bytes());
+    std::memcpy(values.data(), trainer.pushed.data(), values.size_bytes());
+    trainer.pushed = trainer.pushed.subspan(values.size_bytes());
+  }
+}
+
+void RemoteTrainers::answer(const Push& push, const PushAnswer& answer, const Tensor& weights) {
+  Trainer& trainer = by_number(push.trainer);
+  trainer.micro_batches.pop_front();
+  --unanswered_;
+  if (answer.is_applied) ++updates_;
+  trainer.answered_at = updates_;
+  send_work(trainer, {.age = answer.age, .is_applied = answer.is_applied ? 1 : 0}, 1, weights);
+}
+
+void RemoteTrainers::wait() {
+  std::vector<pollfd> waits;
+  for (const int handle : door_.handles()) waits.push_back({handle, POLLIN, 0});
+  for (const auto& trainer : trainers_) {
+    waits.push_back(
+        {trainer->frames->handle(), static_cast<short>(trainer->frames->has_unsent() ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+  ::poll(waits.data(), waits.size(), static_cast<int>(std::chrono::milliseconds(look_every).count()));
+}
+
+void RemoteTrainers::accept_trainers() {
+  door_.serve(0ms);
+  for (std::unique_ptr<SealedSocket>& socket : door_.take_all()) {
+    auto frames = std::make_unique<SealedFrames>(std::move(socket), message_kind_bytes + longest_trainer_text);
+    trainers_.push_back(std::make_unique<Trainer>());
+    trainers_.back()->name = "a trainer that has not joined yet";
+    trainers_.back()->frames = std::move(frames);
+  }
+}
+
+// Only time in which trainers are heard counts, so that nobody is blamed for a server that was stopped.
+void RemoteTrainers::count_silence() {
+  const double seconds = std::min(since_look_.seconds(), longest_look_seconds);
+  since_look_ = {};
+  if (patience_seconds_ <= 0) return;
+  alone_seconds_ = trainers() == 0 ? alone_seconds_ + seconds : 0;
+  require(alone_seconds_ <= patience_seconds_, Failure::out_of_step,
+          "no trainer has been there for {:g} seconds (--hang-timeout). Start trainers with --trainer-of. The same "
+          "command resumes the training.",
+          patience_seconds_);
+  for (const auto& trainer : trainers_) {
+    if (trainer->is_ready) continue;
+    trainer->silent_seconds += seconds;
+    if (trainer->silent_seconds <= patience_seconds_) continue;
+    const std::string why = fmt::format("has sent nothing for {:g} seconds (--hang-timeout)", patience_seconds_);
+    const std::string end = json_text(
+        {{"code", static_cast<int>(Failure::out_of_step)}, {"sentence", fmt::format("{} {}.", trainer->name, why)}});
+    send_message(*trainer->frames, TrainerMessage::end, bytes_of(end));
+    lose(*trainer, why);
+  }
+  forget_lost();
+}
+
+// Closes the connection. forget_lost() follows.
+void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
+  const std::size_t unfinished = is_round_over() ? 0 : trainer.micro_batches.size();
+  trainer.frames.reset();
+  const bool had_joined = std::exchange(trainer.number, -1) >= 0;
+  give_back(trainer);
+  if (!had_joined) return log::warning("{} {}.", trainer.name, why);
+  log::warning("{} {}. {}{} left.", trainer.name, why,
+               unfinished == 0 ? ""
+                               : fmt::format("Others get its {}. ",
+                                             counted(unfinished, "unfinished micro-batch", "unfinished micro-batches")),
+               trainers() == 1 ? "1 trainer is" : fmt::format("{} trainers are", trainers()));
+}
+
+// In the order in which it got them, before all others.
+void RemoteTrainers::give_back(Trainer& trainer) {
+  micro_batches_.insert(micro_batches_.begin(), trainer.micro_batches.begin(), trainer.micro_batches.end());
+  trainer.micro_batches.clear();
+}
+
+void RemoteTrainers::forget_lost() {
+  std::erase_if(trainers_, [](const auto& trainer) { return trainer->frames == nullptr; });
+}
+
+void RemoteTrainers::end(int code, const std::string& sentence) {
+  constexpr double patience_seconds = 2;
+  const std::string text = json_text({{"code", code}, {"sentence", sentence.substr(0, longest_trainer_text / 2)}});
+  for (const auto& trainer : trainers_) send_message(*trainer->frames, TrainerMessage::end, bytes_of(text));
+  const Stopwatch watch;
+  const auto is_sent = [](const auto& trainer) {
+    while (receive_message(*trainer->frames)) continue;
+    return !trainer->frames->has_unsent() || trainer->frames->state() != State::open;
+  };
+  while (!std::ranges::all_of(trainers_, is_sent) && watch.seconds() < patience_seconds) wait();
+  trainers_.clear();
+}
+
+}  // namespace lockstep

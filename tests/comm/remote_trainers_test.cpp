@@ -1,0 +1,318 @@
+// A server and trainers over TCP, each trainer in a thread: every micro-batch is pushed once, whoever dies or falls
+// silent.
+#include "comm/remote_trainers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/net/link_seal.hpp"
+#include "comm/remote_server.hpp"
+#include "support/messages.hpp"
+
+namespace lockstep::remote_trainers_test {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t weight_count = 6;
+constexpr std::int64_t statistic_count = 2;
+constexpr std::int64_t metric_count = 3;
+constexpr int micro_batches = 8;
+constexpr double patience = 0.4;
+
+Tensor tensor(std::vector<float>& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return {reinterpret_cast<std::byte*>(values.data()), count * size_of(DType::f32), Shape{count}, DType::f32,
+          Layout::plain};
+}
+
+struct Served {
+  int trainer;
+  std::int64_t age;
+  double learning_rate;
+  float gradient;
+  float metric;
+};
+
+class RemoteTrainersTest : public testing::Test {
+ protected:
+  RemoteTrainersTest() {
+    server_.set_pushed_values(weight_count + statistic_count + metric_count);
+    server_.set_offer("what is trained");
+  }
+  ~RemoteTrainersTest() override { server_.end(0, ""); }
+
+  std::unique_ptr<SealedSocket> connected() const {
+    return std::move(connect_to_node({"127.0.0.1"}, server_.port(), token_, 20s).value().socket);
+  }
+  std::unique_ptr<RemoteServer> joined() const {
+    auto server = std::make_unique<RemoteServer>(connected(), "n1", 20, [] {});
+    EXPECT_EQ(server->offer(), "what is trained");
+    server->set_sizes(weight_count, micro_batches);
+    return server;
+  }
+  // Pushes until the server ends it, which it returns. The gradient of micro-batch m is m + 1.
+  TrainingEnded train(RemoteServer& server) {
+    std::vector<float> weights(weight_count);
+    try {
+      while (true) {
+        const RemoteWork work = server.ask(tensor(weights));
+        std::deque<int> available(work.micro_batches.begin(), work.micro_batches.end());
+        while (!available.empty()) {
+          const auto value = static_cast<float>(available.front() + 1);
+          available.pop_front();
+          std::vector<float> gradients(weight_count, value);
+          std::vector<float> statistics(statistic_count, 10 * value);
+          std::vector<float> metrics(metric_count, 100 * value);
+          const PushAnswer answer =
+              server.push(0.5 * static_cast<double>(work.step),
+                          {tensor(gradients), tensor(statistics), tensor(metrics)}, tensor(weights));
+          if (answer.micro_batch) available.push_back(*answer.micro_batch);
+          std::this_thread::sleep_for(1ms);
+        }
+      }
+    } catch (const TrainingEnded& end) {
+      return end;
+    }
+  }
+  // A round in which each gradient is subtracted from the weights.
+  std::vector<Served> serve(std::int64_t step = 3) {
+    std::vector<Served> served;
+    server_.begin_round(step, micro_batches, tensor(weights_));
+    while (const std::optional<Push> push = server_.next()) {
+      std::vector<float> gradients(weight_count);
+      std::vector<float> statistics(statistic_count);
+      std::vector<float> metrics(metric_count);
+      server_.receive(*push, {tensor(gradients), tensor(statistics), tensor(metrics)});
+      for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] -= gradients[i];
+      EXPECT_EQ(statistics, std::vector<float>(statistic_count, 10 * gradients.front()));
+      served.push_back({push->trainer, push->age, push->learning_rate, gradients.back(), metrics.back()});
+      server_.answer(*push, {push->age, true}, tensor(weights_));
+    }
+    return served;
+  }
+  void expect_each_once(const std::vector<Served>& served) const {
+    std::multiset<float> gradients;
+    for (const Served& one : served) gradients.insert(one.gradient);
+    std::multiset<float> expected;
+    for (int index = 0; index < micro_batches; ++index) expected.insert(static_cast<float>(index + 1));
+    EXPECT_EQ(gradients, expected);
+  }
+
+  const std::string token_ = draw_secret();
+  RemoteTrainers server_{token_, patience};
+  std::vector<float> weights_ = std::vector<float>(weight_count, 100);
+};
+
+TEST_F(RemoteTrainersTest, a_single_trainer_pushes_all_in_order_and_gets_the_weights) {
+  std::vector<float> weights(weight_count);
+  std::jthread trainer([&] {
+    const auto server = joined();
+    EXPECT_EQ(train(*server).code(), 0);
+  });
+  for (const std::int64_t step : {3, 4}) {
+    const std::vector<Served> served = serve(step);
+    ASSERT_EQ(served.size(), micro_batches);
+    for (std::size_t index = 0; index < served.size(); ++index) {
+      EXPECT_EQ(served[index].gradient, static_cast<float>(index + 1));
+      EXPECT_EQ(served[index].metric, 100 * static_cast<float>(index + 1));
+      EXPECT_EQ(served[index].learning_rate, 0.5 * static_cast<double>(step));
+      EXPECT_EQ(served[index].trainer, 0);
+      EXPECT_EQ(served[index].age, 0);
+    }
+  }
+  server_.end(0, "");
+}
+
+TEST_F(RemoteTrainersTest, a_trainer_has_the_weights_after_its_own_push) {
+  std::jthread trainer([&] {
+    const auto server = joined();
+    std::vector<float> weights(weight_count);
+    const RemoteWork work = server->ask(tensor(weights));
+    EXPECT_EQ(work.step, 3);
+    EXPECT_EQ(work.micro_batches, (std::vector<int>{0, 1}));
+    EXPECT_EQ(weights, std::vector<float>(weight_count, 100));
+    std::vector<float> gradients(weight_count, 1);
+    std::vector<float> statistics(statistic_count, 10);
+    std::vector<float> metrics(metric_count, 100);
+    const PushAnswer answer =
+        server->push(0.1, {tensor(gradients), tensor(statistics), tensor(metrics)}, tensor(weights));
+    EXPECT_EQ(weights, std::vector<float>(weight_count, 99));
+    EXPECT_EQ(answer.micro_batch, 2);
+    EXPECT_TRUE(answer.is_applied);
+    server->say_goodbye("enough");
+    const auto other = joined();
+    train(*other);
+  });
+  EXPECT_EQ(serve().size(), micro_batches);
+  server_.end(0, "");
+}
+
+TEST_F(RemoteTrainersTest, several_trainers_share_the_micro_batches_and_ages_count_the_updates_of_others) {
+  std::vector<std::jthread> trainers;
+  for (int index = 0; index < 3; ++index) {
+    trainers.emplace_back([&] {
+      const auto server = joined();
+      train(*server);
+    });
+  }
+  std::vector<std::int64_t> answered_at(3);
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const std::vector<Served> served = serve(step);
+    expect_each_once(served);
+    EXPECT_TRUE(
+        std::ranges::all_of(served, [](const Served& one) { return one.trainer < 3 && one.age < micro_batches; }));
+  }
+  EXPECT_EQ(server_.trainers(), 3);
+  server_.end(0, "");
+}
+
+// A trainer that dies has two micro-batches that it did not push.
+TEST_F(RemoteTrainersTest, others_get_what_a_dead_trainer_had) {
+  std::jthread trainers([&] {
+    std::vector<float> weights(weight_count);
+    auto dying = joined();
+    EXPECT_EQ(dying->ask(tensor(weights)).micro_batches.size(), 2U);
+    dying.reset();
+    const auto other = joined();
+    train(*other);
+  });
+  expect_each_once(serve());
+  EXPECT_EQ(server_.trainers(), 1);
+  server_.end(0, "");
+}
+
+// It waits for the rest of the round, and gets what the dead one had at once.
+TEST_F(RemoteTrainersTest, a_trainer_that_is_done_takes_over_within_the_round) {
+  std::jthread trainers([&] {
+    std::vector<float> weights(weight_count);
+    auto dying = joined();
+    dying->ask(tensor(weights));
+    std::jthread other([&] { train(*joined()); });
+    std::this_thread::sleep_for(200ms);  // the other one has pushed all the rest by now
+    dying.reset();
+  });
+  const std::vector<Served> served = serve();
+  expect_each_once(served);
+  EXPECT_EQ(served.back().gradient, 2);  // micro-batch 1
+  server_.end(0, "");
+}
+
+TEST_F(RemoteTrainersTest, a_silent_trainer_is_named_and_others_go_on) {
+  int code = 0;
+  std::string reason;
+  std::jthread trainers([&] {
+    std::vector<float> weights(weight_count);
+    const auto silent = joined();
+    silent->ask(tensor(weights));
+    std::jthread other([&] { train(*joined()); });
+    std::this_thread::sleep_for(std::chrono::duration<double>(3 * patience));
+    const TrainingEnded end = train(*silent);
+    code = end.code();
+    reason = end.what();
+  });
+  expect_each_once(serve());
+  server_.end(0, "");
+  trainers.join();
+  EXPECT_EQ(code, static_cast<int>(Failure::out_of_step));
+  EXPECT_NE(reason.find("trainer 0 (process "), std::string::npos) << reason;
+  EXPECT_NE(reason.find("has sent nothing for 0.4 seconds"), std::string::npos) << reason;
+}
+
+TEST_F(RemoteTrainersTest, a_server_without_trainers_gives_up) {
+  expect_error(Failure::out_of_step, {"no trainer", "--hang-timeout", "--trainer-of"}, [&] { serve(); });
+}
+
+TEST_F(RemoteTrainersTest, trainers_end_with_the_code_and_the_reason_of_the_server) {
+  std::jthread trainer([&] {
+    const TrainingEnded end = train(*joined());
+    EXPECT_EQ(end.code(), 75);
+    EXPECT_STREQ(end.what(), "stopped after step 3");
+  });
+  serve();
+  server_.end(75, "stopped after step 3");
+}
+
+TEST_F(RemoteTrainersTest, trainers_of_a_dead_server_say_so) {
+  auto dying = std::make_unique<RemoteTrainers>(token_, patience);
+  std::string reason;
+  std::jthread trainer([port = dying->port(), &reason, this] {
+    RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token_, 20s).value().socket), "n1", 20, [] {});
+    server.offer();
+    server.set_sizes(weight_count, micro_batches);
+    const TrainingEnded end = train(server);
+    EXPECT_EQ(end.code(), static_cast<int>(Failure::out_of_step));
+    reason = end.what();
+  });
+  dying->set_while_waiting([](int trainers) { require(trainers == 0, Failure::other, "killed"); });
+  dying->begin_round(0, 1, tensor(weights_));
+  EXPECT_THROW(dying->next(), Error);
+  dying.reset();
+  trainer.join();
+  expect_message(reason, {"server"});
+}
+
+TEST_F(RemoteTrainersTest, a_trainer_that_misbehaves_is_cut_off_and_the_round_goes_on) {
+  using Act = std::function<void(SealedFrames&)>;
+  const auto say = [](TrainerMessage kind, std::size_t bytes) {
+    return [kind, bytes](SealedFrames& frames) { send_message(frames, kind, std::vector<std::byte>(bytes)); };
+  };
+  const std::vector<Act> ways = {
+      say(TrainerMessage::ready, 0),       // before it says who it is
+      say(TrainerMessage::hello, 100000),  // a long name
+      [&](SealedFrames& frames) {
+        say(TrainerMessage::hello, 3)(frames);
+        say(TrainerMessage::hello, 3)(frames);  // twice
+      },
+      [&](SealedFrames& frames) {
+        say(TrainerMessage::hello, 3)(frames);
+        say(TrainerMessage::push, 52)(frames);  // of no micro-batch
+      },
+      [&](SealedFrames& frames) {
+        say(TrainerMessage::hello, 3)(frames);
+        say(TrainerMessage::ready, 0)(frames);
+        say(TrainerMessage::push, 51)(frames);  // of another length
+      },
+      [&](SealedFrames& frames) {
+        say(TrainerMessage::hello, 3)(frames);
+        say(TrainerMessage{77}, 3)(frames);
+      },
+  };
+  std::jthread trainers([&] {
+    for (const Act& misbehave : ways) {
+      SealedFrames frames(connected(), 1 << 20);
+      misbehave(frames);
+      const Stopwatch watch;
+      while (frames.state() == SealedSocket::State::open && watch.seconds() < 10) {
+        frames.receive();
+        std::this_thread::sleep_for(1ms);
+      }
+      EXPECT_NE(frames.state(), SealedSocket::State::open) << &misbehave - ways.data();
+    }
+    const auto honest = joined();
+    train(*honest);
+  });
+  expect_each_once(serve());
+  server_.end(0, "");
+}
+
+// Nothing of what comes from there is used, whatever it is.
+TEST_F(RemoteTrainersTest, who_does_not_know_the_token_is_no_trainer) {
+  std::jthread trainers([&] {
+    EXPECT_FALSE(connect_to_node({"127.0.0.1"}, server_.port(), draw_secret(), 300ms).has_value());
+    const auto honest = joined();
+    train(*honest);
+  });
+  const std::vector<Served> served = serve();
+  expect_each_once(served);
+  EXPECT_EQ(served.front().trainer, 0);
+  server_.end(0, "");
+}
+
+}  // namespace lockstep::remote_trainers_test
