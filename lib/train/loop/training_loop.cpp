@@ -8,6 +8,7 @@
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/loop/conclusion.hpp"
 #include "train/loop/snapshot.hpp"
+#include "train/opening/sample_loader.hpp"
 
 namespace lockstep {
 
@@ -67,27 +68,8 @@ ImageRules TrainingLoop::rules_of(std::int64_t epoch) const {
 
 // Loads from `step` on. There must be no other loader.
 void TrainingLoop::load(std::int64_t step) {
-  const TrainingData& data = *training_.data;
-  if (data.share.micro_batches == 0) {
-    loader_ = make_idle_loader();
-    return;
-  }
-  const Recipe& recipe = training_.recipe;
-  const std::int64_t epoch = step / length_.steps_per_epoch;
-  LoaderShare share = data.share;
-  std::int64_t first = step;
-  const bool is_on_request = training_.learner->sync->hands_out_micro_batches();
-  if (is_on_request) {  // by number, of all ranks and from the first step on
-    share.first_micro_batch = 0;
-    share.micro_batches = share.total_micro_batches;
-    first = 0;
-  }
-  LoaderSource source =
-      training_source(*data.train, share, rules_of(epoch), recipe.seed, first / length_.steps_per_epoch,
-                      first % length_.steps_per_epoch, training_.run.loader_threads,
-                      block_shuffle(recipe.order, data.manifest(), share.global_batch));
-  source.on_request = is_on_request;
-  loader_ = training_.session.backend->load_onto(source, training_.run.data_place);
+  loader_ =
+      load_samples(training_.session, training_.recipe, training_.run, *training_.data, *training_.learner->sync, step);
 }
 
 // Creates a new loader if the images of the next epoch `epoch` have another size. Its threads prefetch during the test.
