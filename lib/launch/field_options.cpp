@@ -78,6 +78,25 @@ void refuse_unread(const CLI::App& app, const Settings& settings) {
   }
 }
 
+// What a trainer decides itself. All else is the server's, so that no user relies on it.
+bool is_of_trainer(const Field& field) {
+  using enum FieldGroup;
+  const bool is_of_node = field.group == data || field.group == staging || field.group == device;
+  return field.name == "trainer-of" || field.name == "hang-timeout" || (field.part == Field::Part::run && is_of_node);
+}
+
+void refuse_options_of_server(const CLI::App& app, const Settings& settings) {
+  if (settings.run.trainer_of.empty()) return;
+  std::vector<std::string> names = {"recipe"};
+  for (const Field& field : training_fields()) {
+    if (!is_of_trainer(field)) names.push_back(field.name);
+  }
+  for (const std::string& name : names) {
+    if (!is_stated(app, name)) continue;
+    throw CLI::ValidationError("--" + name, "a trainer does what its server says (--trainer-of). Leave it out");
+  }
+}
+
 ValidSettings checked(const Settings& settings) {
   try {
     return ValidSettings(settings);
@@ -185,9 +204,12 @@ void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSett
   declare_fields(app, settings,
                  {data, staging, augmentation, resizing, testing, model, optimizer, schedule, device, batch, sync,
                   reduction, output, checkpoints, monitoring});
+  // A trainer reads the server's data unless it is given a copy.
+  app.get_option("--trainer-of")->each([&app](const std::string&) { app.get_option("--data")->required(false); });
   // --print-recipe needs no data. It refuses everything else that a training would refuse.
   const PrintRecipe print(app, "Print the recipe that results from all options, as JSON, and exit", {"--data"});
   app.final_callback([&app, &settings, &valid, usual, print] {
+    refuse_options_of_server(app, settings);
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);
     valid = checked(settings);

@@ -162,12 +162,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
   Session session{world, nullptr};
   session.signals = &signals;
   session.invocation = std::move(invocation);
-  if (std::optional<DeviceOptions> device = program.device_options()) {
-    place_on_node(world, *device);
-    choose_common_instruction_set(world, *device);
-    on_all_ranks(world, [&] { session.backend = open_backend(*device); });
-    session.plan_folder = device->plan_folder;
-  }
+  if (const std::optional<DeviceOptions> device = program.device_options()) open_device(session, *device);
   Ending ending = program.body(session);
   // Watched until the end: other ranks may still have much work left.
   if (world.size() > 1) {
@@ -216,6 +211,14 @@ std::optional<int> run_alone(const std::function<std::optional<int>()>& run_all)
 }
 
 }  // namespace
+
+void open_device(Session& session, DeviceOptions options) {
+  const Communicator& world = session.world;
+  place_on_node(world, options);
+  choose_common_instruction_set(world, options);
+  on_all_ranks(world, [&] { session.backend = open_backend(options); });
+  session.plan_folder = options.plan_folder;
+}
 
 Ending ending_of(const TrainingOutcome& outcome) {
   return {outcome.failure ? static_cast<int>(*outcome.failure) : 0, outcome.sentence, {}, outcome.rank};

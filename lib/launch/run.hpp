@@ -71,6 +71,9 @@ struct Program {
 };
 int run_program(int argc, char** argv, const Program& program);
 
+// Collective. Opens session.backend, for a body that finds out itself how to. `options` are those of this rank.
+void open_device(Session& session, DeviceOptions options);
+
 // The Ending of a body that is one training.
 Ending ending_of(const TrainingOutcome& outcome);
 // Collective. The same for several trainings at the same time, one on each rank of the job: that of the first one that

@@ -3,9 +3,21 @@
 #include "launch/field_options.hpp"
 #include "launch/gpu_ranks.hpp"
 #include "launch/run.hpp"
+#include "train/remote/remote_training.hpp"
 #include "train/train.hpp"
 
 namespace lockstep {
+namespace {
+
+bool is_trainer(const ValidSettings& settings) { return !settings.run().trainer_of.empty(); }
+
+Ending train_for_other(Session& session, const ValidSettings& settings) {
+  JoinedServer joined = join_server(session, settings.run());
+  open_device(session, device_options(joined.settings.recipe(), joined.settings.run()));
+  return train_for_server(session, joined);
+}
+
+}  // namespace
 
 int run_training(int argc, char** argv, const TrainingHelp& help, Settings settings) {
   if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
@@ -18,10 +30,15 @@ int run_training(int argc, char** argv, const TrainingHelp& help, Settings setti
     declare_training(app, settings, valid);
     declare_gpus(app, gpus);
   };
-  program.device_options = [&] { return device_options(valid->recipe(), valid->run()); };
+  program.device_options = [&]() -> std::optional<DeviceOptions> {
+    if (is_trainer(*valid)) return std::nullopt;  // the server's recipe decides
+    return device_options(valid->recipe(), valid->run());
+  };
   program.watch_options = [&] { return WatchOptions{valid->run().hang_timeout_seconds}; };
   program.stopping = Stopping::graceful;
-  program.body = [&](Session& session) { return ending_of(train(session, *valid)); };
+  program.body = [&](Session& session) {
+    return is_trainer(*valid) ? train_for_other(session, *valid) : ending_of(train(session, *valid));
+  };
   return run_program(argc, argv, program);
 }
 

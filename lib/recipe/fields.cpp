@@ -243,6 +243,16 @@ std::vector<Field> sync_fields() {
                          "update weights"},
                         of(&RunOptions::sums, &ReducerOptions::servers), from_to(1, 65536)),
               "sync", {"ps", "ps-async"}),
+      read_by(one_value({"trainers", group, "COUNT",
+                         "With --sync ps-async: this program is the server alone, and trainers are programs of their "
+                         "own, which may start, end and die at any time (--trainer-of). The batch is divided among "
+                         "this many; 0: trainers are the first ranks"},
+                        of(&RunOptions::sums, &ReducerOptions::trainers), from_to(0, 65536)),
+              "sync", {"ps-async"}),
+      one_value({"trainer-of", group, "FOLDER",
+                 "Be a trainer of the server with this --output, which states --trainers. All options that affect the "
+                 "weights are the server's. Ends with its training"},
+                of(&RunOptions::trainer_of), NamedFolderForm()),
       read_by(one_value({"lag-ratio", group, "RATIO",
                          "With --sync ps-async: gradients are dropped if more than this many updates per trainer were "
                          "made since the trainer got its weights"},

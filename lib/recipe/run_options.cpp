@@ -62,6 +62,15 @@ void require_possible_async_updates(const Recipe& recipe, const RunOptions& run)
           "not learn of it. Use --precision bf16.");
 }
 
+void require_possible_trainers(const RunOptions& run) {
+  require(run.sums.servers == 1, Failure::usage,
+          "--trainers {} needs one server, but --servers is {}. Leave out --servers, or start trainers and servers in "
+          "one MPI world without --trainers.",
+          run.sums.trainers, run.sums.servers);
+  require(!run.output.empty() || !run.trainer_of.empty(), Failure::usage,
+          "--trainers {} needs --output, in which trainers find the address of the server.", run.sums.trainers);
+}
+
 // Each rank's weights depend on the number of ranks, and ranks exchange nothing within a step.
 void require_possible_local_updates(const Recipe& recipe, const RunOptions& run) {
   require(!recipe.batch.virtual_ranks, Failure::usage,
@@ -151,6 +160,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   if (recipe.sync == Sync::local) require_possible_local_updates(recipe, run);
   if (recipe.sync == Sync::servers || is_async) require_possible_servers(recipe, run);
   if (is_async) require_possible_async_updates(recipe, run);
+  if (run.sums.trainers > 0) require_possible_trainers(run);
   if (needs_whole_matrices(recipe.optimizer)) require_whole_matrices(recipe, run);
   if (recipe.powersgd_rank > 0) require_possible_compression(recipe, run);
   require_possible_tags(run.tags);
@@ -192,6 +202,7 @@ void require_follows(const Device& device, const Recipe& recipe) {
 
 int servers_of(const Settings& settings) {
   const Sync sync = settings.recipe.sync;
+  if (settings.run.sums.trainers > 0) return 0;
   return sync == Sync::servers || sync == Sync::async_servers ? settings.run.sums.servers : 0;
 }
 

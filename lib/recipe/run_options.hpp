@@ -36,6 +36,7 @@ struct ReducerOptions {
   std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_mib = 4;   // 0: chosen from the latency and bandwidth measured at the start
   int servers = 1;               // with Sync::servers: ranks without samples, which update the weights
+  int trainers = 0;              // with Sync::async_servers: programs of their own; 0: the other ranks are trainers
   bool shard_optimizer = false;  // each rank keeps only its part of the optimizer state and the EMA (ZeRO stage 1)
 };
 
@@ -43,6 +44,7 @@ struct RunOptions {
   std::filesystem::path data;         // contains train/ and test/
   std::filesystem::path stage;        // copies of the data on the node's local disk; empty: the data are read in place
   std::filesystem::path output;       // empty: no output is written
+  std::filesystem::path trainer_of;   // the output of another training, whose trainer this is; empty: it trains itself
   std::filesystem::path tensorboard;  // folder for TensorBoard event files; empty: none are written
   std::filesystem::path trace;        // folder for a trace of each attempt; empty: no traces
   std::string note;                   // the user's description of the training, kept in its records
@@ -90,7 +92,7 @@ Arithmetic arithmetic_of(const Device& device);
 // or chooses kernels nondeterministically although virtual ranks are used.
 void require_follows(const Device& device, const Recipe& recipe);
 
-// How many of a training's ranks have no samples.
+// How many of a training's ranks have no samples although others have. 0 if trainers are programs of their own.
 int servers_of(const Settings& settings);
 
 // Throws Error(usage) if virtual ranks are combined with a reduced-precision wire.

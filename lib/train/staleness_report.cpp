@@ -19,16 +19,17 @@ std::string staleness_text(const Staleness& staleness) {
     ages += static_cast<std::int64_t>(age) * staleness.applied[age];
   }
   const std::int64_t applied = std::max(sum(staleness.applied), std::int64_t{1});
+  const char* const one = staleness.of_programs ? "trainer" : "rank";
   std::string by_trainer;
   if (staleness.pushed.size() > 1) {
     const auto [fewest, most] = std::ranges::minmax_element(staleness.pushed);
-    by_trainer = fmt::format("{} (rank {}) to {} (rank {}) per trainer; ", *fewest, fewest - staleness.pushed.begin(),
-                             *most, most - staleness.pushed.begin());
+    by_trainer = fmt::format("{} ({} {}) to {} ({} {}) per trainer; ", *fewest, one, fewest - staleness.pushed.begin(),
+                             *most, one, most - staleness.pushed.begin());
   }
   std::vector<std::string> losers;
   bool loses_much = false;
   for (std::size_t rank = 0; rank < staleness.dropped.size(); ++rank) {
-    if (staleness.dropped[rank] > 0) losers.push_back(fmt::format("rank {}: {}", rank, staleness.dropped[rank]));
+    if (staleness.dropped[rank] > 0) losers.push_back(fmt::format("{} {}: {}", one, rank, staleness.dropped[rank]));
     loses_much = loses_much || 10 * staleness.dropped[rank] > staleness.pushed[rank];
   }
   return fmt::format("{} in this attempt: {:.1f} updates old on average, {}{} too old and dropped{}{}",
@@ -44,7 +45,7 @@ Staleness since(const Staleness& earlier, const Staleness& now) {
     return counts;
   };
   return {difference(earlier.applied, now.applied), difference(earlier.pushed, now.pushed),
-          difference(earlier.dropped, now.dropped)};
+          difference(earlier.dropped, now.dropped), now.of_programs};
 }
 
 nlohmann::json staleness_fields(const Staleness& staleness) {

@@ -11,6 +11,7 @@
 #include "train/loop/conclusion.hpp"
 #include "train/loop/training_loop.hpp"
 #include "train/opening/opened_training.hpp"
+#include "train/remote/remote_training.hpp"
 
 namespace lockstep {
 
@@ -19,7 +20,8 @@ namespace {
 // Collective.
 TrainingOutcome train_here(const Session& session, const ValidSettings& settings) {
   OpenedTraining training = open_training(session, settings);
-  return training.has_work ? TrainingLoop(training).run() : leave_as_it_is(training);
+  if (!training.has_work) return leave_as_it_is(training);
+  return training.trainers ? train_with_trainers(training) : TrainingLoop(training).run();
 }
 
 // Collective.

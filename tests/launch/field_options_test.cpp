@@ -73,7 +73,8 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     if (!field.chooser.empty()) words += "--" + field.chooser + " " + field.readers.back() + " ";
     if (field.name == "new-head") words += "--init-from f ";  // or a model from a file
     if (field.name == "fresh-weights") words += "--model f.onnx ";
-    if (field.name != "lr") words += "--lr 0.3 ";
+    if (field.name == "trainers") words += "--output o ";
+    if (field.name != "lr" && field.name != "trainer-of") words += "--lr 0.3 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
     if (const std::string off = off_option(field); !off.empty()) {
@@ -89,6 +90,15 @@ TEST_F(OptionsTest, the_data_must_be_named_and_nothing_else) {
     ADD_FAILURE() << "without --data";
   } catch (const CLI::ParseError& error) {
     expect_message(error.what(), {"--data"});
+  }
+}
+
+TEST_F(OptionsTest, a_trainer_needs_no_data_and_states_nothing_that_its_server_decides) {
+  EXPECT_EQ(parse("--trainer-of runs/a --threads 2 --hang-timeout 60", ""), "");
+  EXPECT_EQ(run_.trainer_of, "runs/a");
+  for (const char* const option : {"--lr 0.1", "--recipe rn50-mlperf", "--output o", "--epochs 3"}) {
+    const std::string message = parse(std::string("--trainer-of runs/a ") + option, "");
+    expect_message(message, {"--trainer-of", std::string_view(option).substr(0, std::string_view(option).find(' '))});
   }
 }
 

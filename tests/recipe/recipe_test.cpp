@@ -193,6 +193,12 @@ TEST(SyncTest, what_asynchronous_updates_cannot_keep_is_refused) {
        "--shard-optimizer"},
       {"compression", refuses([](Settings& settings) { settings.recipe.powersgd_rank = 2; }), "--compress"},
       {"fp16", refuses([](Settings& settings) { settings.recipe.arithmetic.precision = DType::f16; }), "fp16"},
+      {"trainers that cannot find it", refuses([](Settings& settings) { settings.run.sums.trainers = 3; }), "--output"},
+      {"trainers of several servers", refuses([](Settings& settings) {
+         settings.run.sums.trainers = 3;
+         settings.run.sums.servers = 2;
+       }),
+       "--servers"},
   });
 }
 

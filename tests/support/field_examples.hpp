@@ -45,6 +45,8 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"local-steps", "8"},
                                                               {"sync", "local"},
                                                               {"servers", "2"},
+                                                              {"trainers", "3"},
+                                                              {"trainer-of", "server"},
                                                               {"outer-lr", "0.7"},
                                                               {"compress", "powersgd:4"},
                                                               {"outer-momentum", "0.9"},

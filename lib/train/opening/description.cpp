@@ -41,7 +41,15 @@ std::string markdown_code(const nlohmann::json& value) {
 }
 
 const char* trainer_name(const OpenedTraining& training) {
+  if (training.trainers) return "trainer";
   return name_of_trainer(training.data->trainers, training.session.world.size());
+}
+
+// "train_cifar --trainer-of 'runs/r20'"
+std::string how_to_join(const OpenedTraining& training) {
+  const std::vector<std::string>& words = training.session.invocation.command_line;
+  const std::string program = words.empty() ? "" : std::filesystem::path(words.front()).filename().string() + " ";
+  return fmt::format("{}--trainer-of '{}'", printable(program), printable(training.run.output.string()));
 }
 
 // Why the global batch differs from the program's default; empty if it does not, or if the user chose it.
@@ -92,7 +100,10 @@ void log_description(const OpenedTraining& training) {
   const std::string other = other_batch_message(training);
   if (!other.empty()) log::info(std::string_view(other));
   const std::string steps = counted(length.steps_per_epoch, "step") + " per epoch";
-  if (on.trainers < session.world.size()) {
+  if (training.trainers) {
+    log::info("roles: parameter server of {} (--trainers). To start one: {}", counted(on.trainers, "trainer"),
+              how_to_join(training));
+  } else if (on.trainers < session.world.size()) {
     log::info("roles: {} (the first ranks), {}", counted(on.trainers, "trainer"),
               counted(session.world.size() - on.trainers, "parameter server"));
   }
@@ -203,7 +214,7 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
       {"ranks", session.world.size()},
       {"global_batch", data.share.stated_batch()},
       {"updates_per_step", data.share.updates},
-      {"parts_per_rank", data.share.micro_batches / data.share.rounds},
+      {"parts_per_rank", training.trainers ? 1 : data.share.micro_batches / data.share.rounds},
       {"virtual_ranks", recipe.batch.virtual_ranks ? nlohmann::json(*recipe.batch.virtual_ranks) : nullptr},
       {"seed", recipe.seed},
       {"seconds", training.scope->since_start.seconds()},

@@ -63,22 +63,25 @@ std::unique_ptr<Model> build_model(const Session& session, const Recipe& recipe,
 }
 
 WeightSyncOptions weight_sync_options(const Recipe& recipe, const RunOptions& run, const TrainingLength& length,
-                                      const ModelOptions& model) {
+                                      const ModelOptions& model, const RemoteEnd& remote) {
   return {all_reduce_options(recipe, run),
           optimizer_options(recipe, model),
           ema_rule(recipe, length.steps_per_epoch),
           run.sums.shard_optimizer,
           local_updates(recipe),
-          async_updates(recipe)};
+          async_updates(recipe),
+          remote.trainers,
+          run.sums.trainers,
+          remote.server};
 }
 
 }  // namespace
 
 Learner::Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data,
-                 const Checkpoint* earlier)
+                 const Checkpoint* earlier, const RemoteEnd& remote)
     : built_model(build_model(session, recipe, data, earlier)),
       model(*built_model),
-      sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length, model.options),
+      sync(make_weight_sync(session, model.store, weight_sync_options(recipe, run, data.length, model.options, remote),
                             data.share.total_micro_batches)),
       norm_group(make_norm_group(session, recipe, data.share, model.store)),
       shared_state(session.device().steps_ahead() == 0 && sync->is_replicated() ? &state_lock : nullptr),

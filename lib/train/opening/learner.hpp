@@ -15,12 +15,18 @@
 
 namespace lockstep {
 
+// The other end, if trainers are programs of their own: set on the server, or on a trainer.
+struct RemoteEnd {
+  RemoteTrainers* trainers = nullptr;
+  RemoteServer* server = nullptr;
+};
+
 struct Learner {
-  // Collective. `session` outlives this. `earlier`: the checkpoint to resume from; null: a new training. Throws
-  // AgreedError(usage) if the device or the ranks do not support the recipe, or if the model's ONNX file is not that of
-  // the checkpoint.
+  // Collective. `session` and `remote` outlive this. `earlier`: the checkpoint to resume from; null: a new training.
+  // Throws AgreedError(usage) if the device or the ranks do not support the recipe, or if the model's ONNX file is not
+  // that of the checkpoint.
   Learner(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data,
-          const Checkpoint* earlier);
+          const Checkpoint* earlier, const RemoteEnd& remote = {});
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 

@@ -19,6 +19,7 @@
 #include "train/opening/description.hpp"
 #include "train/opening/resume_rules.hpp"
 #include "train/pretrained/initial_weights.hpp"
+#include "train/remote/remote_training.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {
@@ -196,8 +197,9 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
         completed(training.recipe, training.data->share.stated_batch(), manifest, session.device()), manifest);
     require_resumable(training);
   });
-  training.learner =
-      std::make_unique<Learner>(session, training.recipe, training.run, *training.data, training.checkpoints->found());
+  on_all_ranks(world, [&] { training.trainers = make_remote_trainers(session, training.run); });
+  training.learner = std::make_unique<Learner>(session, training.recipe, training.run, *training.data,
+                                               training.checkpoints->found(), RemoteEnd{training.trainers.get()});
   training.hosts = world.all_gather(log::host());
   on_all_ranks(world, [&] {
     training.tests = open_tests(session, training.run, *training.data, training.learner->model);

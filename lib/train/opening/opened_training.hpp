@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/session.hpp"
+#include "comm/remote_trainers.hpp"
 #include "dataset/split.hpp"
 #include "files/folder/folder_lock.hpp"
 #include "recipe/run_options.hpp"
@@ -39,7 +40,8 @@ struct OpenedTraining {
   std::unique_ptr<Trace> trace = {};                // null: not requested
   std::unique_ptr<Checkpointing> checkpoints = {};  // found(): the checkpoint to resume from, without its tensors
   std::unique_ptr<TrainingData> data = {};
-  nlohmann::json fixed_recipe = {};  // what may not change on resume
+  nlohmann::json fixed_recipe = {};               // what may not change on resume
+  std::unique_ptr<RemoteTrainers> trainers = {};  // null: trainers are ranks
   std::unique_ptr<Learner> learner = {};
   std::vector<TestedSplit> tests = {};    // in this order; the last one judges the training
   std::vector<std::string> hosts = {};    // node name of each rank

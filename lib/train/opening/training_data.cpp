@@ -56,6 +56,7 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
 
 // The number of ranks that have samples.
 int require_trainers(const Recipe& recipe, const RunOptions& run, const Communicator& world) {
+  if (run.sums.trainers > 0) return run.sums.trainers;
   const int servers = servers_of({recipe, run});
   const int trainers = world.size() - servers;
   require(
@@ -65,19 +66,30 @@ int require_trainers(const Recipe& recipe, const RunOptions& run, const Communic
   return trainers;
 }
 
+// Among those that share the samples: trainers come before servers.
+struct Place {
+  int rank;
+  int ranks;
+};
+// Of trainers that are programs of their own, any may take any micro-batch, so all have the place of the first one.
+Place place_of(const RunOptions& run, const Communicator& world, int trainers) {
+  if (run.sums.trainers == 0) return {world.rank(), world.size()};
+  return {run.trainer_of.empty() ? trainers : 0, trainers + 1};
+}
+
 // Reads the data.
 LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
                      const Communicator& world) {
   const int trainers = require_trainers(recipe, run, world);
-  const int servers = world.size() - trainers;
+  const Place place = place_of(run, world, trainers);
   const auto share = [&](const BatchOptions& batch) {
-    LoaderShare of_rank = loader_share(batch, world.rank(), world.size(), servers);
+    LoaderShare of_rank = loader_share(batch, place.rank, place.ranks, place.ranks - trainers);
     if (recipe.sync == Sync::async_servers) of_rank.updates = of_rank.total_micro_batches;
     return of_rank;
   };
   if (earlier != nullptr)
     return share(
-        batch_of_resumed(recipe.batch, earlier->state.recipe, trainers, name_of_trainer(trainers, world.size())));
+        batch_of_resumed(recipe.batch, earlier->state.recipe, trainers, name_of_trainer(trainers, place.ranks)));
   const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
   if (!is_chosen) return share(recipe.batch);
   const Manifest data = read_manifest(split_folders(run.data).of(Split::train));

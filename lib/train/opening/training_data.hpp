@@ -17,7 +17,7 @@ namespace lockstep {
 
 struct TrainingData {
   LoaderShare share;
-  int trainers = 1;  // the ranks with samples, which are the first ones
+  int trainers = 1;  // the ranks with samples, which are the first ones; or programs of their own
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
   std::unique_ptr<Dataset> validation;  // null: the data have no validation split

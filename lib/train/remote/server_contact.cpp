@@ -1,0 +1,53 @@
+#include "train/remote/server_contact.hpp"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+
+#include "base/io/file.hpp"
+#include "base/net/link_seal.hpp"
+#include "base/text/json_text.hpp"
+#include "run/run_file.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* contact_file = "trainers.json";
+constexpr std::size_t longest_file = 64U << 10U;
+constexpr std::int64_t largest_port = 65535;
+
+}  // namespace
+
+PublishedContact::PublishedContact(const std::filesystem::path& output, const ServerContact& contact)
+    : file_(output / contact_file) {
+  const std::string text = json_lines({{"format", 1},
+                                       {"network", contact.node.network},
+                                       {"addresses", contact.node.addresses},
+                                       {"port", contact.port},
+                                       {"token", contact.token}});
+  UnpublishedFile file(file_);
+  ::fchmod(file.descriptor(), S_IRUSR | S_IWUSR);
+  file.append(std::as_bytes(std::span(text)));
+  file.publish([] {});
+}
+
+PublishedContact::~PublishedContact() {
+  std::error_code ignored;
+  std::filesystem::remove(file_, ignored);
+}
+
+std::optional<ServerContact> find_contact(const std::filesystem::path& output) {
+  const std::optional<std::string> text = read_run_file(output / contact_file, longest_file);
+  if (!text) return std::nullopt;
+  const nlohmann::json json = try_parse_json(*text, 3);
+  if (!json.is_object() || count_in(json, "format") != 1) return std::nullopt;
+  const std::int64_t port = count_in(json, "port").value_or(0);
+  ServerContact contact{{text_in(json, "network"), texts_in(json, "addresses")}, 0, text_in(json, "token")};
+  if (port < 1 || port > largest_port || !is_secret_text(contact.token)) return std::nullopt;
+  contact.port = static_cast<int>(port);
+  return contact;
+}
+
+}  // namespace lockstep

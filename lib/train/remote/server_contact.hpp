@@ -1,0 +1,36 @@
+// The file in a training's output folder by which its trainers find the server, if they are programs of their own: its
+// addresses, its port, and the token that authenticates both ends (base/net/handshake). Whoever can read it can be a
+// trainer, so only its owner can. An earlier attempt that was killed leaves its file, which leads nowhere.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/net/node_addresses.hpp"
+
+namespace lockstep {
+
+struct ServerContact {
+  NodeAddresses node;
+  int port = 0;
+  std::string token;
+};
+
+// In the folder of --output, while it exists.
+class PublishedContact {
+ public:
+  // Throws as write_file_atomically().
+  PublishedContact(const std::filesystem::path& output, const ServerContact& contact);
+  PublishedContact(const PublishedContact&) = delete;
+  PublishedContact& operator=(const PublishedContact&) = delete;
+  ~PublishedContact();
+
+ private:
+  std::filesystem::path file_;
+};
+
+// Nothing if there is none, or if it is damaged.
+std::optional<ServerContact> find_contact(const std::filesystem::path& output);
+
+}  // namespace lockstep
