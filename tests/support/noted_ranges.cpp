@@ -60,6 +60,7 @@ NvtxFunctionPointer erased(Function* function) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): NVTX's name
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table_of) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(table_of(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable table = nullptr;
