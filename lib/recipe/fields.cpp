@@ -34,6 +34,8 @@ constexpr std::array<Choice<Sync>, 4> syncs{{{"all-reduce", Sync::all_reduce},
                                              {"local", Sync::local},
                                              {"ps", Sync::servers},
                                              {"ps-async", Sync::async_servers}}};
+constexpr std::array<Choice<LocalShares>, 2> local_shares{
+    {{"equal", LocalShares::equal}, {"by-speed", LocalShares::by_speed}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
@@ -265,6 +267,13 @@ std::vector<Field> sync_fields() {
                      "weights. Steps are counted as a whole"},
                     of(&Recipe::batch, &BatchOptions::local_steps), from_to(1, 65536)),
           "sync", {"local", "ps-async"}),
+      read_by(
+          one_value({"local-shares", group, "NAME",
+                     "With --sync local on CPUs: a step's micro-batches of each rank. equal: the same number on all "
+                     "ranks; by-speed: fewer on slower ranks, so that the others do not wait. Two runs then have "
+                     "different weights"},
+                    of(&Recipe::local_shares), one_of(local_shares)),
+          "sync", {"local"}),
       read_by(one_value({"outer-lr", group, "RATE",
                          "With --sync local: rate at which the common weights follow the mean of the ranks' weights"},
                         of(&Recipe::outer, &OuterOptimizer::rate), NumberForm<float>{{0, 2, LeastIs::excluded}}),

@@ -53,7 +53,7 @@ std::string model_name(const Recipe& recipe) {
 
 std::optional<LocalUpdates> local_updates(const Recipe& recipe) {
   if (recipe.sync != Sync::local) return std::nullopt;
-  return LocalUpdates{recipe.batch.local_steps, recipe.outer.rate, recipe.outer.momentum};
+  return LocalUpdates{recipe.batch.local_steps, recipe.outer.rate, recipe.outer.momentum, recipe.local_shares};
 }
 
 std::optional<AsyncUpdates> async_updates(const Recipe& recipe) {

@@ -50,6 +50,12 @@ enum class Sync : std::uint8_t {
   async_servers,  // likewise, but each gradient is an update of its own, and nobody waits for other ranks
 };
 
+// How many of a step's micro-batches each rank takes with Sync::local.
+enum class LocalShares : std::uint8_t {
+  equal,     // the same number on every rank
+  by_speed,  // as many as its speed in the steps before allows
+};
+
 // The optimizer of the common weights with Sync::local: SGD with Nesterov momentum, without weight decay.
 struct OuterOptimizer {
   float rate = 1;
@@ -58,9 +64,10 @@ struct OuterOptimizer {
 
 // Of step/local_sync.hpp.
 struct LocalUpdates {
-  int updates = 1;  // of each rank's own weights in a step
+  int updates = 1;  // of each rank's own weights in a step; by speed: on average
   float outer_rate = 1;
   float outer_momentum = 0;
+  LocalShares shares = LocalShares::equal;
 };
 
 // Of step/async_sync.hpp.
@@ -149,6 +156,7 @@ struct Recipe {
   Sync sync = Sync::all_reduce;
   double lag_ratio = AsyncUpdates().lag_ratio;
   OuterOptimizer outer;
+  LocalShares local_shares = LocalShares::equal;
   LearningRate learning_rate;
   OptimizerOptions optimizer;
   EmaOptions ema;

@@ -92,6 +92,17 @@ void require_possible_local_updates(const Recipe& recipe, const RunOptions& run)
           "learn of it. Use --precision bf16.");
 }
 
+// Weights depend on which rank is faster.
+void require_possible_shares_by_speed(const Recipe& recipe, const RunOptions& run) {
+  require(
+      recipe.batch.local_steps > 1, Failure::usage,
+      "--local-shares by-speed divides the micro-batches of a step, but with --local-steps 1 each rank has one. Set "
+      "more --local-steps, such as 16.");
+  require(!run.device.deterministic, Failure::usage,
+          "--deterministic gives the same weights in every run, but with --local-shares by-speed they depend on which "
+          "rank is faster. Leave out one of the two.");
+}
+
 // Each rank adds what its compressed gradients have lost to those of its next step.
 void require_possible_compression(const Recipe& recipe, const RunOptions& run) {
   require(!recipe.batch.virtual_ranks, Failure::usage,
@@ -158,6 +169,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   require(recipe.sync == Sync::local || is_async || recipe.batch.local_steps == 1, Failure::usage,
           "--local-steps {} needs --sync local or ps-async.", recipe.batch.local_steps);
   if (recipe.sync == Sync::local) require_possible_local_updates(recipe, run);
+  if (recipe.local_shares == LocalShares::by_speed) require_possible_shares_by_speed(recipe, run);
   if (recipe.sync == Sync::servers || is_async) require_possible_servers(recipe, run);
   if (is_async) require_possible_async_updates(recipe, run);
   if (run.sums.trainers > 0) require_possible_trainers(run);

@@ -121,29 +121,45 @@ std::string differences_html(std::span<const RunRecord> runs) {
   return html_table(columns, rows);
 }
 
-// What each trainer pushed to asynchronous servers.
-std::string asynchronous_html(std::span<const RunRecord> runs) {
+struct RankCount {
+  const char* field;  // of summary.json: a list with a number for each rank
+  const char* column;
+};
+
+// What each rank did in the trainings whose summaries have all of these fields.
+std::string rank_counts_html(const char* title, std::span<const RunRecord> runs, std::span<const RankCount> counts) {
+  std::vector<TableColumn> columns{{"training", Align::left}, {"rank", Align::right}};
+  for (const RankCount& count : counts) columns.push_back({count.column, Align::right});
   std::vector<std::vector<std::string>> rows;
   std::size_t all = 0;
   for (const RunRecord& run : runs) {
-    const Json pushes = run.summary.fields.value("pushes", Json());
-    const Json dropped = run.summary.fields.value("dropped_pushes", Json());
-    const auto is_number = [](const Json& value) { return value.is_number_integer(); };
-    if (!pushes.is_array() || !dropped.is_array() || pushes.size() != dropped.size()) continue;
-    if (!std::ranges::all_of(pushes, is_number) || !std::ranges::all_of(dropped, is_number)) continue;
-    for (std::size_t rank = 0; rank < pushes.size(); ++rank) {
+    std::vector<Json> lists;
+    for (const RankCount& count : counts) lists.push_back(run.summary.fields.value(count.field, Json()));
+    const auto is_list = [&](const Json& list) {
+      return list.is_array() && list.size() == lists.front().size() &&
+             std::ranges::all_of(list, [](const Json& number) { return number.is_number_integer(); });
+    };
+    if (!std::ranges::all_of(lists, is_list)) continue;
+    for (std::size_t rank = 0; rank < lists.front().size(); ++rank) {
       ++all;
       if (rows.size() == max_shown) continue;
-      rows.push_back({run.name, std::to_string(rank), value_text(pushes[rank]), value_text(dropped[rank])});
+      rows.push_back({run.name, std::to_string(rank)});
+      for (const Json& list : lists) rows.back().push_back(value_text(list[rank]));
     }
   }
   if (rows.empty()) return "";
-  const std::vector<TableColumn> columns{{"training", Align::left},
-                                         {"rank", Align::right},
-                                         {"gradients", Align::right},
-                                         {"too old, dropped", Align::right}};
   const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
-  return html_section("Asynchronous gradients of the last attempt", html_table(columns, rows) + left);
+  return html_section(title, html_table(columns, rows) + left);
+}
+
+std::string asynchronous_html(std::span<const RunRecord> runs) {
+  static constexpr std::array<RankCount, 2> counts{{{"pushes", "gradients"}, {"dropped_pushes", "too old, dropped"}}};
+  return rank_counts_html("Asynchronous gradients of the last attempt", runs, counts);
+}
+
+std::string shared_work_html(std::span<const RunRecord> runs) {
+  static constexpr std::array<RankCount, 1> counts{{{"updates_by_rank", "updates"}}};
+  return rank_counts_html("Updates of the last attempt, shared by speed", runs, counts);
 }
 
 std::string interruptions_html(std::span<const RunRecord> runs) {
@@ -269,6 +285,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   html += html_section("Curves",
                        html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
   html += asynchronous_html(runs);
+  html += shared_work_html(runs);
   html += more;
   html += networks_html(runs);
   html += interruptions_html(runs);

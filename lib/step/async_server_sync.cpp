@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/error.hpp"
 #include "device/flat/flat_passes.hpp"
 
 namespace lockstep {
@@ -27,9 +28,13 @@ void AsyncServerSync::apply(const Push& push) {
   optimizer_->step(own_record_);
 }
 
-void AsyncServerSync::set_own_updates(std::int64_t updates) {
-  server_updates_ = updates;
-  own_record_.set_applied_steps(updates);
+void AsyncServerSync::set_own_updates(const std::vector<std::int64_t>& updates) {
+  require(updates.size() == 1, Failure::bad_data,
+          "the checkpoint is damaged: servers have one number of updates, not {}. Use an older checkpoint, if there is "
+          "one.",
+          updates.size());
+  server_updates_ = updates.front();
+  own_record_.set_applied_steps(server_updates_);
 }
 
 }  // namespace lockstep

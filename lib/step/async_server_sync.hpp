@@ -15,8 +15,8 @@ class AsyncServerSync : public ShardedSync {
   GradientSink& begin_micro_batch(int /*micro_batch*/, int /*micro_batches*/) override { return own_gradients_; }
   void give_up_micro_batch() override { mark_failure(); }
 
-  std::optional<std::int64_t> own_updates() const override { return server_updates_; }
-  void set_own_updates(std::int64_t updates) override;
+  std::vector<std::int64_t> own_updates() const override { return {server_updates_}; }
+  void set_own_updates(const std::vector<std::int64_t>& updates) override;
   const Staleness* staleness() const override { return &staleness_; }
   std::string description() const override { return ShardedSync::description() + ", asynchronous"; }
 

@@ -51,11 +51,11 @@ void AsyncSync::offer_first_micro_batches() {
   }
 }
 
-std::optional<int> AsyncSync::take_micro_batch() {
+std::optional<TakenMicroBatch> AsyncSync::take_micro_batch() {
   if (available_.empty()) return std::nullopt;
   const int micro_batch = available_.front();
   available_.pop_front();
-  return micro_batch;
+  return TakenMicroBatch{micro_batch, micro_batch};
 }
 
 void AsyncSync::set_learning_rate(double rate) {

@@ -23,7 +23,7 @@ class AsyncSync final : public AsyncServerSync {
   AsyncSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
             const WeightSyncOptions& options, std::vector<FlatPart> parts, int micro_batches);
 
-  std::optional<int> take_micro_batch() override;
+  std::optional<TakenMicroBatch> take_micro_batch() override;
   void set_learning_rate(double rate) override;
   Accumulate accumulate_metrics() const override;
   void contribute_nothing() override;  // serves all trainers until the end of the step

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -37,6 +38,23 @@ LocalSync::LocalSync(const Communicator& world, ParameterStore& store, std::uniq
       common_running_(store.device().make_persistent(store.statistics_count(), DType::f32)) {
   assert(options.reduce.sums == Sums::rounded);
   WeightSync::set_learning_rate(local_.outer_rate);
+  if (local_.shares == LocalShares::equal) return;
+  require(
+      store.device().steps_ahead() == 0, Failure::usage,
+      "--local-shares by-speed needs ranks on CPUs, but the device is {}. Leave out --local-shares, or set --device "
+      "cpu.",
+      store.device().description());
+  shares_.emplace(world.size(), local_.updates);
+  updates_by_rank_.resize(static_cast<std::size_t>(world.size()));
+}
+
+std::optional<TakenMicroBatch> LocalSync::take_micro_batch() {
+  const int rank = rank_arrays_.world().rank();
+  const int own = shares_->of(rank);
+  if (taken_ == 0) busy_ = {};
+  if (taken_ == own) return std::nullopt;
+  const int number = taken_++;
+  return TakenMicroBatch{shares_->first(rank) + number, static_cast<int>(std::int64_t{number} * local_.updates / own)};
 }
 
 void LocalSync::set_learning_rate(double rate) {
@@ -44,8 +62,8 @@ void LocalSync::set_learning_rate(double rate) {
 }
 
 GradientSink& LocalSync::begin_micro_batch(int micro_batch, [[maybe_unused]] int micro_batches) {
-  assert(micro_batches == local_.updates);
-  micro_batch_ = micro_batch;
+  assert(shares_ || micro_batches == local_.updates);
+  micro_batch_ = shares_ ? micro_batch - shares_->first(rank_arrays_.world().rank()) : micro_batch;
   return own_gradients_;
 }
 
@@ -58,14 +76,36 @@ void LocalSync::end_micro_batch() {
   store_.update_running_statistics(own_record_);
 }
 
+// In the mean over all ranks.
+float LocalSync::share_of_mean() const {
+  if (!shares_) return 1.0F / static_cast<float>(rank_arrays_.ranks());
+  return static_cast<float>(shares_->of(rank_arrays_.world().rank())) / static_cast<float>(shares_->micro_batches());
+}
+
 void LocalSync::sum_gradients() {
+  const double busy_seconds = busy_.seconds();
   FlatPasses& flat = store_.device().flat();
-  const float share = 1.0F / static_cast<float>(rank_arrays_.ranks());
+  const float share = share_of_mean();
   flat.subtract(common_weights_, store_.values(), share, store_.gradients());
   flat.subtract(common_running_, store_.running(), share, store_.batch_statistics());
   all_reduce_->begin_micro_batch(0, 1);
   all_reduce_->report_rest();
   all_reduce_->finish();
+  if (shares_) share_next_step(busy_seconds);
+}
+
+// Collective.
+void LocalSync::share_next_step(double busy_seconds) {
+  const auto ranks = static_cast<std::size_t>(rank_arrays_.ranks());
+  std::vector<double> all(2 * ranks);
+  rank_arrays_.world().all_gather(std::vector{busy_seconds, static_cast<double>(own_rank_updates())}, all);
+  std::vector<double> seconds;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    seconds.push_back(all[2 * rank]);
+    updates_by_rank_[rank] = std::llround(all[2 * rank + 1]);
+  }
+  shares_->end_step(seconds);
+  taken_ = 0;
 }
 
 void LocalSync::update() {
@@ -88,15 +128,31 @@ void LocalSync::keep_common() const {
   flat.copy(store_.running(), common_running_);
 }
 
-std::optional<std::int64_t> LocalSync::own_updates() const {
+std::int64_t LocalSync::own_rank_updates() const {
   float updates = 0;
   store_.device().read(own_record_.at(step_applied_steps), {&updates, 1});
   return std::llround(updates);
 }
 
+std::vector<std::int64_t> LocalSync::own_updates() const {
+  if (!shares_) return {own_rank_updates()};
+  const bool are_equal = std::ranges::adjacent_find(updates_by_rank_, std::not_equal_to()) == updates_by_rank_.end();
+  return are_equal ? std::vector{updates_by_rank_.front()} : updates_by_rank_;
+}
+
 // Moments that start from zero need AdamW's bias correction from its beginning.
-void LocalSync::set_own_updates(std::int64_t updates) {
-  own_record_.set_applied_steps(is_inner_resumed_ ? updates : 0);
+void LocalSync::set_own_updates(const std::vector<std::int64_t>& updates) {
+  const auto ranks = static_cast<std::size_t>(rank_arrays_.ranks());
+  std::vector<std::int64_t> by_rank(ranks);
+  if (is_inner_resumed_) {
+    require(updates.size() == 1 || updates.size() == ranks, Failure::bad_data,
+            "the checkpoint is damaged: it has the numbers of updates of {} ranks, but the optimizer states of {}. Use "
+            "an older checkpoint, if there is one.",
+            updates.size(), ranks);
+    by_rank = updates.size() == 1 ? std::vector(ranks, updates.front()) : updates;
+  }
+  own_record_.set_applied_steps(by_rank[static_cast<std::size_t>(rank_arrays_.world().rank())]);
+  if (shares_) updates_by_rank_ = by_rank;
 }
 
 void LocalSync::begin() {

@@ -99,11 +99,11 @@ std::int64_t RemoteTrainerSync::take_work() {
   return work.step;
 }
 
-std::optional<int> RemoteTrainerSync::take_micro_batch() {
+std::optional<TakenMicroBatch> RemoteTrainerSync::take_micro_batch() {
   if (available_.empty()) return std::nullopt;
   const int micro_batch = available_.front();
   available_.pop_front();
-  return micro_batch;
+  return TakenMicroBatch{micro_batch, micro_batch};
 }
 
 void RemoteTrainerSync::end_micro_batch() {

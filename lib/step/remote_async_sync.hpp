@@ -49,7 +49,7 @@ class RemoteTrainerSync final : public AllReduceSync {
 
   bool updates_own_weights() const override { return true; }
   bool hands_out_micro_batches() const override { return true; }
-  std::optional<int> take_micro_batch() override;
+  std::optional<TakenMicroBatch> take_micro_batch() override;
   void set_learning_rate(double rate) override { learning_rate_ = rate; }
   GradientSink& begin_micro_batch(int /*micro_batch*/, int /*micro_batches*/) override { return own_gradients_; }
   Accumulate accumulate_metrics() const override { return Accumulate::overwrite; }

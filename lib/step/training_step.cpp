@@ -106,20 +106,20 @@ void TrainingStep::run_share(Loader& loader, std::int64_t step, std::span<const 
 // One micro-batch is loaded while another one is computed.
 void TrainingStep::run_taken(Loader& loader, std::int64_t step, std::span<const double> learning_rates) {
   if (share_.micro_batches == 0) return;
-  std::deque<int> loading;
+  std::deque<TakenMicroBatch> loading;
   const auto take = [&] {
-    const std::optional<int> micro_batch = sync_.take_micro_batch();
-    if (!micro_batch) return;
-    loading.push_back(*micro_batch);
-    loader.request(step * share_.total_micro_batches + *micro_batch);
+    const std::optional<TakenMicroBatch> taken = sync_.take_micro_batch();
+    if (!taken) return;
+    loading.push_back(*taken);
+    loader.request(step * share_.total_micro_batches + taken->micro_batch);
   };
   take();
   take();
   while (!loading.empty() && !failure_.has_failed()) {
-    const int micro_batch = loading.front();
+    const auto [micro_batch, update] = loading.front();
     loading.pop_front();
     const Batch* const batch = next_batch(loader);
-    sync_.set_learning_rate(learning_rates[std::min(static_cast<std::size_t>(micro_batch), learning_rates.size() - 1)]);
+    sync_.set_learning_rate(learning_rates[std::min(static_cast<std::size_t>(update), learning_rates.size() - 1)]);
     draw_dropout(step, micro_batch);
     GradientSink& sink = sync_.begin_micro_batch(micro_batch, share_.total_micro_batches);
     attempt([&] { run_micro_batch(*batch, sink, sync_.accumulate_metrics()); });

@@ -71,6 +71,20 @@ struct Staleness {
   bool of_programs = false;           // trainers are no ranks, but programs of their own, by RemoteTrainers' numbers
 };
 
+// Who computed what, where ranks share micro-batches by speed. Of all steps since the training started or was resumed.
+struct SharedWork {
+  std::vector<std::int64_t> micro_batches;  // by rank
+  double busy_seconds = 0;                  // with micro-batches, over all ranks
+  double step_seconds = 0;                  // until the last rank was done
+  std::int64_t steps = 0;
+};
+
+// A micro-batch of a step, and the number of the update whose learning rate it has.
+struct TakenMicroBatch {
+  int micro_batch;
+  int update;
+};
+
 class WeightSync {
  public:
   virtual ~WeightSync() = default;
@@ -80,10 +94,10 @@ class WeightSync {
   // Whether each micro-batch is an update of this rank's own weights. Its loss is then divided by its own samples, not
   // by the global batch, and its batch statistics count once.
   virtual bool updates_own_weights() const { return false; }
-  // Whether ranks take a step's micro-batches whenever they are ready for the next one. Then take_micro_batch() is
-  // called until it returns nothing, and end_micro_batch() makes others available.
+  // Whether a rank's micro-batches are known only within a step. Then take_micro_batch() is called until it returns
+  // nothing, and end_micro_batch() may make others available.
   virtual bool hands_out_micro_batches() const { return false; }
-  virtual std::optional<int> take_micro_batch() { return std::nullopt; }
+  virtual std::optional<TakenMicroBatch> take_micro_batch() { return std::nullopt; }
 
   // Before all else of a step, which is counted from 0.
   virtual void begin_step(std::int64_t /*step*/) {}
@@ -117,11 +131,14 @@ class WeightSync {
   // For a resumed training: the number of steps applied before its first step here, without skipped ones.
   void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
   // If ranks update their own weights: how many updates each rank's optimizer state has seen since it was zero, at most
-  // 2^24, for a resumed training. The same on all ranks. Blocking.
-  virtual std::optional<std::int64_t> own_updates() const { return std::nullopt; }
-  virtual void set_own_updates(std::int64_t /*updates*/) {}
+  // 2^24, for a resumed training. One number if it is the same for all ranks, otherwise one for each rank; empty if
+  // ranks have no weights of their own. Blocking.
+  virtual std::vector<std::int64_t> own_updates() const { return {}; }
+  // Throws Error(bad_data) if there are numbers for other ranks than the state has.
+  virtual void set_own_updates(const std::vector<std::int64_t>& /*updates*/) {}
   const StepRecord& record() const { return record_; }
-  virtual const Staleness* staleness() const { return nullptr; }  // null unless updates are asynchronous
+  virtual const Staleness* staleness() const { return nullptr; }     // null unless updates are asynchronous
+  virtual const SharedWork* shared_work() const { return nullptr; }  // null unless ranks share work by speed
 
   // The state, between two steps. Blocking. Collective unless is_replicated().
   virtual bool is_replicated() const = 0;

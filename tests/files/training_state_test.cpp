@@ -65,6 +65,21 @@ TEST(TrainingStateTest, the_accuracy_without_test_time_augmentation_comes_back) 
   expect_message(with("flip"), {"'augmentation'"});
 }
 
+// One number in the form that earlier versions read.
+TEST(TrainingStateTest, updates_of_the_ranks_come_back_as_one_number_or_as_many) {
+  TrainingState state = small_checkpoint().state;
+  EXPECT_THAT(training_state_text(state), testing::Not(HasSubstr("own_updates")));
+  state.own_updates = {12};
+  EXPECT_THAT(training_state_text(state), HasSubstr("\"own_updates\":12"));
+  for (const std::vector<std::int64_t>& updates : {std::vector<std::int64_t>{12}, {8, 0, 16}}) {
+    state.own_updates = updates;
+    EXPECT_EQ(parse_training_state(training_state_text(state)).own_updates, updates);
+  }
+  for (const Json& wrong : {Json("8"), Json{8}, Json::array(), Json{8, -1}, Json{8, "8"}, Json{8, 0.5}}) {
+    expect_message(refusal([&](Json& json) { json["own_updates"] = wrong; }), {"'own_updates'"});
+  }
+}
+
 // A test loss that overflowed was written as null, and the checkpoint was then called damaged.
 TEST(TrainingStateTest, a_loss_that_is_not_finite_comes_back_as_none) {
   TrainingState state = small_checkpoint().state;

@@ -75,6 +75,7 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     if (field.name == "fresh-weights") words += "--model f.onnx ";
     if (field.name == "trainers") words += "--output o ";
     if (field.name != "lr" && field.name != "trainer-of") words += "--lr 0.3 ";
+    if (field.name == "local-shares") words += "--local-steps 4 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
     if (const std::string off = off_option(field); !off.empty()) {

@@ -127,6 +127,16 @@ TEST(SyncTest, what_local_updates_cannot_keep_is_refused) {
        "--shard-optimizer"},
       {"fp16", refuses([](Settings& settings) { settings.recipe.arithmetic.precision = DType::f16; }), "fp16"},
       {"all-reduce", refuses([](Settings& settings) { settings.recipe.sync = Sync::all_reduce; }), "--local-steps"},
+      {"shares of one micro-batch", refuses([](Settings& settings) {
+         settings.recipe.local_shares = LocalShares::by_speed;
+         settings.recipe.batch.local_steps = 1;
+       }),
+       "--local-shares"},
+      {"repeatable shares by speed", refuses([](Settings& settings) {
+         settings.recipe.local_shares = LocalShares::by_speed;
+         settings.run.device.deterministic = true;
+       }),
+       "--deterministic"},
   });
 }
 

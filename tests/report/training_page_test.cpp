@@ -183,6 +183,17 @@ TEST(TrainingPageTest, asynchronous_gradients_have_a_plot_of_their_ages) {
   }
 }
 
+TEST(TrainingPageTest, work_that_ranks_share_by_speed_is_counted_by_rank) {
+  std::vector<RunRecord> runs{run_named("a")};
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("shared by speed")));
+  runs[0].summary.fields["updates_by_rank"] = {20, 12};
+  EXPECT_THAT(training_html(runs, ""),
+              testing::AllOf(HasSubstr("shared by speed"),
+                             HasSubstr("<td>a</td><td class=\"right\">1</td><td class=\"right\">12</td>")));
+  runs[0].summary.fields["updates_by_rank"] = {20, "12"};
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("shared by speed")));
+}
+
 TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
   const std::string bad = "<img src=x onerror=alert(1)>\"'&";
   std::vector<RunRecord> runs{run_named(bad), run_named("b")};

@@ -52,7 +52,8 @@ class CompressedSyncTest : public testing::TestWithParam<Case> {
   void go_on(WholeStep& step, const WholeStep& from, int steps) const {
     step.own_sync->assign(tensors_of(*from.own_sync));
     step.own_sync->set_applied_steps(steps);
-    if (const auto updates = from.own_sync->own_updates()) step.own_sync->set_own_updates(*updates);
+    const std::vector<std::int64_t> updates = from.own_sync->own_updates();
+    if (!updates.empty()) step.own_sync->set_own_updates(updates);
   }
 
   const Communicator world_{MPI_COMM_WORLD};

@@ -5,16 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "step/micro_batch_loader.hpp"
 #include "step/named_model.hpp"
+#include "step/slow_loader.hpp"
 #include "step/sync_state.hpp"
 #include "step/whole_step.hpp"
 #include "support/messages.hpp"
@@ -169,7 +174,7 @@ TEST_P(LocalStepsTest, goes_on_from_its_state_with_the_same_bits) {
   train(*second, 2, 0, 1);  // what is there is replaced
   second->own_sync->assign(tensors);
   second->own_sync->set_applied_steps(2);
-  second->own_sync->set_own_updates(first->own_sync->own_updates().value());
+  second->own_sync->set_own_updates(first->own_sync->own_updates());
   parts += train(*second, 2, 2, 5);
   EXPECT_EQ(parts, losses);
   EXPECT_EQ(hash_of(*second->own_sync), hash_of(*straight->own_sync));
@@ -208,6 +213,94 @@ TEST_F(LocalSyncTest, weights_and_results_are_the_same_on_all_ranks_after_a_step
 }
 
 // 1 / ranks and back would round them.
+// Each rank's own training, alone, of as many updates as it got; the mean weighted by them, on the host.
+TEST_F(LocalSyncTest, shares_by_speed_are_averaged_by_their_samples) {
+  const OptimizerOptions adamw{.kind = OptimizerKind::adamw};
+  constexpr int updates = 4;
+  constexpr int steps = 3;
+  const LoaderShare share = share_of(world_, updates);
+  const auto together = make("resnet20", options_of(adamw, {updates, 1, 0, LocalShares::by_speed}));
+  const Session alone{self_, open_backend({.name = "cpu", .threads = 1})};
+  const auto own = make(alone, "resnet20", {{}, adamw, {}}, {micro_batch_size, 1, 0, 1});
+  MicroBatchLoader of_own(alone.device(), shape, share);
+  std::unique_ptr<Loader> samples = std::make_unique<MicroBatchLoader>(session_.device(), shape, share);
+  if (world_.size() > 1 && world_.rank() == 0) {
+    samples = std::make_unique<SlowLoader>(std::move(samples), std::chrono::milliseconds(300));
+  }
+  const std::vector<double> rates{0.05, 0.04, 0.03, 0.02};
+  int trained = 0;
+  std::vector<std::int64_t> before(static_cast<std::size_t>(world_.size()));
+  for (int step = 0; step < steps; ++step) {
+    together->start(*samples, step, rates);
+    const Metrics metrics = together->finish().metrics;
+    const SharedWork work = *together->sync().shared_work();
+    std::vector<int> shares;
+    for (std::size_t rank = 0; rank < before.size(); ++rank) {
+      shares.push_back(
+          static_cast<int>(work.micro_batches[rank] - std::exchange(before[rank], work.micro_batches[rank])));
+    }
+    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0), share.total_micro_batches);
+    EXPECT_EQ(metrics.samples, share.global_batch);
+    const int count = shares[static_cast<std::size_t>(world_.rank())];
+    const int first = std::accumulate(shares.begin(), shares.begin() + world_.rank(), 0);
+    double loss = 0;
+    for (int number = 0; number < count; ++number) {
+      of_own.request(std::int64_t{step} * share.total_micro_batches + first + number);
+      loss += own->run(of_own, trained++, rates[static_cast<std::size_t>(number * updates / count)]).metrics.loss();
+    }
+    EXPECT_NEAR(metrics.loss(), world_.sum(loss) / share.total_micro_batches, 1e-4);
+    Values weighted = values_of(own->model().store.entries());
+    for (auto& [name, values] : weighted) {
+      for (float& value : values)
+        value *= static_cast<float>(count * world_.size()) / static_cast<float>(share.total_micro_batches);
+    }
+    const Values common = mean_over_ranks(world_, weighted);
+    EXPECT_LT(distance(values_of(together->model().store.entries()), common), 2e-4) << "step " << step;
+    own->model().store.assign(together->model().store.entries());
+  }
+  const std::vector<std::int64_t> counted = together->sync().own_updates();
+  if (world_.size() == 1) {
+    EXPECT_EQ(counted, std::vector<std::int64_t>{steps * updates});
+  } else {
+    EXPECT_EQ(counted, before);
+    EXPECT_LT(before[0], steps * updates) << "a slow rank makes fewer updates";
+  }
+}
+
+// The moments are each rank's own, and so is their age.
+TEST_F(LocalSyncTest, the_bias_correction_of_each_rank_goes_on_from_its_own_updates) {
+  const auto options = options_of({.kind = OptimizerKind::adamw}, {4, 1, 0, LocalShares::by_speed});
+  const auto before = make("lenet", options);
+  const auto after = make("lenet", options);
+  std::vector<std::int64_t> updates;
+  for (int rank = 0; rank < world_.size(); ++rank) updates.push_back(10 + rank);
+  after->own_sync->assign(tensors_of(*before->own_sync));
+  after->own_sync->set_own_updates(updates);
+  EXPECT_EQ(after->own_sync->own_updates(), updates);
+  train(*after, 4, 0, 1);
+  for (std::int64_t& of_rank : updates) of_rank += 4;
+  EXPECT_EQ(after->own_sync->own_updates(), updates);
+  after->own_sync->set_own_updates({7});
+  EXPECT_EQ(after->own_sync->own_updates(), std::vector<std::int64_t>{7});
+  updates.push_back(1);
+  updates.push_back(1);
+  expect_error(Failure::bad_data, {"damaged"}, [&] { after->own_sync->set_own_updates(updates); });
+}
+
+TEST_F(LocalSyncTest, a_rank_that_fails_ends_a_step_of_shares_by_speed) {
+  const auto step = make("lenet", options_of({}, {3, 1, 0, LocalShares::by_speed}));
+  class Failing final : public Loader {
+   public:
+    const Batch& next() override { throw Error(Failure::bad_data, "sample 7 is damaged."); }
+    double waited_ms() const override { return 0; }
+  };
+  std::unique_ptr<Loader> samples = std::make_unique<MicroBatchLoader>(session_.device(), shape, share_of(world_, 3));
+  if (world_.rank() == 0) samples = std::make_unique<Failing>();
+  const std::string weights = step->model().store.weights_hash();
+  expect_error(Failure::bad_data, {"sample 7"}, [&] { step->run(*samples, 0, rate); });
+  EXPECT_EQ(step->model().store.weights_hash(), weights);
+}
+
 TEST_F(LocalSyncTest, a_parameter_that_does_not_learn_keeps_its_bits) {
   OptimizerOptions options{.momentum = 0.9F};
   options.rate_scales = {{"conv1.*", 0}};
@@ -276,9 +369,9 @@ TEST_F(LocalSyncTest, on_another_number_of_ranks_the_inner_optimizer_starts_anew
   after->own_sync->assign(tensors);
   const std::string warning = testing::internal::GetCapturedStderr();
   after->own_sync->set_applied_steps(2);
-  after->own_sync->set_own_updates(4);
-  EXPECT_EQ(before->own_sync->own_updates(), 4);
-  EXPECT_EQ(after->own_sync->own_updates(), is_anew ? 0 : 4);
+  after->own_sync->set_own_updates({4});
+  EXPECT_EQ(before->own_sync->own_updates(), std::vector<std::int64_t>{4});
+  EXPECT_EQ(after->own_sync->own_updates(), std::vector<std::int64_t>{is_anew ? 0 : 4});
   const TrainingTensors taken = tensors_of(*after->own_sync);
   EXPECT_EQ(weights_hash(taken.weights), weights_hash(tensors.weights));
   EXPECT_EQ(weights_hash(taken.optimizer.at("outer_velocity")), weights_hash(tensors.optimizer.at("outer_velocity")));
@@ -296,7 +389,7 @@ TEST_F(LocalSyncTest, a_state_that_started_anew_goes_on_with_the_same_bits) {
   const auto before = make("lenet", options);
   train(*before, 2, 0, 2);
   TrainingTensors tensors = tensors_of(*before->own_sync);
-  std::int64_t own_updates = before->own_sync->own_updates().value();
+  std::vector<std::int64_t> own_updates = before->own_sync->own_updates();
   const Session alone{self_, open_backend({.name = "cpu", .threads = 1})};
   MicroBatchLoader loader(alone.device(), shape, share_of(self_, 2));
   std::unique_ptr<WholeStep> stopped;
@@ -313,7 +406,7 @@ TEST_F(LocalSyncTest, a_state_that_started_anew_goes_on_with_the_same_bits) {
     stopped->own_sync->set_own_updates(own_updates);
     stopped->run(same, step, rate);
     tensors = tensors_of(*stopped->own_sync);
-    own_updates = stopped->own_sync->own_updates().value();
+    own_updates = stopped->own_sync->own_updates();
   }
   EXPECT_EQ(hash_of(*stopped->own_sync), hash_of(*straight->own_sync));
 }

@@ -119,7 +119,7 @@ TEST_P(RemoteAsyncCaseTest, a_single_trainer_learns_what_it_learns_alone) {
   EXPECT_EQ(metrics_.correct, expected.correct);
   EXPECT_EQ(metrics_.samples, expected.samples);
   EXPECT_NEAR(metrics_.loss(), expected.loss(), 1e-5);
-  EXPECT_EQ(served->sync().own_updates(), steps * updates);
+  EXPECT_EQ(served->sync().own_updates(), std::vector<std::int64_t>{steps * updates});
 }
 
 INSTANTIATE_TEST_SUITE_P(, RemoteAsyncCaseTest,
@@ -138,7 +138,7 @@ TEST_F(RemoteAsyncTest, every_micro_batch_is_taken_once_and_counted) {
   EXPECT_EQ(std::accumulate(staleness.pushed.begin(), staleness.pushed.end(), std::int64_t{0}), all);
   EXPECT_EQ(std::accumulate(staleness.applied.begin(), staleness.applied.end(), std::int64_t{0}), all);
   EXPECT_EQ(metrics_.samples, all * micro_batch_size);
-  EXPECT_EQ(step->sync().own_updates(), all);
+  EXPECT_EQ(step->sync().own_updates(), std::vector<std::int64_t>{all});
   EXPECT_TRUE(staleness.of_programs);
 }
 
@@ -150,7 +150,7 @@ TEST_F(RemoteAsyncTest, gradients_that_are_too_old_are_dropped_and_counted) {
   const Staleness& staleness = *step->sync().staleness();
   EXPECT_EQ(staleness.applied.size(), 4U);
   const std::int64_t dropped = std::accumulate(staleness.dropped.begin(), staleness.dropped.end(), std::int64_t{0});
-  EXPECT_EQ(step->sync().own_updates(), steps * trainers() * updates - dropped);
+  EXPECT_EQ(step->sync().own_updates(), std::vector<std::int64_t>{steps * trainers() * updates - dropped});
 }
 
 TEST_F(RemoteAsyncTest, a_loss_that_is_not_finite_ends_the_training_and_changes_no_weight) {

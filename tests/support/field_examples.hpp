@@ -43,6 +43,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"accumulate", "2"},
                                                               {"virtual-ranks", "8"},
                                                               {"local-steps", "8"},
+                                                              {"local-shares", "by-speed"},
                                                               {"sync", "local"},
                                                               {"servers", "2"},
                                                               {"trainers", "3"},

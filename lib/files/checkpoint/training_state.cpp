@@ -147,6 +147,17 @@ std::map<std::int64_t, double> scores_of(const Json& json) {
   return scores;
 }
 
+// One number, or one for each rank.
+std::vector<std::int64_t> own_updates_of(const Json& json) {
+  if (!json.contains("own_updates")) return {};
+  if (!json.at("own_updates").is_array()) return {count_of(json, "own_updates")};
+  std::vector<std::int64_t> updates;
+  for (const Json& of_rank : json.at("own_updates"))
+    updates.push_back(count_of({{"own_updates", of_rank}}, "own_updates"));
+  if (updates.size() < 2) fault("own_updates");
+  return updates;
+}
+
 }  // namespace
 
 std::string training_state_text(const TrainingState& state) {
@@ -174,7 +185,8 @@ std::string training_state_text(const TrainingState& state) {
     json["early_stop"] = {
         {"metric", stop->metric}, {"best", stop->best}, {"best_step", stop->best_step}, {"tests", stop->tests}};
   }
-  if (state.own_updates) json["own_updates"] = *state.own_updates;
+  if (state.own_updates.size() == 1) json["own_updates"] = state.own_updates.front();
+  if (state.own_updates.size() > 1) json["own_updates"] = state.own_updates;
   return json_text(json);
 }
 
@@ -191,7 +203,7 @@ TrainingState parse_training_state(const std::string& text) {
   state.kernel_plan = text_of(json, "kernel_plan");
   state.scores = scores_of(member(json, "scores"));
   state.early_stop = early_stop_of(json);
-  if (json.contains("own_updates")) state.own_updates = count_of(json, "own_updates");
+  state.own_updates = own_updates_of(json);
   return state;
 }
 

@@ -46,8 +46,8 @@ struct ReportState {
   double test_loss = 0;         // of the last test
   double test_accuracy = 0;
   double score = 0;  // accuracy that selects the best checkpoint: of the model to use; of the validation split, if any
-  std::optional<TestFigures> mean_test = {};  // last test of the EMA, if one is kept
-  std::optional<PlainTest> plain_test = {};   // of the last test, if it had test-time augmentation
+  std::optional<TestFigures> mean_test = {};    // last test of the EMA, if one is kept
+  std::optional<PlainTest> plain_test = {};     // of the last test, if it had test-time augmentation
 };
 
 // Everything that affects the bits of the result and is not part of a recipe.
@@ -76,7 +76,7 @@ struct TrainingState {
   std::string kernel_plan;                        // Ops::export_plan()
   std::map<std::int64_t, double> scores;          // accuracy of the checkpoint of each tested step
   std::optional<EarlyStopState> early_stop = {};  // after the first test, if the training uses it
-  std::optional<std::int64_t> own_updates = {};   // see WeightSync; only if ranks have weights of their own
+  std::vector<std::int64_t> own_updates = {};     // see WeightSync
 };
 
 std::string training_state_text(const TrainingState& state);

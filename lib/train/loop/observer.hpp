@@ -36,6 +36,7 @@ struct StepView {
   std::optional<std::int64_t> image_side;  // in pixels, if images grow
   bool ends_stretch;                       // a report is due
   const Staleness* staleness = nullptr;    // of asynchronous updates
+  const SharedWork* work = nullptr;        // of ranks that share micro-batches by speed
 };
 
 class TrainingObserver {

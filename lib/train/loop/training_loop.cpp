@@ -146,7 +146,8 @@ void TrainingLoop::finish_steps(int steps_left_in_flight) {
                         recipe.optimizer.clip.norm ? std::optional(result.gradient_norm) : std::nullopt,
                         recipe.images.ramp ? std::optional(image_size_.height) : std::nullopt,
                         steps % training_.run.report_every == 0 || length_.ends_epoch(steps),
-                        training_.learner->sync->staleness()};
+                        training_.learner->sync->staleness(),
+                        training_.learner->sync->shared_work()};
     tell_observers([&](TrainingObserver& observer) { observer.on_step(view); });
     if (view.ends_stretch) counters_.end_stretch();
     if (result.asked_to_stop) stops_.agree(result.step, steps_ahead);

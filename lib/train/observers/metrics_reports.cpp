@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "train/shared_work_report.hpp"
 #include "train/staleness_report.hpp"
 
 namespace lockstep {
@@ -23,6 +24,9 @@ void MetricsReports::on_step(const StepView& step) {
     if (step.image_side) report["image_size"] = *step.image_side;
     if (step.staleness != nullptr) {
       report.update(staleness_fields(since(std::exchange(staleness_before_, *step.staleness), *step.staleness)));
+    }
+    if (step.work != nullptr) {
+      report.update(shared_work_fields(since(std::exchange(work_before_, *step.work), *step.work)));
     }
     stream_.append("training", step.training, counters.steps(), std::move(report));
   }

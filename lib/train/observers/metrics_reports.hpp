@@ -18,6 +18,7 @@ class MetricsReports final : public TrainingObserver {
   MetricsStream& stream_;
   double waited_before_ms_ = 0;  // total loader wait at the last report
   Staleness staleness_before_;   // likewise
+  SharedWork work_before_;       // likewise
 };
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 #include "train/observers/step_line.hpp"
+#include "train/shared_work_report.hpp"
 #include "train/staleness_report.hpp"
 
 namespace lockstep {
@@ -26,6 +27,9 @@ void ProgressLines::on_step(const StepView& step) {
   }
   if (step.staleness != nullptr && length.ends_epoch(steps)) {
     log::info("epoch {}/{}  {}", length.epochs_begun(steps), length.epochs, staleness_text(*step.staleness));
+  }
+  if (step.work != nullptr && length.ends_epoch(steps)) {
+    log::info("epoch {}/{}  {}", length.epochs_begun(steps), length.epochs, shared_work_text(*step.work));
   }
   if (step.result.skipped) {
     log::info("step {}/{} skipped: gradients overflowed; the loss scale is {:.0f} now", steps, length.steps(),

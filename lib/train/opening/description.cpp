@@ -14,6 +14,7 @@
 #include "recipe/fields.hpp"
 #include "train/observers/early_stopping.hpp"
 #include "train/rank_places.hpp"
+#include "train/shared_work_report.hpp"
 #include "train/staleness_report.hpp"
 
 namespace lockstep {
@@ -232,6 +233,7 @@ nlohmann::json summary_fields(const OpenedTraining& training) {
       {"sync_ms_within_backward", learner.sync->cost().within_backward_ms},
       {"sync_ms_after_backward", learner.sync->cost().after_backward_ms}};
   if (const Staleness* const staleness = learner.sync->staleness()) fields.update(staleness_fields(*staleness));
+  if (const SharedWork* const work = learner.sync->shared_work()) fields.update(shared_work_fields(*work));
   return fields;
 }
 

@@ -95,7 +95,9 @@ void load_weights(const OpenedTraining& training) {
   if (state.loss_scale) learner.sync->scale_loss(*state.loss_scale);
   const float skipped = state.loss_scale.value_or(LossScale{}).skipped_steps;
   learner.sync->set_applied_steps(state.progress.step - std::llround(skipped));
-  if (state.own_updates) learner.sync->set_own_updates(*state.own_updates);
+  if (!state.own_updates.empty()) {
+    on_all_ranks(session.world, [&] { learner.sync->set_own_updates(state.own_updates); });
+  }
   const Origin now = this_origin(session, training.data->trainers, learner.gradients_text());
   const Sums sums = sums_of(training.recipe);
   const std::string difference = origin_difference(state.origin, now, sums);

@@ -136,6 +136,23 @@ TEST_F(MetricsReportsTest, asynchronous_gradients_are_counted_by_age_and_trainer
   EXPECT_EQ(metrics()[1]["dropped_pushes"], nlohmann::json({0, 1}));
 }
 
+TEST_F(MetricsReportsTest, updates_of_shares_by_speed_are_counted_by_rank) {
+  ReportedTraining training(lock(), length_, 2);
+  testing::internal::CaptureStdout();
+  training.step(3, {1, 1, 4}, {.work = SharedWork{{8, 8}, 6, 4, 1}});
+  training.step(4, {1, 1, 4}, {.work = SharedWork{{20, 12}, 12, 7, 2}});  // the end of an epoch
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("32 updates in this attempt, 12 (rank 1) to 20 (rank 0) per rank; 3.5 s per step, of which ranks "
+                      "wait 14 % for the last one"),
+            std::string::npos)
+      << said;
+  ASSERT_EQ(metrics().size(), 2U);  // each about its own steps
+  EXPECT_EQ(metrics()[0]["updates_by_rank"], nlohmann::json({8, 8}));
+  EXPECT_EQ(metrics()[0]["waiting_share"], 0.25);
+  EXPECT_EQ(metrics()[1]["updates_by_rank"], nlohmann::json({12, 4}));
+  EXPECT_EQ(metrics()[1]["waiting_share"], 0);
+}
+
 TEST_F(MetricsReportsTest, the_time_of_tests_does_not_count_as_training) {
   ReportedTraining training(lock(), length_, 2);
   Evaluation evaluation = six_of_eight();

@@ -48,6 +48,7 @@ struct StepFacts {
   std::optional<std::int64_t> image_side = {};
   std::optional<double> skipped_at = {};  // the loss scale after a step that overflowed
   std::optional<Staleness> staleness = {};
+  std::optional<SharedWork> work = {};
 };
 
 class ReportedTraining {
@@ -91,7 +92,8 @@ class ReportedTraining {
                         facts.norm,
                         facts.image_side,
                         ends_stretch,
-                        facts.staleness ? &*facts.staleness : nullptr};
+                        facts.staleness ? &*facts.staleness : nullptr,
+                        facts.work ? &*facts.work : nullptr};
     for (const auto& observer : observers_) observer->on_step(view);
     if (ends_stretch) counters_.end_stretch();
   }
