@@ -44,7 +44,7 @@ std::string results_html(std::span<const RunRecord> runs) {
     const char* name;
     std::string (*message)(const RunRecord&);
   };
-  static constexpr std::array<Result, 20> results{{
+  static constexpr std::array<Result, 21> results{{
       {"state", [](const RunRecord& run) { return run.state; }},
       {"test accuracy (top-1)", [](const RunRecord& run) { return percent(run.number("test_accuracy")); }},
       {"test accuracy (top-5)", describe_top5},
@@ -56,6 +56,8 @@ std::string results_html(std::span<const RunRecord> runs) {
       {"test accuracy of the EMA without augmentation",
        [](const RunRecord& run) { return percent(run.number("plain_ema_test_accuracy")); }},
       {"validation accuracy", [](const RunRecord& run) { return percent(run.number("validation_accuracy")); }},
+      {"validation accuracy without augmentation",
+       [](const RunRecord& run) { return percent(run.number("plain_validation_accuracy")); }},
       {"validation metrics", [](const RunRecord& run) { return run.text("validation_metrics"); }},
       {"best accuracy", describe_best},
       {"step", [](const RunRecord& run) { return of_whole(run, "step", "steps"); }},

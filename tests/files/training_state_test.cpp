@@ -65,6 +65,14 @@ TEST(TrainingStateTest, the_accuracy_without_test_time_augmentation_comes_back) 
   expect_message(with("flip"), {"'augmentation'"});
 }
 
+TEST(TrainingStateTest, the_accuracy_of_a_validation_without_test_time_augmentation_comes_back) {
+  TrainingState state = small_checkpoint().state;
+  EXPECT_THAT(training_state_text(state), testing::Not(HasSubstr("plain_validation")));
+  state.report.plain_validation = 0.25;
+  EXPECT_EQ(parse_training_state(training_state_text(state)).report.plain_validation, 0.25);
+  expect_message(refusal([](Json& json) { json["report"]["plain_validation"] = "0.25"; }), {"'plain_validation'"});
+}
+
 // One number in the form that earlier versions read.
 TEST(TrainingStateTest, updates_of_the_ranks_come_back_as_one_number_or_as_many) {
   TrainingState state = small_checkpoint().state;

@@ -104,9 +104,11 @@ TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_in
   EXPECT_THAT(html, Not(HasSubstr("augmentation")));
   runs[0].summary.fields["test_augment"] = "flip";
   runs[0].summary.fields["plain_test_accuracy"] = 0.5;
+  runs[0].summary.fields["plain_validation_accuracy"] = 0.625;
   EXPECT_THAT(training_html(runs, ""),
               testing::AllOf(HasSubstr("<td>test-time augmentation</td><td>flip</td>"),
-                             HasSubstr("<td>test accuracy without augmentation</td><td>50.00 %</td>")));
+                             HasSubstr("<td>test accuracy without augmentation</td><td>50.00 %</td>"),
+                             HasSubstr("<td>validation accuracy without augmentation</td><td>62.50 %</td>")));
   EXPECT_THAT(html, HasSubstr("<td>training time</td><td>1:15</td>"));
   EXPECT_THAT(html, HasSubstr("<td>killed</td><td class=\"right\">3</td><td>cpu: one</td><td class=\"right\">5</td>"
                               "<td>2026-11-22T07:20:00Z</td>"));

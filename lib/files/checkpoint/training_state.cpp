@@ -64,6 +64,7 @@ Json json_of(const ReportState& report) {
     json["mean_test_accuracy"] = report.mean_test->accuracy;
   }
   if (report.plain_test) json["plain_test"] = json_of(*report.plain_test);
+  if (report.plain_validation) json["plain_validation"] = *report.plain_validation;
   return json;
 }
 
@@ -92,7 +93,8 @@ ReportState report_of(const Json& json) {
           number_of(json, "test_accuracy"),
           number_of(json, "score"),
           mean_test_of(json),
-          plain_test_of(json)};
+          plain_test_of(json),
+          json.contains("plain_validation") ? std::optional(number_of(json, "plain_validation")) : std::nullopt};
 }
 
 Json json_of(const TrainingProgress& progress) {

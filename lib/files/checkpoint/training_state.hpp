@@ -48,6 +48,7 @@ struct ReportState {
   double score = 0;  // accuracy that selects the best checkpoint: of the model to use; of the validation split, if any
   std::optional<TestFigures> mean_test = {};    // last test of the EMA, if one is kept
   std::optional<PlainTest> plain_test = {};     // of the last test, if it had test-time augmentation
+  std::optional<double> plain_validation = {};  // likewise of the last validation: the accuracy of the model to use
 };
 
 // Everything that affects the bits of the result and is not part of a recipe.

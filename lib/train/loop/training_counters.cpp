@@ -30,6 +30,7 @@ void TrainingCounters::end_stretch() {
 void TrainingCounters::add(const TestResult& test, std::int64_t steps) {
   test_seconds_ += test.seconds;
   counted_.score = test.judged().accuracy();
+  if (test.split == Split::validation) counted_.plain_validation = test.judged().plain_accuracy();
   if (test.split != Split::test) return;
   scored_step_ = steps;
   counted_.test_loss = test.weights.loss();

@@ -54,6 +54,7 @@ void TrainingSummary::write(RunState state, const std::string& weights_hash) {
   fields["plain_test_accuracy"] = plain ? nlohmann::json(plain->accuracy) : nullptr;
   fields["plain_ema_test_accuracy"] = plain && plain->mean_accuracy ? nlohmann::json(*plain->mean_accuracy) : nullptr;
   fields["validation_accuracy"] = judging_ == Split::validation ? if_tested(counted.score) : nullptr;
+  fields["plain_validation_accuracy"] = counted.plain_validation ? nlohmann::json(*counted.plain_validation) : nullptr;
   fields["best_accuracy"] = if_tested(counters_.best().accuracy);
   fields["best_step"] = if_tested(counters_.best().step);
   fields["best_split"] = if_tested(split_name(judging_));

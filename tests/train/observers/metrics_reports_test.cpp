@@ -207,9 +207,14 @@ TEST_F(MetricsReportsTest, accuracies_with_and_without_test_time_augmentation_st
   EXPECT_DOUBLE_EQ(summary["best_accuracy"], 0.75) << "the augmented one judges";
   EXPECT_EQ(training.counters().state().plain_test, (PlainTest{TestTimeAugmentation::flip_shift, 0.625, 0.5}));
 
-  training.test(10, {{Split::test, six_of_eight()}});
+  EXPECT_EQ(summary["plain_validation_accuracy"], nullptr) << "there is no such split";
+  training.test(7, {{Split::test, augmented, ema}, {Split::validation, augmented, ema}});
+  EXPECT_DOUBLE_EQ(output_.summary()["plain_validation_accuracy"], 0.5) << "of the EMA, which judges";
+
+  training.test(10, {{Split::test, six_of_eight()}, {Split::validation, six_of_eight()}});
   EXPECT_EQ(training.counters().state().plain_test, std::nullopt);
-  EXPECT_FALSE(metrics()[1].contains("test_augment"));
+  EXPECT_EQ(training.counters().state().plain_validation, std::nullopt);
+  EXPECT_FALSE(metrics()[3].contains("test_augment"));
   EXPECT_EQ(output_.summary()["plain_test_accuracy"], nullptr);
 }
 
