@@ -15,6 +15,7 @@
 
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/json_text.hpp"
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/custom_loop.hpp"
@@ -33,6 +34,9 @@ constexpr std::array<Choice<RowOptimizerKind>, 4> optimizers{{{"rmsprop", RowOpt
                                                               {"adamw", RowOptimizerKind::adamw},
                                                               {"adagrad", RowOptimizerKind::adagrad},
                                                               {"sgd", RowOptimizerKind::sgd}}};
+
+constexpr std::array<Choice<Schedule>, 3> schedules{
+    {{"constant", Schedule::constant}, {"cosine", Schedule::cosine}, {"one-cycle", Schedule::one_cycle}}};
 
 struct RecommendationOptions {
   static constexpr std::array<std::string_view, 2> metrics{"error", "error_in_stars"};
@@ -83,6 +87,13 @@ struct RecommendationOptions {
   }
 
  private:
+  void declare_schedule(CLI::App& app) {
+    RateOptions& rate = training.rate;
+    add_choice(app, "--schedule", schedules, rate.schedule,
+               "Learning rate schedule over --max-steps, of tables and fc layers: " + choice_names(schedules));
+    add_number(app, "--warmup", rate.warmup_passes, {0, 1'000'000},
+               "Passes of linear warm-up, fractions allowed (default: a fifth of the steps with one-cycle, else none)");
+  }
   void declare_synthetic(CLI::App& app) {
     constexpr const char* group = "Synthetic ratings";
     add_number(app, "--users", synthetic.users, {1, 1 << 24}, "Number of users")->group(group);
@@ -104,7 +115,9 @@ struct RecommendationOptions {
     add_number(app, "--seed", training.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Seed of weights, order and synthetic ratings");
     add_choice(app, "--optimizer", optimizers, optimizer.kind, "Optimizer: " + choice_names(optimizers));
-    add_number(app, "--lr", optimizer.learning_rate, {0, 1000, LeastIs::excluded}, "Learning rate");
+    add_number(app, "--lr", optimizer.learning_rate, {0, 1000, LeastIs::excluded},
+               "Learning rate, the peak of --schedule");
+    declare_schedule(app);
     add_number(app, "--weight-decay", optimizer.weight_decay, {0, 1}, "Weight decay, with sgd and adamw");
   }
 };
@@ -122,6 +135,11 @@ struct BestTest {
   }
 };
 
+RatingTrainingOptions over(std::int64_t steps, RatingTrainingOptions options) {
+  options.rate.steps = steps;
+  return options;
+}
+
 // The demo's unit: the root of half of the error in stars, because a score is twice as many.
 double in_stars(double error) { return std::sqrt(error) / 2; }
 
@@ -137,7 +155,7 @@ class Recommendation {
   Recommendation(CustomRun& run, const RecommendationOptions& options, const RatingData& data)
       : run_(run),
         options_(options),
-        training_(run.session(), data, options.training),
+        training_(run.session(), data, over(run.max_steps(), options.training)),
         data_hash_(hash_of(data)),
         best_(run.restored().metadata) {
     on_all_ranks(run.world(), [&] {
@@ -149,6 +167,7 @@ class Recommendation {
           "the checkpoint of step {} was made with other ratings than those of '{}'. Use the earlier --data, another "
           "--output, or --resume never.",
           run.steps_completed(), data.name);
+      require_same_length();
       training_.assign(run.restored().arrays);
     });
     forget_absent_model();
@@ -191,7 +210,18 @@ class Recommendation {
  private:
   bool is_first() const { return run_.world().rank() == 0; }
   nlohmann::json metadata() const {
-    return {{"best_step", best_.step}, {"best_error", best_.error}, {"data_hash", data_hash_}};
+    return {
+        {"best_step", best_.step}, {"best_error", best_.error}, {"data_hash", data_hash_}, {"steps", run_.max_steps()}};
+  }
+
+  // Other past rates mean other decays of rows that were not touched since.
+  void require_same_length() const {
+    if (options_.training.rate.is_constant()) return;
+    const nlohmann::json steps = run_.restored().metadata.value("steps", nlohmann::json());
+    require(steps == run_.max_steps(), Failure::usage,
+            "the checkpoint of step {} has a learning rate schedule over --max-steps {}, not {}. Use the earlier "
+            "--max-steps, another --output, or --resume never.",
+            run_.steps_completed(), json_text(steps), run_.max_steps());
   }
 
   // The checkpoint may be of another output folder, whose models are not here.

@@ -4,6 +4,10 @@
 
 namespace lockstep {
 
+float RowOptimizerOptions::rate_at(std::int64_t step) const {
+  return schedule ? static_cast<float>(schedule->at(step)) : learning_rate;
+}
+
 RowRule row_rule(const RowOptimizerOptions& options) {
   const bool decays = options.kind == RowOptimizerKind::sgd || options.kind == RowOptimizerKind::adamw;
   require(
@@ -11,6 +15,10 @@ RowRule row_rule(const RowOptimizerOptions& options) {
       "the optimizers adagrad and rmsprop have no weight decay for sparse rows (--weight-decay {}). Use --optimizer "
       "adamw or sgd, or leave out --weight-decay.",
       options.weight_decay);
+  require(!options.schedule || options.learning_rate * options.weight_decay < 1, Failure::usage,
+          "--lr {} times --weight-decay {} is 1 or more, which a --schedule does not allow: a step would leave nothing "
+          "of a weight. Lower one of the two.",
+          options.learning_rate, options.weight_decay);
   switch (options.kind) {
     case RowOptimizerKind::adagrad:
       return AdagradRule{options.epsilon};

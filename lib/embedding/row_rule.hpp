@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "device/flat/update_rule.hpp"
+#include "optim/lr_schedule.hpp"
 
 namespace lockstep {
 
@@ -18,12 +20,15 @@ enum class RowOptimizerKind : std::uint8_t { sgd, adagrad, rmsprop, adamw };
 
 struct RowOptimizerOptions {
   RowOptimizerKind kind = RowOptimizerKind::sgd;
-  float learning_rate = 0.01F;  // the same in all steps, because catch-up computes with it
-  float weight_decay = 0;       // of sgd and adamw
-  float decay_rate = 0.99F;     // of the squares of rmsprop; PyTorch's `alpha`
-  float beta1 = 0.9F;           // of adamw
+  float learning_rate = 0.01F;
+  float weight_decay = 0;    // of sgd and adamw
+  float decay_rate = 0.99F;  // of the squares of rmsprop; PyTorch's `alpha`
+  float beta1 = 0.9F;        // of adamw
   float beta2 = 0.999F;
-  float epsilon = 1e-8F;  // of all but sgd
+  float epsilon = 1e-8F;                    // of all but sgd
+  std::optional<LrSchedule> schedule = {};  // of the learning rate, whose peak it has; unset: it is constant
+
+  float rate_at(std::int64_t step) const;  // from 0
 };
 
 // torch.optim.SGD without momentum:
@@ -90,7 +95,8 @@ struct RmspropRule {
 // torch.optim.SparseAdam.
 using RowRule = std::variant<RowSgdRule, AdagradRule, RmspropRule, AdamWRule>;
 
-// Throws Error(usage) for a weight decay with adagrad or rmsprop, whose untouched rows would need their state for it.
+// Throws Error(usage) for a weight decay with adagrad or rmsprop, whose untouched rows would need their state for it,
+// and with a schedule for one whose steps leave nothing of a value, as catch-up adds logarithms.
 RowRule row_rule(const RowOptimizerOptions& options);
 // Names of the rule's state arrays, as optimizers of dense parameters name theirs.
 std::vector<std::string> state_names(const RowRule& rule);

@@ -24,6 +24,17 @@ RowTable::RowTable(std::string name, std::int64_t rows, std::int64_t width, cons
   values_.assign(count, 0.0F);
   states_.assign(state_names(rule_).size(), std::vector<float>(count, 0.0F));
   if (options.weight_decay != 0) last_steps_.assign(static_cast<std::size_t>(rows), 0.0F);
+  add_decay_logs();
+}
+
+// Of the steps done. A pure function of the schedule, so the state does not have them.
+void RowTable::add_decay_logs() {
+  if (last_steps_.empty() || !options_.schedule) return;
+  if (decay_logs_.empty()) decay_logs_.push_back(0);
+  for (std::int64_t step = std::ssize(decay_logs_) - 1; step < steps_; ++step) {
+    const double decay = static_cast<double>(options_.rate_at(step)) * static_cast<double>(options_.weight_decay);
+    decay_logs_.push_back(decay_logs_.back() + std::log1p(-decay));
+  }
 }
 
 std::int64_t RowTable::bytes() const {
@@ -56,7 +67,9 @@ void RowTable::require_rows(std::span<const std::int64_t> rows) const {
 
 double RowTable::catch_up_factor(std::int64_t row) const {
   if (last_steps_.empty()) return 1;
-  const std::int64_t missed = steps_ - static_cast<std::int64_t>(last_steps_[static_cast<std::size_t>(row)]);
+  const auto last = static_cast<std::int64_t>(last_steps_[static_cast<std::size_t>(row)]);
+  if (!decay_logs_.empty()) return std::exp(decay_logs_.back() - decay_logs_[static_cast<std::size_t>(last)]);
+  const std::int64_t missed = steps_ - last;
   const double kept = 1 - static_cast<double>(options_.learning_rate) * static_cast<double>(options_.weight_decay);
   return integer_power(kept, missed);
 }
@@ -74,7 +87,7 @@ void RowTable::fetch(std::span<const std::int64_t> rows, std::span<float> values
 
 template <class Rule>
 void RowTable::update_rows(const Rule& rule, const RowGradients& gradients) {
-  const StepRates step{options_.learning_rate, 1, static_cast<float>(steps_ + 1)};
+  const StepRates step{options_.rate_at(steps_), 1, static_cast<float>(steps_ + 1)};
   const typename Rule::Rates rates = rule.rates(step, UpdateRun{0, 0, options_.weight_decay}, {});
   const float* gradient = gradients.values.data();
   for (const std::int64_t row : gradients.rows) {
@@ -96,6 +109,7 @@ void RowTable::update(const RowGradients& gradients) {
   require_rows(gradients.rows);
   std::visit([&](const auto& rule) { update_rows(rule, gradients); }, rule_);
   ++steps_;
+  add_decay_logs();
 }
 
 RowTable::Arrays RowTable::state() const {
@@ -127,6 +141,8 @@ void RowTable::assign(const Arrays& state) {
           name_);
   values_ = state.at(name_ + ".values");
   steps_ = static_cast<std::int64_t>(steps);
+  decay_logs_.clear();
+  add_decay_logs();
   const std::vector<std::string> names = state_names(rule_);
   for (std::size_t i = 0; i < names.size(); ++i) states_[i] = state.at(name_ + "." + names[i]);
   if (!last_steps_.empty()) last_steps_ = state.at(name_ + ".last_steps");

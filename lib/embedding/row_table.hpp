@@ -6,8 +6,9 @@
 //   table.update(sums.gradients());           the end of the step
 //
 // Weight decay multiplies all rows by 1 - learning_rate * weight_decay in each step. An untouched row is not written:
-// its last step is known, and fetch() and update() first apply the decays since then (catch-up). So values are those of
-// dense weight decay, except for rounding.
+// its last step is known, and fetch() and update() first apply the decays since then (catch-up). At a constant rate,
+// these are a power. With a schedule, the logarithms of all steps' factors are summed up, and two of the sums differ by
+// the logarithm of the decays between them. So values are those of dense weight decay, except for rounding.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,7 @@ class RowTable {
  private:
   void require_rows(std::span<const std::int64_t> rows) const;
   double catch_up_factor(std::int64_t row) const;
+  void add_decay_logs();
   template <class Rule>
   void update_rows(const Rule& rule, const RowGradients& gradients);
 
@@ -68,6 +70,7 @@ class RowTable {
   std::vector<float> values_;               // [rows, width]
   std::vector<std::vector<float>> states_;  // [states] of [rows, width]
   std::vector<float> last_steps_;           // [rows]: number of steps whose decay the row has; empty without decay
+  std::vector<double> decay_logs_;  // [steps + 1]: logarithm of the factor of so many steps; empty at a constant rate
 };
 
 }  // namespace lockstep

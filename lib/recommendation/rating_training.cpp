@@ -20,6 +20,25 @@ int limited_int(std::int64_t value) {
   return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
 }
 
+std::int64_t batches(const RatingData& data, std::int64_t batch) {
+  return (std::ssize(data.train) + batch - 1) / batch;
+}
+
+// Collective.
+RatingTrainingOptions with_schedule(const Session& session, const RatingData& data, RatingTrainingOptions options) {
+  const RateOptions& rate = options.rate;
+  if (rate.is_constant()) return options;
+  on_all_ranks(session.world, [&] {
+    LearningRate whole;
+    whole.rate = static_cast<double>(options.optimizer.learning_rate);
+    whole.base_batch = 0;
+    whole.schedule = rate.schedule;
+    whole.warmup_epochs = rate.warmup_passes;
+    options.optimizer.schedule.emplace(whole, options.batch, rate.steps, batches(data, options.batch));
+  });
+  return options;
+}
+
 // The device, once all ranks have checked data and options.
 Device& checked_device(const Session& session, const RatingData& data, const RatingTrainingOptions& options) {
   on_all_ranks(session.world, [&] {
@@ -42,21 +61,19 @@ Device& checked_device(const Session& session, const RatingData& data, const Rat
 RatingTraining::RatingTraining(const Session& session, const RatingData& data, const RatingTrainingOptions& options)
     : session_(session),
       data_(data),
-      options_(options),
-      network_(checked_device(session, data, options), data.catalogue, options.width, options.optimizer) {
+      options_(with_schedule(session, data, options)),
+      network_(checked_device(session, data, options_), data.catalogue, options.width, options_.optimizer) {
   ParameterStore& store = network_.dense_parameters();
   all_reduce_ = make_all_reduce(session, store, {.sums = Sums::reproducible}, options.virtual_ranks);
   initialize(store, options.seed);
   network_.draw_embeddings(options.seed);
   const int terms = limited_int(options.batch * network_.terms_per_sample());
   for (const RowTable& table : network_.tables()) sums_.emplace_back(table.width(), terms);
-  dense_ = std::make_unique<RowTable>("dense", 1, store.gradient_count(), options.optimizer);
+  dense_ = std::make_unique<RowTable>("dense", 1, store.gradient_count(), options_.optimizer);
   dense_->set_values({store.values().as<float>(), static_cast<std::size_t>(store.gradient_count())});
 }
 
-std::int64_t RatingTraining::steps_per_pass() const {
-  return (std::ssize(data_.train) + options_.batch - 1) / options_.batch;
-}
+std::int64_t RatingTraining::steps_per_pass() const { return batches(data_, options_.batch); }
 
 std::int64_t RatingTraining::batch_size(std::int64_t step) const {
   const std::int64_t first = (step - 1) % steps_per_pass() * options_.batch;

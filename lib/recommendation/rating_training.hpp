@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,18 +18,28 @@
 
 namespace lockstep {
 
+// The schedule of the learning rate, which is its peak.
+struct RateOptions {
+  Schedule schedule = Schedule::constant;    // not step
+  std::optional<double> warmup_passes = {};  // unset: a fifth of the training for one_cycle, otherwise none
+  std::int64_t steps = 1;                    // of the whole training; unused if the rate is constant
+  bool is_constant() const { return schedule == Schedule::constant && warmup_passes.value_or(0) == 0; }
+};
+
 struct RatingTrainingOptions {
   std::int64_t width = 256;
   std::int64_t batch = 1600;
   int virtual_ranks = 16;              // micro-batches of a batch
   std::uint64_t seed = 1;              // of weights and order
-  RowOptimizerOptions optimizer = {};  // of all parameters
+  RowOptimizerOptions optimizer = {};  // of all parameters; its schedule follows from `rate`
+  RateOptions rate = {};
 };
 
 class RatingTraining {
  public:
   // Collective. `session` and `data` outlive this. Throws AgreedError: usage if the ranks do not divide the virtual
-  // ranks, have different data, or as row_rule(), bad_data if require_known_ids() throws or a split is empty.
+  // ranks, have different data, or as row_rule() and LrSchedule, bad_data if require_known_ids() throws or a split is
+  // empty.
   RatingTraining(const Session& session, const RatingData& data, const RatingTrainingOptions& options);
 
   // Batches of a pass over the training ratings. The last one may be smaller.

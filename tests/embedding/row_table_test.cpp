@@ -30,6 +30,15 @@ std::vector<float> after_three_steps(const RowOptimizerOptions& options) {
   return table.values();
 }
 
+LrSchedule schedule_of(double rate, Schedule kind, std::int64_t steps) {
+  LearningRate options;
+  options.rate = rate;
+  options.base_batch = 0;
+  options.schedule = kind;
+  options.power = 1;
+  return {options, 1, steps, 100};
+}
+
 void expect_near(const std::vector<float>& values, const std::vector<float>& expected) {
   EXPECT_THAT(values, Pointwise(FloatNear(2e-7F), expected));
 }
@@ -95,6 +104,50 @@ TEST(RowTableTest, catch_up_equals_decay_in_every_step) {
   EXPECT_EQ(fetched, values);
   for (std::size_t i = 0; i < dense.size(); ++i) EXPECT_NEAR(static_cast<double>(values[i]), dense[i], 1e-5) << i;
   EXPECT_NEAR(static_cast<double>(values[45]), std::sin(45.0) * std::pow(1 - rate * decay, 1000), 1e-6);
+}
+
+// torch.nn.Embedding(4, 2), PyTorch 2.15, torch.optim.SGD(weight_decay=0.5) with LambdaLR: rates 0.1, 0.05, 0.
+TEST(RowTableTest, with_a_schedule_decay_reaches_all_rows_as_with_pytorchs_dense_sgd) {
+  RowOptimizerOptions options{.kind = RowOptimizerKind::sgd, .learning_rate = 0.1F, .weight_decay = 0.5F};
+  options.schedule = schedule_of(0.1, Schedule::poly, 2);
+  expect_near(after_three_steps(options), {0.182812497F, 0.444843769F, 0.46312499F, 0.578906238F, 0.707812488F,
+                                           0.609218776F, 0.851249993F, 1.06703126F});
+}
+
+// The same rule for all rows in each step, in double precision; a resumed table has the same bits.
+TEST(RowTableTest, catch_up_follows_the_schedule) {
+  constexpr double decay = 0.02;
+  constexpr std::int64_t steps = 1000;
+  RowOptimizerOptions options{.kind = RowOptimizerKind::sgd, .learning_rate = 0.5F, .weight_decay = 0.02F};
+  options.schedule = schedule_of(0.5, Schedule::one_cycle, steps);
+  RowTable table("t", 50, 1, options);
+  RowTable resumed("t", 50, 1, options);
+  std::vector<double> dense(50);
+  for (std::size_t i = 0; i < dense.size(); ++i) dense[i] = std::sin(static_cast<double>(i));
+  table.set_values(std::vector<float>(dense.begin(), dense.end()));
+  double kept = 1;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    if (step == steps / 2) resumed.assign(table.state());
+    const std::int64_t touched = step * step % 41;  // rows from 41 on are never touched
+    const double rate = options.schedule->at(step);
+    for (double& value : dense) value *= 1 - rate * decay;
+    kept *= 1 - rate * decay;
+    dense[static_cast<std::size_t>(touched)] -= rate * 0.1;
+    table.update({{touched}, {0.1F}});
+    if (step >= steps / 2) resumed.update({{touched}, {0.1F}});
+  }
+  const std::vector<float> values = table.values();
+  for (std::size_t i = 0; i < dense.size(); ++i) EXPECT_NEAR(static_cast<double>(values[i]), dense[i], 1e-5) << i;
+  EXPECT_NEAR(static_cast<double>(values[45]), std::sin(45.0) * kept, 1e-6);
+  EXPECT_EQ(resumed.values(), values);
+  EXPECT_EQ(resumed.state(), table.state());
+}
+
+TEST(RowTableTest, a_schedule_whose_decay_leaves_nothing_of_a_value_is_refused) {
+  RowOptimizerOptions options{.kind = RowOptimizerKind::sgd, .learning_rate = 2, .weight_decay = 0.5F};
+  RowTable("t", 4, 2, options);
+  options.schedule = schedule_of(2, Schedule::cosine, 10);
+  expect_error(Failure::usage, {"--lr 2", "--weight-decay 0.5", "--schedule"}, [&] { RowTable("t", 4, 2, options); });
 }
 
 TEST(RowTableTest, rows_are_fetched_in_any_order_and_number) {

@@ -63,6 +63,23 @@ TEST_F(RatingTrainingTest, a_state_continues_bit_for_bit) {
   }
 }
 
+TEST_F(RatingTrainingTest, a_schedule_moves_the_whole_network_on_any_number_of_ranks) {
+  RatingTrainingOptions scheduled = options(RowOptimizerKind::adamw, 0.1F);
+  scheduled.rate = {.schedule = Schedule::cosine, .warmup_passes = 1, .steps = 8};
+  RatingTraining shared(session_, data_, scheduled);
+  RatingTraining alone(alone_, data_, scheduled);
+  EXPECT_EQ(train(shared, 1, 4), train(alone, 1, 4));
+  RatingTraining resumed(session_, data_, scheduled);
+  resumed.assign(shared.state());
+  EXPECT_EQ(train(shared, 5, 8), train(resumed, 5, 8));
+  EXPECT_EQ(shared.state(), resumed.state());
+  RatingTraining constant(session_, data_, options(RowOptimizerKind::adamw, 0.1F));
+  train(constant, 1, 8);
+  EXPECT_NE(shared.weights(), constant.weights());
+  scheduled.rate.warmup_passes = 9;
+  expect_error(Failure::usage, {"warm-up of 27 steps", "8 steps"}, [&] { RatingTraining(session_, data_, scheduled); });
+}
+
 TEST_F(RatingTrainingTest, the_model_of_a_pass_predicts_what_the_training_did) {
   RatingTraining trained(session_, data_, options(RowOptimizerKind::adamw, 0.1F));
   train(trained, 1, 5);
