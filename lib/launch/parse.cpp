@@ -20,6 +20,7 @@
 #include "launch/help_request.hpp"
 #include "launch/path_options.hpp"
 #include "launch/result_options.hpp"
+#include "launch/stale_report.hpp"
 #include "runtime/failure/failure_report.hpp"
 
 namespace lockstep {
@@ -276,7 +277,11 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
     constexpr int code = static_cast<int>(Failure::usage);
     const std::string sentence = usage_error_message(app, error);
     ranks.compare({command_line(std::string_view(sentence).substr(0, sentence.find(". ")))});
-    if (ranks.rank == 0 && failure_report::write({code, 0, sentence})) log::error(sentence);
+    if (ranks.rank == 0) {
+      take_stale_report(app);
+      if (failure_report::write({code, 0, sentence})) log::error(sentence);
+      failure_report::set_folder({});
+    }
     return code;
   }
 }
