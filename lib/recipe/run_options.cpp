@@ -176,6 +176,10 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   if (needs_whole_matrices(recipe.optimizer)) require_whole_matrices(recipe, run);
   if (recipe.powersgd_rank > 0) require_possible_compression(recipe, run);
   require_possible_tags(run.tags);
+  require(
+      run.checkpoints.folder != "none", Failure::usage,
+      "--checkpoints none would be a folder of this name. A training with --output always keeps checkpoints. To keep "
+      "few, set --keep-latest 1 --keep-best 0. For a folder of this name, use ./none.");
   all_reduce_options(recipe, run);
 }
 

@@ -235,6 +235,11 @@ TEST(RunOptionsTest, settings_that_no_training_takes_are_refused) {
   EXPECT_EQ(ValidSettings(settings).run().note, "kept");
   settings.recipe.model = "banana";
   expect_error(Failure::usage, {"banana"}, [&] { ValidSettings{settings}; });
+  settings.recipe.model = "lenet";
+  settings.run.checkpoints.folder = "none";
+  expect_error(Failure::usage, {"--checkpoints none", "--keep-latest 1", "./none"}, [&] { ValidSettings{settings}; });
+  settings.run.checkpoints.folder = "./none";
+  EXPECT_EQ(ValidSettings(settings).run().checkpoints.folder, "./none");
 }
 
 TEST(RunOptionsTest, virtual_ranks_ask_for_a_deterministic_device) {
