@@ -48,7 +48,7 @@ Plot plot_named(const char* title, const char* unit = "", std::optional<double> 
 // Of asynchronous updates: the share of gradients of each age.
 Plot plot_of_ages() {
   return {
-      "Age of applied gradients, share of all", {"updates by others", "", 0.0, {}}, {"share", " %", 0.0, {}}, {}, {}};
+      "Age of applied gradients, share of all", {"updates by others", "", {}, {}, 1}, {"share", " %", 0.0, {}}, {}, {}};
 }
 
 void add_ages(Plot& plot, const RunRecord& run, const std::string& name, int color) {
@@ -57,7 +57,7 @@ void add_ages(Plot& plot, const RunRecord& run, const std::string& name, int col
   double sum = 0;
   for (const nlohmann::json& count : counts) sum += count.get<double>();
   if (!(sum > 0)) return;
-  PlotSeries series{name, color, PlotSeries::Shape::dotted_line, {}, {}};
+  PlotSeries series{name, color, PlotSeries::Shape::bars, {}, {}};
   for (std::size_t age = 0; age < counts.size(); ++age) {
     series.points.push_back({static_cast<double>(age), 100 * counts[age].get<double>() / sum});
   }

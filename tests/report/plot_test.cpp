@@ -94,6 +94,27 @@ TEST(PlotTest, one_point_and_equal_points_have_a_range_around_them) {
   }
 }
 
+TEST(PlotTest, bars_of_several_series_stand_side_by_side_on_the_axis) {
+  Plot plot = plot_of({{0, 75}, {1, nan}, {2, 25}});
+  plot.x.least.reset();
+  plot.y.least = 0;
+  plot.series[0].shape = PlotSeries::Shape::bars;
+  plot.series.push_back(plot.series[0]);
+  const PlotFrame frame(plot);
+  EXPECT_DOUBLE_EQ(frame.x_range()[0], -0.5);
+  EXPECT_DOUBLE_EQ(frame.x_range()[1], 2.5);
+  const std::string html = html_plot(plot);
+  EXPECT_EQ(count_of(html, "<rect"), 4U);
+  EXPECT_EQ(count_of(html, "<polyline"), 0U);
+  const double width = frame.x_of(0.4) - frame.x_of(0);
+  for (const double left : {-0.4, 0.0, 1.6, 2.0}) {
+    const double y = left < 1 ? 75 : 25;
+    EXPECT_THAT(html, HasSubstr(fmt::format("x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"",
+                                            frame.x_of(left), frame.y_of(y), width, frame.y_of(0) - frame.y_of(y))))
+        << left;
+  }
+}
+
 TEST(PlotTest, a_spread_is_a_band_through_its_edges) {
   Plot plot = plot_of({{0, 2}, {1, 3}});
   plot.series[0].spread = {{1, 4}, {2, 6}};

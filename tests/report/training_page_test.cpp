@@ -164,6 +164,7 @@ TEST(TrainingPageTest, asynchronous_gradients_have_a_plot_of_their_ages) {
   ASSERT_EQ(plots_of(runs).size(), others + 1);
   const PlotSeries ages = plots_of(runs).back().series.at(0);
   ASSERT_EQ(ages.points.size(), 3U);
+  EXPECT_EQ(ages.shape, PlotSeries::Shape::bars);
   EXPECT_DOUBLE_EQ(ages.points[0].y, 75);  // in percent
   EXPECT_DOUBLE_EQ(ages.points[2].x, 2);
   EXPECT_DOUBLE_EQ(ages.points[2].y, 25);

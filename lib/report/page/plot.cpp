@@ -111,6 +111,35 @@ std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
   return svg;
 }
 
+// Of the series whose place among those with bars is `place`. Bars stand on the axis.
+std::string bars_svg(const PlotFrame& frame, const PlotSeries& series, int place, int places) {
+  constexpr double filled = 0.8;  // of the distance between two whole numbers
+  const double width = filled / places;
+  const double foot = frame.y_of(frame.y_range()[0]);
+  std::string svg;
+  for (const PlotPoint& point : series.points) {
+    if (!is_drawable(point)) continue;
+    const double left = point.x - filled / 2 + place * width;
+    svg += fmt::format(
+        "<rect fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: "
+        "{:.6g}</title></rect>\n",
+        plot_color(series.color), frame.x_of(left), frame.y_of(point.y), frame.x_of(left + width) - frame.x_of(left),
+        foot - frame.y_of(point.y), escaped(series.name), point.y);
+  }
+  return svg;
+}
+
+std::string all_series_svg(const PlotFrame& frame, const Plot& plot) {
+  const auto has_bars = [](const PlotSeries& series) { return series.shape == PlotSeries::Shape::bars; };
+  const auto places = static_cast<int>(std::ranges::count_if(plot.series, has_bars));
+  int place = 0;
+  std::string svg;
+  for (const PlotSeries& series : plot.series) {
+    svg += has_bars(series) ? bars_svg(frame, series, place++, places) : series_svg(frame, series);
+  }
+  return svg;
+}
+
 std::string axes_svg(const PlotFrame& frame, const Plot& plot) {
   constexpr double foot = PlotFrame::height - PlotFrame::bottom;
   constexpr double end = PlotFrame::width - PlotFrame::right;
@@ -152,7 +181,8 @@ std::string legend_of(const Plot& plot) {
   std::string html = "<div class=\"legend\">";
   for (const PlotSeries& series : plot.series) {
     if (series.shape == PlotSeries::Shape::background) continue;
-    const double thickness = series.shape == PlotSeries::Shape::dotted_line ? 3 : 2;
+    const bool has_bars = series.shape == PlotSeries::Shape::bars;
+    const double thickness = has_bars ? 10 : series.shape == PlotSeries::Shape::dotted_line ? 3 : 2;
     html += fmt::format(
         "<span><svg class=\"swatch\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><line x1=\"0\" x2=\"28\" y1=\"6\" "
         "y2=\"6\" stroke=\"{}\" stroke-width=\"{}\"{}/></svg>{}</span>",
@@ -193,7 +223,9 @@ PlotFrame::PlotFrame(const Plot& plot) {
   for (const PlotSeries& series : plot.series) {
     for (std::size_t i = 0; i < series.points.size(); ++i) {
       if (!is_drawable(series.points[i])) continue;
-      x.add(series.points[i].x);
+      const double beside = series.shape == PlotSeries::Shape::bars ? 0.5 : 0;
+      x.add(series.points[i].x - beside);
+      x.add(series.points[i].x + beside);
       y.add(series.points[i].y);
       if (i >= series.spread.size()) continue;
       if (is_drawable(series.spread[i].low)) y.add(series.spread[i].low);
@@ -220,7 +252,7 @@ std::string html_plot(const Plot& plot) {
   if (!has_points) return head + "<p class=\"quiet\">There are no measurements yet.</p>\n</figure>\n";
   const PlotFrame frame(plot);
   std::string svg = axes_svg(frame, plot) + marks_svg(frame, plot);
-  for (const PlotSeries& series : plot.series) svg += series_svg(frame, series);
+  svg += all_series_svg(frame, plot);
   const std::string legend = plot.series.size() > 1 ? legend_of(plot) : "";
   return fmt::format("{}{}<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n</figure>\n", head,
                      legend, PlotFrame::width, PlotFrame::height, escaped(plot.title), svg);

@@ -26,7 +26,8 @@ struct PlotBand {
 };
 
 struct PlotSeries {
-  enum class Shape : std::uint8_t { line, dotted_line, background };  // background: thin, gray, not in the legend
+  // background: thin, gray, not in the legend. bars: for counts at whole numbers; those of several series side by side.
+  enum class Shape : std::uint8_t { line, dotted_line, background, bars };
   std::string name;
   int color = 0;  // index into the page's palette, modulo its size
   Shape shape = Shape::line;
