@@ -43,7 +43,7 @@ struct PredictOptions {
   std::int64_t resize = 0;
   HangTimeout hang_timeout;
   std::optional<std::int64_t> sample_bits;
-  Settings settings;  // of the device
+  Settings settings;  // of the device, and of test-time augmentation
 
   void declare(CLI::App& app) {
     app.description("Classifies pictures with a trained model.");
@@ -78,7 +78,7 @@ struct PredictOptions {
         ->type_name("FILE")
         ->needs(name)
         ->excludes("--data");
-    declare_fields(app, settings, {FieldGroup::device});
+    declare_fields(app, settings, {FieldGroup::testing, FieldGroup::device});
     hang_timeout.declare(app);
     app.footer(
         "Examples:\n  predict runs/r20 holiday/ cat.jpg --top 3\n"
@@ -180,7 +180,8 @@ int main(int argc, char** argv) {
     const std::optional<std::string> words = assign_pretrained(options.model_file, file.entries, model);
     if (session.world.rank() == 0 && words) log::warning(*words);
     const std::vector<PicturePrediction> predictions =
-        Predictor(session.world, model, preparation, options.top).predict(files);
+        Predictor(session.world, model, preparation, options.top, options.settings.run.test_time_augmentation)
+            .predict(files);
     if (session.world.rank() == 0) print(predictions, file, options);
 
     const auto faults = std::ranges::count_if(predictions, [](const auto& one) { return !one.fault.empty(); });

@@ -97,6 +97,23 @@ TEST_F(PredictTest, pictures_get_the_classes_that_an_evaluation_gives_their_samp
   }
 }
 
+TEST_F(PredictTest, with_test_time_augmentation_they_are_those_of_an_evaluation_with_it) {
+  const fs::path table = folder_->path() / "augmented.csv";
+  const ProgramResult evaluated =
+      run_program({built_program("evaluate"), "--model-file", model(), "--data", data(), "--threads", "1",
+                   "--test-augment", "flip-shift", "--predictions", table});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  const auto expected = rows_of(read_file(table, 1 << 20));
+  const ProgramResult plain = predict({model(), pictures()});
+  const ProgramResult augmented = predict({model(), pictures(), "--test-augment", "flip-shift"});
+  ASSERT_EQ(augmented.exit_code, 0) << augmented.errors;
+  EXPECT_NE(augmented.output, plain.output);
+  const auto rows = rows_of(augmented.output);
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t sample = 0; sample < rows.size(); ++sample)
+    EXPECT_EQ(rows[sample][2], expected[sample][2]) << sample;
+}
+
 TEST_F(PredictTest, the_likeliest_classes_come_first_and_all_of_them_are_certain) {
   const ProgramResult result = predict({model(), pictures() / "0000.png", "--top", "100"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;

@@ -48,15 +48,6 @@ void put_in_order(const std::vector<std::string>& of_ranks, std::size_t batch_by
   }
 }
 
-// A shifted image shows reflected pixels.
-const ImageRules& shiftable(const ImageRules& rules, TestTimeAugmentation augmentation) {
-  const bool shifts = augmentation == TestTimeAugmentation::flip_shift;
-  require(!shifts || std::min(rules.size.height, rules.size.width) > 1, Failure::usage,
-          "images of {} x {} pixels cannot be shifted by a pixel. Choose another --test-augment than {}.",
-          rules.size.height, rules.size.width, test_augmentation_name(augmentation));
-  return rules;
-}
-
 }  // namespace
 
 std::vector<std::int32_t> labels_of(const Dataset& dataset) {
@@ -81,62 +72,20 @@ Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, 
       dataset_(dataset),
       sample_{rules.size.height, rules.size.width, dataset.manifest().shape.channels},
       batch_(batch.value_or(evaluation_batch(dataset.samples(), rules.size))),
-      loader_(backend.load_onto(evaluation_source(dataset, shiftable(rules, augmentation), batch_, world.rank(),
-                                                  world.size(), loader_threads),
-                                place)),
       augmentation_(augmentation),
-      views_(views_of(augmentation)),
-      plain_(static_cast<std::size_t>(batch_ * model.options.classes)),
-      of_view_(views_.size() == 1 ? 0 : plain_.size()) {}
-
-std::vector<Evaluator::View> Evaluator::views_of(TestTimeAugmentation augmentation) {
-  switch (augmentation) {
-    case TestTimeAugmentation::plain:
-      break;
-    case TestTimeAugmentation::flip:
-      return {{0.5F}, {0.5F, true}};
-    case TestTimeAugmentation::flip_shift:
-      return {{0.25F}, {0.25F, true}, {0.125F, false, -1}, {0.125F, true, -1}, {0.125F, false, 1}, {0.125F, true, 1}};
-  }
-  return {{1}};
-}
-
-Tensor Evaluator::shown(const View& view, const Tensor& images) {
-  Device& device = model_.store.device();
-  Tensor shown = images;
-  if (view.shift != 0) {
-    const Tensor shifted = device.make(images.shape(), images.dtype(), Layout::images);
-    device.ops().shift(view.shift, view.shift, shown, shifted);
-    shown = shifted;
-  }
-  if (view.is_mirrored) {
-    const Tensor mirrored = device.make(images.shape(), images.dtype(), Layout::images);
-    device.ops().mirror(shown, mirrored);
-    shown = mirrored;
-  }
-  return shown;
-}
-
-std::vector<Tensor> Evaluator::forward(const Tensor& images) {
-  std::vector<Tensor> outputs;
-  for (const View& view : views_) outputs.push_back(model_.network->forward(shown(view, images), Mode::evaluate));
-  return outputs;
-}
+      views_(augmentation, rules.size),
+      loader_(backend.load_onto(evaluation_source(dataset, rules, batch_, world.rank(), world.size(), loader_threads),
+                                place)),
+      plain_(static_cast<std::size_t>(batch_ * model.options.classes)) {}
 
 void Evaluator::rehearse() {
-  forward(noise_batch(model_.store.device(), sample_, batch_, model_.options.classes).images);
+  views_.forward(model_, noise_batch(model_.store.device(), sample_, batch_, model_.options.classes).images);
 }
 
 void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
-  Device& device = model_.store.device();
-  const std::vector<Tensor> outputs = forward(images);
+  const std::vector<Tensor> outputs = views_.forward(model_, images);
   loader_->start_next();
-  device.read(outputs.front(), plain_);
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = views_.front().weight * plain_[i];
-  for (std::size_t view = 1; view < outputs.size(); ++view) {
-    device.read(outputs[view], of_view_);
-    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] += views_[view].weight * of_view_[i];
-  }
+  views_.read(model_.store.device(), outputs, logits, plain_);
 }
 
 Evaluator::Judgement Evaluator::judge(const float* logits, const float* plain, std::int32_t label) const {

@@ -13,6 +13,7 @@
 #include "dataset/dataset.hpp"
 #include "recipe/run_options.hpp"
 #include "step/model.hpp"
+#include "train/evaluation/image_views.hpp"
 
 namespace lockstep {
 
@@ -76,18 +77,6 @@ class Evaluator {
     std::int32_t label;             // -1: no sample at this index
     std::int32_t rank_of_label;     // number of classes ranked above the label
   };
-  // One of the images that are made of each image.
-  struct View {
-    float weight;  // of its logits in the mean
-    bool is_mirrored = false;
-    std::int64_t shift = 0;  // in rows and in columns
-  };
-  // The first view is the image as it is.
-  static std::vector<View> views_of(TestTimeAugmentation augmentation);
-  // The images themselves, or new ones.
-  Tensor shown(const View& view, const Tensor& images);
-  // The outputs for each view.
-  std::vector<Tensor> forward(const Tensor& images);
   // Also sets `plain_`.
   void read_logits(const Tensor& images, std::vector<float>& logits);
   Judgement judge(const float* logits, const float* plain, std::int32_t label) const;
@@ -100,11 +89,10 @@ class Evaluator {
   const Dataset& dataset_;
   SampleShape sample_;
   std::int64_t batch_;
-  std::unique_ptr<Loader> loader_;
   TestTimeAugmentation augmentation_;
-  std::vector<View> views_;
-  std::vector<float> plain_;    // logits of the batch as it is
-  std::vector<float> of_view_;  // logits of another view
+  ImageViews views_;
+  std::unique_ptr<Loader> loader_;
+  std::vector<float> plain_;  // logits of the batch as it is
 };
 
 }  // namespace lockstep

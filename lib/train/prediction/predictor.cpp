@@ -20,11 +20,13 @@ constexpr std::size_t max_pictures = 32;
 
 }  // namespace
 
-Predictor::Predictor(const Communicator& world, Model& model, const PicturePreparation& preparation, std::int64_t top)
+Predictor::Predictor(const Communicator& world, Model& model, const PicturePreparation& preparation, std::int64_t top,
+                     TestTimeAugmentation augmentation)
     : world_(world),
       model_(model),
       preparation_(preparation),
-      top_(static_cast<std::size_t>(std::min(top, model.options.classes))) {}
+      top_(static_cast<std::size_t>(std::min(top, model.options.classes))),
+      views_(augmentation, {model.options.sample.height, model.options.sample.width}) {}
 
 std::vector<PicturePrediction> Predictor::predict(std::span<const std::string> files) {
   const std::size_t batch = std::clamp<std::size_t>(files.size(), 1, max_pictures);
@@ -78,10 +80,10 @@ void Predictor::predict_batch(std::span<const std::string> files, std::int64_t p
   }
   const Tensor x = device.make(shape, device.image_dtype(), Layout::images);
   device.write(images, x);
-  const Tensor y = model_.network->forward(x, Mode::evaluate);
   const auto classes = static_cast<std::size_t>(model_.options.classes);
   std::vector<float> logits(static_cast<std::size_t>(places) * classes);
-  device.read(y, logits);
+  std::vector<float> plain(logits.size());
+  views_.read(device, views_.forward(model_, x), logits, plain);
   for (std::size_t i = 0; i < files.size(); ++i) {
     found.faults += faults[i] + '\0';
     if (faults[i].empty()) {

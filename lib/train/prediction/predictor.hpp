@@ -9,14 +9,17 @@
 #include "comm/communicator.hpp"
 #include "files/predictions_table.hpp"
 #include "step/model.hpp"
+#include "train/evaluation/image_views.hpp"
 #include "train/prediction/picture_preparation.hpp"
 
 namespace lockstep {
 
 class Predictor {
  public:
-  // `model` and `preparation` outlive this. `top`: number of classes to return per picture, at most all.
-  Predictor(const Communicator& world, Model& model, const PicturePreparation& preparation, std::int64_t top);
+  // `model` and `preparation` outlive this. `top`: number of classes to return per picture, at most all. Throws as
+  // ImageViews.
+  Predictor(const Communicator& world, Model& model, const PicturePreparation& preparation, std::int64_t top,
+            TestTimeAugmentation augmentation);
 
   // Collective. All ranks pass all files and share the work. Returns the results on every rank, in the order of
   // `files`. A file that is not a picture has a fault and no classes. Throws Error(bad_data) if the model's output is
@@ -36,6 +39,7 @@ class Predictor {
   Model& model_;
   const PicturePreparation& preparation_;
   std::size_t top_;
+  ImageViews views_;
 };
 
 }  // namespace lockstep
