@@ -52,7 +52,7 @@ std::string describe_judgement(const ReportState& state) {
 
 // "test accuracy 67.69 %, validation accuracy 67.10 %, best 67.32 % after step 1170"
 // "test accuracy 67.69 % with flip (67.32 % without)"
-std::string describe_accuracy(const OpenedTraining& training, const TrainingCounters& counters, std::int64_t steps) {
+std::string describe_final_accuracy(const OpenedTraining& training, const TrainingCounters& counters, std::int64_t steps) {
   const ReportState state = counters.state();
   const PlainTest plain = state.plain_test.value_or(PlainTest());
   std::string text = "test accuracy " + accuracy_text(state.test_accuracy, plain.augmentation, plain.accuracy);
@@ -125,7 +125,7 @@ void save(const OpenedTraining& training, const TrainingView& last, TrainingOutc
   if (training.session.world.rank() != 0) return;
   const TrainingCounters& counters = last.counters;
   log::info("{}  ({:.0f} samples/s, {} in total, weights {})",
-            describe_accuracy(training, counters, last.progress.step), counters.samples_per_second(),
+            describe_final_accuracy(training, counters, last.progress.step), counters.samples_per_second(),
             format_duration(counters.seconds()), done.weights_hash);
   const std::int64_t failures = training.checkpoints->failures();
   if (failures > 0) log::warning("{} checkpoints were not written.", failures);
@@ -156,7 +156,7 @@ TrainingOutcome leave_as_it_is(const OpenedTraining& training) {
   const TrainingCounters counters(training.earlier());
   TrainingOutcome done = outcome_of(training, counters, counters.steps(), End::done);
   done.checkpoint = training.checkpoints->found_in();
-  log::info("{}, weights {}. No file is changed", describe_accuracy(training, counters, counters.steps()),
+  log::info("{}, weights {}. No file is changed", describe_final_accuracy(training, counters, counters.steps()),
             done.weights_hash);
   return done;
 }
