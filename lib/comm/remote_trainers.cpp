@@ -66,13 +66,19 @@ void RemoteTrainers::begin_round(std::int64_t step, int micro_batches, const Ten
 bool RemoteTrainers::is_round_over() const { return is_canceled_ || unanswered_ == 0; }
 
 std::optional<Push> RemoteTrainers::next() {
-  while (!is_round_over()) {
-    if (std::optional<Push> push = take_push()) return push;
-    offer_work();
-    wait();
+  const auto look_around = [this] {
     accept_trainers();
     count_silence();
     if (while_waiting_) while_waiting_(trainers());
+  };
+  while (!is_round_over()) {
+    // Also if pushes never cease, so that trainers can join.
+    if (since_look_.milliseconds() >= static_cast<double>(look_every.count())) look_around();
+    const std::optional<Push> push = take_push();
+    offer_work();
+    if (push) return push;
+    wait();
+    look_around();
   }
   return std::nullopt;
 }

@@ -130,12 +130,12 @@ def flood_port(options, run, seconds):
 
 
 CHANGES = ((signal.SIGKILL, "has ended without a goodbye", -signal.SIGKILL),
-           (signal.SIGSTOP, "has sent nothing for 4 seconds", OUT_OF_STEP),
+           (signal.SIGSTOP, "has sent nothing for 10 seconds", OUT_OF_STEP),
            (signal.SIGUSR1, "leaves: stopped between two micro-batches (SIGUSR1)", STOPPED))
 
 
 def trainers_come_and_go(options, folder, data, changes):
-    run = served(options, data, folder / "changing", 3, "--hang-timeout", "4", epochs=10000)
+    run = served(options, data, folder / "changing", 3, "--hang-timeout", "10", epochs=10000)
     program = run.start()
     trainers = [joined_trainer(options, folder, run, program) for _ in range(3)]
     if changes > 1:
