@@ -246,14 +246,13 @@ std::vector<Field> sync_fields() {
                         of(&RunOptions::sums, &ReducerOptions::servers), from_to(1, 65536)),
               "sync", {"ps", "ps-async"}),
       read_by(one_value({"trainers", group, "COUNT",
-                         "With --sync ps-async: this program is the server alone, and trainers are programs of their "
-                         "own, which may start, end and die at any time (--trainer-of). The batch is divided among "
-                         "this many; 0: trainers are the first ranks"},
+                         "With --sync ps-async: be the server alone, for this many trainers that are programs of their "
+                         "own (--trainer-of) and may come, go and die; 0: the first ranks are trainers"},
                         of(&RunOptions::sums, &ReducerOptions::trainers), from_to(0, 65536)),
               "sync", {"ps-async"}),
       one_value({"trainer-of", group, "FOLDER",
-                 "Be a trainer of the server with this --output, which states --trainers. All options that affect the "
-                 "weights are the server's. Ends with its training"},
+                 "Be a trainer of the server with this --output and --trainers, which decides all that affects the "
+                 "weights"},
                 of(&RunOptions::trainer_of), NamedFolderForm()),
       read_by(one_value({"lag-ratio", group, "RATIO",
                          "With --sync ps-async: gradients are dropped if more than this many updates per trainer were "

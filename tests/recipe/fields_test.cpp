@@ -173,6 +173,7 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
     if (is_number && field.validation_error("0").empty()) taken.insert(field.name);
   }
   EXPECT_EQ(taken, (std::set<std::string>{"seed",
+                                          "trainers",
                                           "crop-padding",
                                           "label-smoothing",
                                           "momentum",
