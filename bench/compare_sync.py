@@ -29,6 +29,7 @@ CASES = {
     "all-reduce": [],
     "local 4": ["--sync", "local", "--local-steps", "4"],
     "local 16": ["--sync", "local", "--local-steps", "16"],
+    "local 16, shares by speed": ["--sync", "local", "--local-steps", "16", "--local-shares", "by-speed"],
     "ps": ["--sync", "ps"],
     "ps-async 16": ["--sync", "ps-async", "--local-steps", "16"],
     "powersgd 4": ["--compress", "powersgd:4"],
