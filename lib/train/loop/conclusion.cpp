@@ -52,7 +52,8 @@ std::string describe_judgement(const ReportState& state) {
 
 // "test accuracy 67.69 %, validation accuracy 67.10 %, best 67.32 % after step 1170"
 // "test accuracy 67.69 % with flip (67.32 % without)"
-std::string describe_final_accuracy(const OpenedTraining& training, const TrainingCounters& counters, std::int64_t steps) {
+std::string describe_final_accuracy(const OpenedTraining& training, const TrainingCounters& counters,
+                                    std::int64_t steps) {
   const ReportState state = counters.state();
   const PlainTest plain = state.plain_test.value_or(PlainTest());
   std::string text = "test accuracy " + accuracy_text(state.test_accuracy, plain.augmentation, plain.accuracy);
