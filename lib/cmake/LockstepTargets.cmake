@@ -52,7 +52,6 @@ set(LOCKSTEP_LITTLE $<$<CONFIG:Release>:-O1>)
 lockstep_precompiled(lockstep_precompiled)
 lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp>
   LINK nlohmann_json::nlohmann_json)
-
 # Each source with CLI11's header compiles its validators, so others do not get it.
 lockstep_precompiled(lockstep_precompiled_options OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp> <CLI/App.hpp>
   LINK nlohmann_json::nlohmann_json CLI11::CLI11)
@@ -133,7 +132,7 @@ endfunction()
 #   lockstep_test(allocation_test OWN_PROGRAM SOURCES allocation_counter.cpp allocation_test.cpp LINK lockstep::models)
 #
 # The sources of a folder below tests/ are one program, for example `bin/dataset_tests shard_test`. They are compiled
-# eight at a time, which takes about half of the time, so each has a namespace of its name. OWN_PROGRAM:
+# sixteen at a time, which takes less than half of the time, so each has a namespace of its name. OWN_PROGRAM:
 # `bin/allocation_test`, because it has a main function, replaces functions of libraries, or other programs start it.
 #
 # Without RANKS: one process, label unit. With RANKS: one entry for each number of ranks under mpirun, label mpi, and
@@ -166,9 +165,7 @@ function(lockstep_test name)
     add_executable(${program})
     target_link_libraries(${program} PRIVATE lockstep_${main}_main lockstep_flags)
     lockstep_precompile(${program} ${LOCKSTEP_TEST_PRECOMPILED})
-    if(NOT arg_OWN_PROGRAM)
-      set_target_properties(${program} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    endif()
+    set_target_properties(${program} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
   target_sources(${program} PRIVATE ${arg_SOURCES})
   target_link_libraries(${program} PRIVATE ${arg_LINK})

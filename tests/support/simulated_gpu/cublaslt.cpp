@@ -12,7 +12,7 @@
 namespace lockstep::simulated {
 namespace {
 
-constexpr std::uintptr_t workspace_alignment = 256;
+constexpr std::uintptr_t cublaslt_alignment = 256;
 
 struct Operation {
   cublasComputeType_t compute;
@@ -243,7 +243,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                            is_usable(d, product.c.bytes(), algorithm.alignment);
   const bool has_room = algorithm.workspace_bytes == 0 ||
                         (workspace_bytes >= algorithm.workspace_bytes &&
-                         is_usable(workspace, static_cast<std::int64_t>(workspace_bytes), workspace_alignment));
+                         is_usable(workspace, static_cast<std::int64_t>(workspace_bytes), cublaslt_alignment));
   if (!is_right || !is_in_place || !has_room) return CUBLAS_STATUS_INVALID_VALUE;
   float alpha_value = 0;
   float beta_value = 0;

@@ -40,7 +40,7 @@ struct Group {
   ncclResult_t error = ncclSuccess;
   std::vector<GroupedCall> calls;
 };
-thread_local Group group;
+thread_local Group open_group;
 
 // Each communicator gets its calls at once.
 ncclResult_t launch(const std::vector<GroupedCall>& calls) {
@@ -86,12 +86,12 @@ ncclResult_t take(ncclComm_t handle, const NcclCall& call, ncclRedOp_t reduction
     NcclCommunicator* const communicator = find(handle);
     const ncclResult_t code = check(communicator, call, reduction);
     if (code != ncclSuccess) {
-      if (group.depth > 0) group.error = code;
+      if (open_group.depth > 0) open_group.error = code;
       return code;
     }
     if (call.operation.count == 0) return ncclSuccess;
-    if (group.depth == 0) return communicator->launch({call});
-    group.calls.push_back({communicator, call});
+    if (open_group.depth == 0) return communicator->launch({call});
+    open_group.calls.push_back({communicator, call});
     return ncclSuccess;
   });
 }
@@ -170,15 +170,15 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* state) {
 }
 
 ncclResult_t ncclGroupStart() {
-  ++group.depth;
+  ++open_group.depth;
   return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd() {
   return nccl_call([&] {
-    if (group.depth == 0) return refuse_nccl(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
-    if (--group.depth > 0) return ncclSuccess;
-    const Group ended = std::exchange(group, {});
+    if (open_group.depth == 0) return refuse_nccl(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
+    if (--open_group.depth > 0) return ncclSuccess;
+    const Group ended = std::exchange(open_group, {});
     return ended.error == ncclSuccess ? launch(ended.calls) : ended.error;
   });
 }
