@@ -47,8 +47,9 @@ function(lockstep_options target options)
     COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# What only reads options, files and words is optimised a little: more would take a third of the build's time.
-set(LOCKSTEP_LITTLE $<$<CONFIG:Release>:-O1>)
+# What only reads options, files and words is optimised a little: more would take a third of the build's time. GCC gets
+# 512 MiB before it looks for memory to use again, which takes it a tenth of its time. The objects stay the same.
+set(LOCKSTEP_LITTLE $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 lockstep_precompiled(lockstep_precompiled)
 lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp>
   LINK nlohmann_json::nlohmann_json)

@@ -36,7 +36,8 @@ def commands_of(build):
             if option in words:
                 place = words.index(option)
                 del words[place:place + 2]
-        words = [word for word in words if word not in ("-Winvalid-pch", "-Wno-restrict", "-Werror", "-DNDEBUG", "-c")]
+        words = [word for word in words if not word.startswith("--param=") and
+                 word not in ("-Winvalid-pch", "-Wno-restrict", "-Werror", "-DNDEBUG", "-c")]
         file = pathlib.Path(entry["file"])
         sources = [file]
         if file.parent.name == "Unity":
