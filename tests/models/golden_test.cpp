@@ -62,7 +62,9 @@ struct Trained {
   NamedValues updated;    // after all steps
 };
 
-Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::span<const float> pixels) {
+int steps_in(const GoldenFile& golden) { return static_cast<int>(golden.attribute("steps")); }
+
+Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::span<const float> pixels, int steps) {
   const Tensor images = make_images(*net.device, shape, pixels);
   const Tensor labels = make_labels(*net.device, floats(golden.values("labels")));
   const std::unique_ptr<Optimizer> sgd = make_sgd(net, golden);
@@ -71,7 +73,7 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
                     record.at(step_learning_rate));
 
   Trained trained;
-  for (int step = 0; step < static_cast<int>(golden.attribute("steps")); ++step) {
+  for (int step = 0; step < steps; ++step) {
     RecordingSink sink;
     const Tensor logits = net.pass(images, labels, sink);
     if (step == 0) {
@@ -88,14 +90,14 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
 }
 
 // Trains a net whose golden file holds weights, images and all results in full.
-Trained train_full(TestNet& net, const GoldenFile& golden) {
+Trained train_full(TestNet& net, const GoldenFile& golden, int steps) {
   std::vector<ParameterStore::Entry> entries = net.store.entries();
   for (ParameterStore::Entry& entry : entries) {
     if (!is_statistic(entry)) entry.values = floats(golden.values("weights/" + entry.name));
   }
   net.store.assign(entries);
   const std::vector<std::int64_t> dims = golden.dims("images");
-  return train(net, golden, {dims[0], dims[1], dims[2], dims[3]}, floats(golden.values("images")));
+  return train(net, golden, {dims[0], dims[1], dims[2], dims[3]}, floats(golden.values("images")), steps);
 }
 
 // The norm of each tensor and 16 of its elements, row by row, as make_golden.py keeps them.
@@ -132,12 +134,12 @@ class GoldenTest : public ::testing::TestWithParam<FullCase> {
     if (name == "cuda") return {GetParam().model, open_gpu({.precision = precision})};
     return {GetParam().model, open_hosted_cuda_device({.precision = precision})};
   }
-  // The whole net in half precision: the loss within a share of itself, and where the gradients point.
+  // The whole net in half precision, one step: the loss within a share of itself, and where the gradients point.
   static void expect_near(DType precision, double loss_error, double least_cosine) {
     const GoldenFile golden(golden_path(GetParam().file));
     TestNet half = net(precision);
 
-    const Trained trained = train_full(half, golden);
+    const Trained trained = train_full(half, golden, 1);
 
     EXPECT_NEAR(trained.loss, golden.attribute("loss"), loss_error * golden.attribute("loss"));
     const double cosine = compare(trained.gradients, stored(golden, "gradients", trained.gradients)).cosine;
@@ -150,7 +152,7 @@ TEST_P(GoldenTest, fp32_agrees_with_pytorch_over_three_steps) {
   const GoldenFile golden(golden_path(GetParam().file));
   TestNet full = net(DType::f32);
 
-  const Trained trained = train_full(full, golden);
+  const Trained trained = train_full(full, golden, steps_in(golden));
 
   EXPECT_LE(largest_error(trained.logits, golden.values("logits")), 1e-4);
   EXPECT_NEAR(trained.loss, golden.attribute("loss"), 1e-4);
@@ -203,7 +205,7 @@ TEST_P(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps)
   set_counter_weights(net.store, "bn3.weight");
 
   const Shape shape{4, 72, 72, 3};
-  const Trained trained = train(net, golden, shape, counter_uniform(image_stream, shape.count()));
+  const Trained trained = train(net, golden, shape, counter_uniform(image_stream, shape.count()), steps_in(golden));
 
   EXPECT_LE(largest_error(trained.logits, golden.values("logits")), 1e-4);
   EXPECT_NEAR(trained.loss, golden.attribute("loss"), 1e-4);
