@@ -129,7 +129,8 @@ endfunction()
 
 # Tests in GoogleTest, of the source <name>.cpp, and their CTest entries.
 #
-#   lockstep_test(shard_test LINK lockstep::dataset [RANKS 1 2 4] [LABELS unit] [TIMEOUT 120] [NEEDS train_cifar])
+#   lockstep_test(shard_test LINK lockstep::dataset [RANKS 1 3] [LONG_RANKS 2 4] [LABELS unit] [TIMEOUT 120]
+#     [NEEDS train_cifar])
 #   lockstep_test(allocation_test OWN_PROGRAM SOURCES allocation_counter.cpp allocation_test.cpp LINK lockstep::models)
 #
 # The sources of a folder below tests/ are one program, for example `bin/dataset_tests shard_test`. They are compiled
@@ -137,10 +138,10 @@ endfunction()
 # `bin/allocation_test`, because it has a main function, replaces functions of libraries, or other programs start it.
 #
 # Without RANKS: one process, label unit. With RANKS: one entry for each number of ranks under mpirun, label mpi, and
-# the program's main comes from tests/support/mpi_main.cpp (bin/dataset_mpi_tests). NEEDS: programs that it starts. Exit
-# code 77 counts as skipped.
+# the program's main comes from tests/support/mpi_main.cpp (bin/dataset_mpi_tests). LONG_RANKS: further numbers, label
+# long. NEEDS: programs that it starts. Exit code 77 counts as skipped.
 function(lockstep_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_PROGRAM" "TIMEOUT" "SOURCES;LINK;RANKS;LABELS;NEEDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_PROGRAM" "TIMEOUT" "SOURCES;LINK;RANKS;LONG_RANKS;LABELS;NEEDS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -177,12 +178,16 @@ function(lockstep_test name)
     lockstep_ctest(${name} COMMAND ${program} ${source} TIMEOUT ${arg_TIMEOUT} LABELS unit ${arg_LABELS})
     return()
   endif()
-  foreach(ranks IN LISTS arg_RANKS)
+  foreach(ranks IN LISTS arg_RANKS arg_LONG_RANKS)
     set(processors 2)  # more than that would wait until all other tests are done
     if(ranks EQUAL 1)
       set(processors 1)
     endif()
-    lockstep_ctest(${name}_${ranks}_ranks TIMEOUT ${arg_TIMEOUT} LABELS mpi ${arg_LABELS} PROCESSORS ${processors}
+    set(labels mpi ${arg_LABELS})
+    if(ranks IN_LIST arg_LONG_RANKS)
+      list(APPEND labels long)
+    endif()
+    lockstep_ctest(${name}_${ranks}_ranks TIMEOUT ${arg_TIMEOUT} LABELS ${labels} PROCESSORS ${processors}
       COMMAND ${LOCKSTEP_MPIRUN} -n ${ranks} $<TARGET_FILE:${program}> ${source})
   endforeach()
 endfunction()
