@@ -152,6 +152,8 @@ class FolderSearch {
         changes_folder_ || named(folder_changes) != words.end() ||
         (is_one_of(command_starters, words.front()) && std::any_of(words.begin(), training, is_folder_option));
     if (training != words.end()) {
+      const bool is_trainer = option_value({training, words.end()}, "--trainer-of") != Word("");  // of another role
+      if (is_trainer) return;
       TrainingFolders folders = folders_in({training, words.end()});
       for (fs::path* const folder : {&folders.output, &folders.checkpoints})
         *folder = path_on_nodes(storages_, *folder);

@@ -20,6 +20,8 @@ TEST(TrainingFoldersTest, a_command_without_a_shell_names_them) {
   EXPECT_EQ(folders_of({{"/opt/bin/train_imagenet", "--output=runs/r 20", "--epochs", "2"}}), known);
   EXPECT_EQ(folders_of({{"env", "-u", "SECRET", "A=b", "nice", "train_cifar", "--output", "runs/r 20"}}), known);
   EXPECT_EQ(folders_of({{"train_cifar", "--output", "runs/r 20"}, {"train_cifar", "--output", "runs/r 20"}}), known);
+  EXPECT_EQ(folders_of({{"train_cifar", "--output", "runs/r 20"}, {"train_cifar", "--trainer-of", "elsewhere"}}),
+            known);
   EXPECT_EQ(folders_of({{"train_cifar", "--output", "a", "--checkpoints", "/b"}}), (TrainingFolders{"a", "/b"}));
   EXPECT_EQ(folders_of({{"train_cifar", "--checkpoints", "/b"}}), (TrainingFolders{"", "/b"}));
 }
