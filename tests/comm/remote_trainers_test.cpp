@@ -270,6 +270,14 @@ TEST_F(RemoteTrainersTest, a_trainer_that_misbehaves_is_cut_off_and_the_round_go
   const auto say = [](TrainerMessage kind, std::size_t bytes) {
     return [kind, bytes](SealedFrames& frames) { send_message(frames, kind, std::vector<std::byte>(bytes)); };
   };
+  const auto wait_for_work = [](SealedFrames& frames) {
+    const Stopwatch watch;
+    while (watch.seconds() < 10) {
+      const std::optional<ReceivedMessage> message = receive_message(frames);
+      if (message && message->kind == TrainerMessage::work) return;
+      std::this_thread::sleep_for(1ms);
+    }
+  };
   const std::vector<Act> ways = {
       say(TrainerMessage::ready, 0),       // before it says who it is
       say(TrainerMessage::hello, 100000),  // a long name
@@ -284,6 +292,7 @@ TEST_F(RemoteTrainersTest, a_trainer_that_misbehaves_is_cut_off_and_the_round_go
       [&](SealedFrames& frames) {
         say(TrainerMessage::hello, 3)(frames);
         say(TrainerMessage::ready, 0)(frames);
+        wait_for_work(frames);
         say(TrainerMessage::push, 51)(frames);  // of another length
       },
       [&](SealedFrames& frames) {
