@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A training whose trainers are programs of their own: what it learns, and what it does if they or the server die.
 
-remote_trainers_test.py PROGRAMS [--kills K] [--seed S]
+remote_trainers_run_test.py PROGRAMS [--kills K] [--seed S]
 
 One trainer gets the bits of a training without servers, also if the server is killed and resumes. With several, trainers
 die, are stopped, leave and join at random moments: each is named, and every micro-batch of every step is used once.
