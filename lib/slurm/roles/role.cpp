@@ -138,20 +138,28 @@ bool requests_same(const Role& one, const Role& other) {
 }
 
 // srun numbers the ranks of a step component by component, and roles with the same resources may share a component.
+// `members`: the roles of the world before this one, at least one.
+void check_in_world(const Role& role, const std::vector<const Role*>& members) {
+  const auto same = std::ranges::find_if(members, [&](const Role* other) { return requests_same(*other, role); });
+  if (same != members.end() && !requests_same(*members.back(), role)) {
+    throw Error(
+        Failure::usage,
+        fmt::format(
+            "role '{}' of the world '{}' requests the resources of '{}', but '{}' between them requests others. Slurm "
+            "numbers ranks with the same resources one after the other. Put '{}' and '{}' next to each other.",
+            role.name, role.world, (*same)->name, members.back()->name, (*same)->name, role.name));
+  }
+  require(role.container == members.front()->container, Failure::usage,
+          "roles '{}' and '{}' share the world '{}', but run in different containers. As tasks of one step, they need "
+          "the same. Use the same image for both.",
+          members.front()->name, role.name, role.world);
+}
+
 void check_world_order(const std::vector<Role>& roles, const std::string& world) {
   std::vector<const Role*> members;
   for (const Role& role : roles) {
     if (role.world != world) continue;
-    const auto same = std::ranges::find_if(members, [&](const Role* other) { return requests_same(*other, role); });
-    require(same == members.end() || requests_same(*members.back(), role), Failure::usage,
-            "role '{}' of the world '{}' requests the resources of '{}', but '{}' between them requests others. Slurm "
-            "numbers ranks with the same resources one after the other. Put '{}' and '{}' next to each other.",
-            role.name, world, (*same)->name, members.back()->name, (*same)->name, role.name);
-    require(
-        members.empty() || role.container == members.front()->container, Failure::usage,
-        "roles '{}' and '{}' share the world '{}', but run in different containers. As tasks of one step, they need "
-        "the same. Use the same image for both.",
-        members.front()->name, role.name, world);
+    if (!members.empty()) check_in_world(role, members);
     members.push_back(&role);
   }
 }
