@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds Lockstep and runs the tests. The last line of the output is the result.
 #
-#   tests/run.sh                   the default tests: 8 to 12 minutes, 17 to 26 with the first build
+#   tests/run.sh                   the default tests: 10 minutes, 21 with the first build
 #   tests/run.sh --long            the long tests, a day: sanitizers, clang-tidy, accuracy, Debian 13, other processors
 #   tests/run.sh --long 3/10       one slice of them (tests/long/slices.txt); prints when each slice last passed
 #   tests/run.sh --long 3/10 --record    also records in tests/long/passed.json that it passed, if no test was skipped
