@@ -70,7 +70,7 @@ class RowTable {
   std::vector<float> values_;               // [rows, width]
   std::vector<std::vector<float>> states_;  // [states] of [rows, width]
   std::vector<float> last_steps_;           // [rows]: number of steps whose decay the row has; empty without decay
-  std::vector<double> decay_logs_;  // [steps + 1]: logarithm of the factor of so many steps; empty at a constant rate
+  std::vector<double> decay_logs_;          // [steps + 1]: of 0, 1, ... steps together; empty at a constant rate
 };
 
 }  // namespace lockstep

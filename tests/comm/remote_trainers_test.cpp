@@ -1,5 +1,5 @@
-// A server and trainers over TCP, each trainer in a thread: every micro-batch is pushed once, whoever dies or falls
-// silent.
+// A server, and trainers in threads that speak to it over TCP. Every micro-batch is pushed once, also if trainers die
+// or are silent.
 #include "comm/remote_trainers.hpp"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, make_data, send  # noqa: E402: found only now
+from training import Training, expect, make_data, send  # noqa: E402: found only now
 
 SAMPLES, BATCH, STEPS = 288, 8, 3  # of the training set, of an update, of --local-steps
 OUT_OF_STEP, STOPPED, USAGE = 76, 75, 2
@@ -57,14 +57,6 @@ def training(options, data, output, *more, epochs=2):
 def served(options, data, output, trainers, *more, epochs=2):
     return training(options, data, output, "--global-batch", str(BATCH * trainers), "--sync", "ps-async", "--trainers",
                     str(trainers), "--local-steps", str(STEPS), *more, epochs=epochs)
-
-
-def expect(condition, words, run):
-    if condition:
-        return
-    for process in run.ranks().values():
-        send(process, signal.SIGKILL)
-    sys.exit(f"{words}\n{run.words()}")
 
 
 def one_trainer_gets_the_same_bits(options, folder, data):

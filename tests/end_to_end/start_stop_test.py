@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, send, under_mpirun  # noqa: E402: found only now
+from training import Training, expect, send, under_mpirun  # noqa: E402: found only now
 
 SENTENCE = re.compile(
     r"stopped before the first step \((SIGUSR1|SIGTERM)\): .*"
@@ -32,14 +32,6 @@ def training(options, folder, output):
                "--threads", "1", "--global-batch", "24", "--report-every", "1", "--device", "cpu", "--plan-folder", "",
                "--output", output]
     return Training((under_mpirun(options.ranks) if options.ranks > 1 else []) + program, output)
-
-
-def expect(condition, words, run):
-    if condition:
-        return
-    for process in run.ranks().values():
-        send(process, signal.SIGKILL)
-    sys.exit(f"{words}\n{run.words()}")
 
 
 def catches(process, *signals):

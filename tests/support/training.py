@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import time
 
 PROGRAMS = ("train_cifar", "train_imagenet")
@@ -38,6 +39,15 @@ def send(process, number):
     except ProcessLookupError:
         return False
     return True
+
+
+def expect(condition, words, run):
+    """Ends the test, and the ranks of the training, unless the condition holds."""
+    if condition:
+        return
+    for process in run.ranks().values():
+        send(process, signal.SIGKILL)
+    sys.exit(f"{words}\n{run.words()}")
 
 
 def words_of_process(entry):

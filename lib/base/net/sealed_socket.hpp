@@ -34,7 +34,7 @@ class SealedSocket {
   int handle() const { return socket_->handle(); }
   bool has_unsent() const { return socket_->has_unsent(); }
 
-  // For SealedFrames, which takes the connection over: its socket, and the seal that goes on counting.
+  // For SealedFrames, which continues the connection. The seal knows the position in it.
   Descriptor take_descriptor() { return socket_->take_descriptor(); }
   const LinkSeal& seal() const { return seal_; }
 
