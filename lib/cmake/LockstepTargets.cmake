@@ -53,6 +53,7 @@ set(LOCKSTEP_LITTLE $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:--param=gg
 lockstep_precompiled(lockstep_precompiled)
 lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp>
   LINK nlohmann_json::nlohmann_json)
+
 # Each source with CLI11's header compiles its validators, so others do not get it.
 lockstep_precompiled(lockstep_precompiled_options OPTIONS ${LOCKSTEP_LITTLE} HEADERS <nlohmann/json.hpp> <CLI/App.hpp>
   LINK nlohmann_json::nlohmann_json CLI11::CLI11)

@@ -1,7 +1,7 @@
 // The report of an earlier attempt, for a command line that is refused before it takes its output folder.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 namespace lockstep {
 

@@ -7,7 +7,6 @@
 #include "nn/initialize.hpp"
 
 namespace lockstep {
-namespace {}  // namespace
 
 // A single value has no variance: its normalized value is the shift, whatever the input. Gradients would grow by 1 /
 // sqrt(epsilon) per layer.

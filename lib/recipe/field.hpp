@@ -70,7 +70,7 @@ struct Field {
 };
 
 // The option that switches a flag of the recipe off: "no-whiten", "decay-norm" for "no-decay-norm". Empty for other
-// fields, which no published recipe sets.
+// fields: published recipes set no flag of the run.
 std::string off_option(const Field& field);
 
 // The value as JSON: true or false, a decimal number, a string or a list; null if unset.
