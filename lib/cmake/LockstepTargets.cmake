@@ -217,5 +217,14 @@ function(lockstep_ctest name)
     ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache;${arg_ENVIRONMENT}")
 endfunction()
 
+# A long run of a test that reads damaged forms of files: 100,000 instead of a few hundred or thousand. They are in
+# memory, because a disk would take more time than the test.
+#
+#   lockstep_damage(exif_damage picture_tests exif_damage_test)
+function(lockstep_damage name)
+  lockstep_ctest(${name}_100000 LABELS long TIMEOUT 1800 ENVIRONMENT LOCKSTEP_MUTATIONS=100000 TMPDIR=/dev/shm
+    COMMAND ${ARGN})
+endfunction()
+
 # More ranks than cores, not tied to cores: what tests and small machines need.
 set(LOCKSTEP_MPIRUN mpirun --oversubscribe --bind-to none)
