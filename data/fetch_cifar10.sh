@@ -3,8 +3,10 @@
 #
 #   data/fetch_cifar10.sh [FOLDER]        default: the folder of this script
 #
-# It verifies the checksum that the authors publish. If the download fails, it exits with 1 and leaves no partial files.
+# It verifies the checksum that the authors publish. If it cannot download, it exits with 3, and with 1 after any other
+# failure. Neither leaves partial files.
 set -euo pipefail
+unset CDPATH
 folder=${1:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
 checksum=c32a1d4ab5d03f1284b67883e8d87530
@@ -15,15 +17,28 @@ work=$(mktemp -d "$folder/.cifar10.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 if command -v curl >/dev/null; then
-  download=(curl --fail --location --silent --show-error --connect-timeout 10 --output "$work/archive" "$url")
+  # A connection that brings less than 1000 bytes per second for 30 seconds is given up.
+  download=(curl --fail --location --show-error --connect-timeout 10 --speed-limit 1000 --speed-time 30
+    --output "$work/archive" "$url")
+  if [ -t 2 ]; then download+=(--progress-bar); else download+=(--silent); fi
+  cannot_write=23
 elif command -v wget >/dev/null; then
-  download=(wget --quiet --tries=1 --timeout=10 --output-document="$work/archive" "$url")
+  download=(wget --quiet --tries=1 --timeout=30 --output-document="$work/archive" "$url")
+  cannot_write=3
 else
   echo "cannot download CIFAR-10: neither curl nor wget is installed. Install one of them." >&2
-  exit 1
+  exit 3
 fi
 echo "Downloading $url"
-"${download[@]}" || { echo "cannot download CIFAR-10 from '$url'. Check the network." >&2; exit 1; }
+code=0
+"${download[@]}" || code=$?
+if ((code == cannot_write)); then
+  echo "cannot write CIFAR-10 to '$folder'. Check its free space." >&2
+  exit 1
+elif ((code != 0)); then
+  echo "cannot download CIFAR-10 from '$url'. Check the network." >&2
+  exit 3
+fi
 echo "$checksum  $work/archive" | md5sum --check --status || {
   echo "the downloaded CIFAR-10 archive does not match its published checksum. Try again." >&2
   exit 1

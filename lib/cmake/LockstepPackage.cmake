@@ -11,4 +11,10 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # libraries, from the programs themselves
 set(CPACK_DEBIAN_PACKAGE_DEPENDS openmpi-bin)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "slurm-client, openssh-client")
+# Everybody may read the package's folders, whatever the umask of who packs it.
+file(WRITE ${PROJECT_BINARY_DIR}/folder_permissions.cmake [[
+file(CHMOD_RECURSE "${CPACK_TEMPORARY_DIRECTORY}/" DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
+  GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+]])
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_BINARY_DIR}/folder_permissions.cmake)
 include(CPack)

@@ -35,6 +35,7 @@ install_missing() {
   refuse_install() { # REASON PACKAGES...
     echo "cannot install ${*:2}: $1. Install with:" \
       "${as_root[*]:+${as_root[*]} }apt-get install --no-install-recommends ${missing[*]}" >&2
+    ((EUID == 0)) || echo "Without root, README.md states how to build." >&2
     return 1
   }
   command -v apt-get >/dev/null || { refuse_install "this system has no apt-get" "${missing[@]}"; return 1; }
@@ -50,8 +51,9 @@ install_missing() {
   output=$("${apt[@]}" install --yes --no-install-recommends "${missing[@]}" 2>&1) && return 0
   tail -5 <<<"$output" >&2
   mapfile -t unknown < <(sed -nE \
-    "s/.*(Unable to locate package|Package '|Package) ?([a-z0-9.+-]+)'?( has no installation candidate)?.*/\\2/p" \
+    "s/^(E: )?(Unable to locate package |Package '?)([a-z0-9.+-]+)'?( has no installation candidate)?.*/\\3/p" \
     <<<"$output" | sort -u)
   ((${#unknown[@]} > 0)) || unknown=("${missing[@]}")
-  refuse_install "apt-get failed (see above). Check the network, and that this is Debian 12 or newer" "${unknown[@]}"
+  refuse_install "apt-get failed (see above). Check the network, free space, and that this is Debian 12 or newer" \
+    "${unknown[@]}"
 }

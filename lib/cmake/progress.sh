@@ -11,7 +11,7 @@ duration() {
 # match HIDDEN are left out. Other lines are printed.
 show_steps() { # NAME PATTERN HIDDEN
   local line done=0 all=0 start=$SECONDS shown_at=$SECONDS columns=80 is_terminal='' text
-  if [ -t 1 ]; then
+  if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
     is_terminal=yes
     read -r _ columns < <(stty size 2>/dev/null </dev/tty) || columns=80
     ((columns > 20)) || columns=80
@@ -20,7 +20,7 @@ show_steps() { # NAME PATTERN HIDDEN
     if [[ $line =~ $2 ]]; then
       done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
       text="$1: $done of $all, $(duration $((SECONDS - start)))"
-      if ((SECONDS - start >= 10)); then
+      if ((SECONDS - start >= 10 && done > 0)); then
         text+=", about $(duration $(((SECONDS - start) * (all - done) / done))) left"
       fi
       if [ -n "$is_terminal" ]; then
@@ -38,10 +38,18 @@ show_steps() { # NAME PATTERN HIDDEN
   ((all == 0)) || echo "$1: $done of $all, $(duration $((SECONDS - start)))"
 }
 
+# begin_log FILE: empties it. Otherwise an older one could be taken for this run's.
+begin_log() {
+  mkdir -p "$(dirname "$1")" && { : >"$1"; } 2>/dev/null && return
+  echo "cannot write '$PWD/$1'. If another user has built here, remove the folder 'build'; else check the free space." >&2
+  return 1
+}
+
 # with_progress NAME LOG PATTERN HIDDEN COMMAND...: returns the command's exit code. LOG gets its whole output.
 with_progress() {
   local name=$1 log=$2 pattern=$3 hidden=$4 code=0
   shift 4
+  begin_log "$log" || return
   "$@" 2>&1 | tee "$log" | show_steps "$name" "$pattern" "$hidden" || code=$?
   return "$code"
 }
@@ -50,10 +58,11 @@ with_progress() {
 configure_and_build() {
   local preset=$1 log=build/release.log
   shift
-  mkdir -p build
+  begin_log "$log" || return
   echo "Configuring: cmake --preset $preset"
   if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
     cat "$log"
+    echo "cmake failed, see above. If the folder 'build' is of another place or another user, remove it." >&2
     return 1
   fi
   grep -E '^-- (CUDA|Compiler cache)' "$log" || true

@@ -2,9 +2,16 @@
 """Counts CTest's results: count_results.py JUNIT_FILE CTEST_EXIT_CODE [LINE].
 
 Names every skipped and failed test, prints LINE and last `N passed, N failed, N skipped`, and exits as the tests deserve.
+A test that could not start has failed: CTest calls it skipped.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
+
+
+def list_for(case, passed, failed, skipped):
+    skips = [skip.get("message", "") for skip in case.findall("skipped")]
+    is_skipped = case.get("status") == "disabled" or any(skip.startswith("SKIP_") for skip in skips)
+    return passed if case.get("status") == "run" else skipped if is_skipped else failed
 
 
 def main(junit_file, ctest_code, *lines):
@@ -13,17 +20,15 @@ def main(junit_file, ctest_code, *lines):
     except (OSError, ElementTree.ParseError) as error:
         print(f"ctest left no results: {error}")
         cases = []
-    by_status = {"run": [], "fail": [], "notrun": [], "disabled": []}
+    passed, failed, skipped = [], [], []
     for case in cases:
-        by_status.setdefault(case.get("status"), []).append(case.get("name"))
-    skipped = by_status["notrun"] + by_status["disabled"]
-    passed, failed = by_status["run"], by_status["fail"]
+        list_for(case, passed, failed, skipped).append(case.get("name"))
     for name in sorted(skipped):
         print(f"skipped: {name}")
     for name in sorted(failed):
         print(f"failed: {name}")
-    if ctest_code != 0 and not failed:
-        failed = [f"ctest itself, with code {ctest_code}"]
+    if not failed and (ctest_code != 0 or not cases):
+        failed = [f"ctest itself, with code {ctest_code}" if cases else f"ctest has run no test (code {ctest_code})"]
         print(f"failed: {failed[0]}")
     for line in lines:
         print(line)
