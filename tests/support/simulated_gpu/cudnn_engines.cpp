@@ -18,7 +18,7 @@ struct Proposal {
 // Both modes may propose the same.
 std::vector<Proposal> proposals(cudnnBackendHeurMode_t mode) {
   if (mode == CUDNN_HEUR_MODE_FALLBACK) return {{3, 1}, {0, 0}};
-  return {{5, 0}, {1, 0}, {2, 0}, {4, 0}, {6, 0}, {3, 1}, {0, 0}};
+  return {{5, 0}, {1, 0}, {2, 0}, {4, 0}, {6, 0}, {3, 1}, {3, 2}, {3, 0}, {3, 3}, {0, 0}};
 }
 
 void describe_engine(const Engine& engine, const CudnnDescriptor& heuristics, CudnnDescriptor& made) {
@@ -35,7 +35,7 @@ const std::vector<Engine>& engines() {
       {0, {}, Rounding::none, 0, 0, 0.02, Refuses::nothing},
       {1, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, Rounding::changes_each, 0, 0, 0.01, Refuses::nothing},
       {2, {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}, Rounding::half_sums, 0, 0, 0.001, Refuses::nothing},
-      {3, {}, Rounding::none, 3, 1000, 0.002, Refuses::nothing},
+      {3, {}, Rounding::none, 4, 1000, 0.002, Refuses::nothing},
       {4, {}, Rounding::none, 0, 0, 0.001, Refuses::to_finalize},
       {5, {}, Rounding::none, 0, 512, 0.001, Refuses::to_run},
       {6, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, Rounding::tf32_inputs, 0, 4096, 0.003, Refuses::nothing},

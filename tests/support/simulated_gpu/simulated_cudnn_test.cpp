@@ -66,7 +66,7 @@ TEST_F(SimulatedCudnnTest, an_engine_has_its_own_knobs) {
   const cuda::PlanTarget target(handle.get());
   const cuda::ConvolutionGraph graph(target, {Direction::forward, {8, 8, 1}, 1, 1, 1, Layout::features, DType::f32});
   EXPECT_NE(graph.compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 2}}}), nullptr);
-  EXPECT_EQ(graph.compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 3}}}), nullptr);
+  EXPECT_EQ(graph.compile({3, {{CUDNN_KNOB_TYPE_TILE_SIZE, 4}}}), nullptr);
   EXPECT_EQ(graph.compile({3, {{CUDNN_KNOB_TYPE_TILEK, 2}}}), nullptr);
   EXPECT_EQ(graph.compile({4, {}}), nullptr) << "its plan is not supported";
   EXPECT_EQ(graph.compile({99, {}}), nullptr) << "there is none";

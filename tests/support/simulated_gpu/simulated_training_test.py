@@ -5,8 +5,10 @@ Parts:
   orders PRECISION: one and two micro-batches, in all orders; losses as on the CPU, within rounding
   resume: from a checkpoint, with the bits of a training without an interruption
   ranges: what a profiler sees of phases, layers, loader and captured graphs
+  engines: how many of cuDNN's engines are timed
 """
 import collections
+import re
 import sys
 
 import simulated_trainings
@@ -84,5 +86,14 @@ def ranges(trainings):
                            [f"backward {layer}" for layer in reversed(layers)])
 
 
+def engines(trainings):
+    """Engines 1 and 0, and three of the four candidates of engine 3. The others must not be used, or do not run."""
+    _, words = trainings.run("--reduce", "mpi", "--verbose")
+    timed = re.findall(r"convolution .*best of (\d+)", words)
+    trainings.expect("timed engines", len(timed) == 5 and set(timed) == {"5"}, f"{timed}: {words[-2000:]}")
+    _, words = trainings.run("--reduce", "mpi", "--verbose", "--deterministic")
+    trainings.expect("deterministic", set(re.findall(r"best of (\d+)", words)) == {"1"}, words[-2000:])
+
+
 if __name__ == "__main__":
-    sys.exit(simulated_trainings.main({"orders": orders, "resume": resume, "ranges": ranges}))
+    sys.exit(simulated_trainings.main({"orders": orders, "resume": resume, "ranges": ranges, "engines": engines}))

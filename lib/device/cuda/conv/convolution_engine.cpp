@@ -21,7 +21,10 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int max_measured = 8;  // the heuristics' order is good; later candidates are rarely the fastest
+// The heuristics' order is good: later candidates are rarely the fastest. They list several knobs of an engine in a
+// row.
+constexpr int max_measured = 16;
+constexpr int max_of_an_engine = 3;
 constexpr int timed_runs = 3;
 constexpr std::int64_t workspace_share = 4;  // a quarter of the free memory at most
 
@@ -114,15 +117,21 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
   std::unique_ptr<ConvolutionPlan> best;
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
+  std::map<std::int64_t, int> of_engine;
   // Timings differ between runs; the order of cuDNN's candidates does not.
   const int most = context_.determinism == Determinism::deterministic ? 1 : max_measured;
   for (const ConvolutionGraph::Candidate& candidate :
        allowed_candidates(graph, problem.precision, context_.products, context_.determinism)) {
     if (measured == most) break;
+    int& of_this = of_engine[candidate.choice.engine];
+    if (of_this == max_of_an_engine) continue;
     std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);
     if (plan == nullptr || plan->workspace_bytes() > max_bytes) continue;
     const float ms = milliseconds(*plan, operands, best_ms);
-    if (std::isfinite(ms)) ++measured;
+    if (std::isfinite(ms)) {
+      ++measured;
+      ++of_this;
+    }
     if (ms >= best_ms) continue;
     best_ms = ms;
     best = std::move(plan);
