@@ -1,4 +1,5 @@
 // Plans that cuDNN makes on a machine without a GPU, for the convolutions of all models on an H200. Nothing is run.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "device/cuda/conv/allowed_candidates.hpp"
 #include "device/cuda/conv/folded_conv.hpp"
 #include "models/model_zoo.hpp"
+#include "support/gpu/gpu_description.hpp"
 
 namespace lockstep::cudnn_plans_test {
 namespace {
@@ -139,6 +141,25 @@ TEST_P(CudnnPlans, all_models_have_them) {
 }
 
 TEST(CudnnPlansTarget, a_description_must_be_readable) { EXPECT_THROW(PlanTarget(std::string("no JSON")), Error); }
+
+// describe_gpu writes what a GPU has; here it is the description itself.
+TEST(CudnnPlansTarget, a_description_can_be_written_again) {
+  cuda::Descriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  const std::string given(h200);
+  properties.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, std::ssize(given), given.data())
+      .finalize();
+  const std::string written = gpu_description(properties);
+  EXPECT_THAT(written, ::testing::HasSubstr("NVIDIA H200"));
+  const ConvProblem problem{Direction::forward,
+                            {.in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1},
+                            256,
+                            56,
+                            56,
+                            Layout::features,
+                            DType::bf16};
+  EXPECT_EQ(ConvolutionGraph(PlanTarget(written), problem).candidates().size(),
+            ConvolutionGraph(PlanTarget(given), problem).candidates().size());
+}
 
 INSTANTIATE_TEST_SUITE_P(
     , CudnnPlans,
