@@ -3,21 +3,35 @@
 # python3.
 #
 #   tests/gpu.sh pack [BUILD]                   on the build machine: packs BUILD in build/gpu_bundle.tar.xz
+#   tests/gpu.sh pack-data SHARDS [MIB]         likewise: packs the shards of CIFAR-10 in build/gpu_cifar.N.part of at most
+#                                               MIB (38), and their SHA-256 sums in build/gpu_cifar.sums
 #   tests/gpu.sh run [PART]... [OPTION]...      on the GPU machine: prints a table of tests and measurements
-#   tests/gpu.sh                                both, on one machine
+#   tests/gpu.sh                                pack and run, on one machine
 #
-# PART, by default all in this order:
+# PART, by default all in this order; accuracy is always the last one:
 #   tests      test programs, as many side by side as the GPU has memory for
-#   training   trainings on pictures, the same one on 1, 2 and 4 ranks, and a check of memory accesses
-#   benches    whole steps
+#   training   trainings on pictures, the same one on 1, 2 and 4 ranks, and checks of memory accesses
+#   benches    whole steps, and passes over feature maps beside a copy
 #   kernels    GPU time and memory traffic of each kernel of a step (Nsight Compute)
 #   peers      the same steps in PyTorch
+#   accuracy   CIFAR-10 to the end: at least 93.5 % by cifar10-94, 89.5 % by cifar10-90
+#
+# If a call is short, or carries few files, repeat the call. A part goes on where the last call ended: what passed or was
+# measured is kept in BUNDLE.rows and printed again, as long as the bundle, the GPU and the working options are the same.
+# CIFAR-10 is unpacked once all its archives are here. For example, with 64 MiB and 10 minutes per call:
+#
+#   call 1 carries build/gpu_bundle.tar.xz, build/gpu_cifar.sums, build/gpu_cifar.1.part:  tests/gpu.sh run tests training
+#   call 2 carries build/gpu_cifar.2.part:                                                 tests/gpu.sh run benches kernels
+#   call 3 carries build/gpu_cifar.3.part:                                                 tests/gpu.sh run peers accuracy
+#
+# Append "; cp -r build/gpu_bundle.rows $OUT" and carry that folder too, as build/gpu_bundle.rows, if a call may get
+# another machine.
 #
 # Options of run:
 #   --bundle FOLDER      folder of the bundle (default: build/gpu_bundle); if it is absent, FOLDER.tar.xz is unpacked
 #   --out FOLDER         folder for PART.md (table) and PART.log (all output) (default: variable OUT, else BUNDLE/results)
-#   --seconds N          time limit of each part, without unpacking and the first start on the GPU (default: 120, 180, 270,
-#                        150 and 420 s; peers with max-autotune: 1800 s); what does not fit is listed
+#   --seconds N          time limit of each part, without unpacking and the first start on the GPU (default: 120, 180, 330,
+#                        150, 420 and 240 s; peers with max-autotune: 1800 s); what does not fit is listed
 #   --jobs N             test programs side by side (default: by the GPU's free memory)
 #   --python PROGRAM     Python interpreter that can import torch
 #   --compile-mode MODE  mode of torch.compile (default: reduce-overhead; max-autotune takes minutes to the first step)
@@ -36,14 +50,17 @@ source "$root/tests/support/gpu/gpu_training.sh"
 source "$root/tests/support/gpu/gpu_benches.sh"
 # shellcheck source=tests/support/gpu/gpu_peers.sh
 source "$root/tests/support/gpu/gpu_peers.sh"
+# shellcheck source=tests/support/gpu/gpu_accuracy.sh
+source "$root/tests/support/gpu/gpu_accuracy.sh"
 bundle=$root/build/gpu_bundle
 tests=(ops_test norm_test deferred_norm_test flat_passes_test sgd_rule_test adaptive_rule_test matrix_passes_test muon_test
   step_record_test layer_test layer_agreement_test golden_loss_test golden_test golden_optimizer_test onnx_numbers_test
   ema_test whole_step_test recorded_step_test)
-programs=(step_bench write_pictures make_shards train_cifar train_imagenet evaluate)
+programs=(step_bench ops_bench describe_gpu write_pictures make_shards train_cifar train_imagenet evaluate)
 max_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # limit of the archive, which is copied to the other machine
-all_parts=(tests training benches kernels peers)
-declare -A seconds_of=([tests]=120 [training]=180 [benches]=270 [kernels]=150 [peers]=420)
+nccl_for_shared_gpus=2.30            # with NCCL_MULTI_RANK_GPU_ENABLE=1
+all_parts=(tests training benches kernels peers)  # and then accuracy
+declare -A seconds_of=([tests]=120 [training]=180 [benches]=330 [kernels]=150 [peers]=420 [accuracy]=240)
 seconds_of_start=300  # for the first start on the GPU, which loads libraries, beside the time of the parts
 
 give_up() { # TEXT [CODE]
@@ -90,6 +107,7 @@ value_of() { sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$2"; }
 note_machine() {
   ! command -v nvidia-smi >/dev/null || bounded $((budget / 12)) nvidia-smi
   BUNDLE_VERBOSE=1 bounded $((budget / 12)) "$bundle/run" step_bench --version
+  nccl=$(sed -n 's/^NCCL  *\([0-9.]*\)$/\1/p' "$words")
 }
 
 # A small training's steps, with everything and, where that fails, without NCCL, without recording, and without both: which
@@ -97,6 +115,7 @@ note_machine() {
 rungs=("" "--reduce mpi" "--no-graphs" "--no-graphs --reduce mpi")
 start_ladder() {
   local works=() rung name verdict
+  gpu=
   for rung in "${!rungs[@]}"; do
     read -ra chosen <<<"${rungs[rung]}"
     name="start ${rungs[rung]:-with everything}"
@@ -108,7 +127,8 @@ start_ladder() {
     fi
     works[rung]=$((code == 0))
     if ((works[rung])); then
-      row "$name" "$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$words")"
+      gpu=$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$words")
+      row "$name" "$gpu"
     else
       program_failed "$name"
     fi
@@ -131,6 +151,7 @@ run_tests() {
 }
 
 run_part() { # NAME
+  local conditions
   open_part "$1" "$seconds_of_start"
   row "$1" "result"
   say "|---|---|"
@@ -139,6 +160,9 @@ run_part() { # NAME
     start_ladder
     has_started=1
   fi
+  # Where the GPU is in the machine does not matter.
+  conditions=$(cat "$bundle/.archive" 2>/dev/null) && conditions+=" ${gpu%, at *} ${chosen[*]}"
+  open_kept "$1" "$conditions"
   start_clock "${seconds:-${seconds_of[$1]}}"
   "run_$1"
 }
@@ -156,20 +180,22 @@ take_option() { # OPTION VALUE
 }
 
 run() { # OPTIONS...
-  local parts=() code_of_all=0 has_started=0 part name
+  local parts=() last=() code_of_all=0 has_started=0 part name
   out=${OUT:-} seconds='' jobs_asked='' python=() compile_mode=reduce-overhead
   while (($#)); do
     case $1 in
+      accuracy) last=(accuracy) ;;
       tests | training | benches | kernels | peers) parts+=("$1") ;;
-      all) parts+=("${all_parts[@]}") ;;
+      all) parts+=("${all_parts[@]}") last=(accuracy) ;;
       --bundle | --out | --seconds | --jobs | --python | --compile-mode)
         take_option "$1" "${2:-}"
         shift ;;
-      *) give_up "what is '$1'? Parts are ${all_parts[*]} and all; tests/gpu.sh help lists the options." 2 ;;
+      *) give_up "what is '$1'? Parts are ${all_parts[*]} accuracy and all; tests/gpu.sh help lists the options." 2 ;;
     esac
     shift
   done
-  ((${#parts[@]})) || parts=("${all_parts[@]}")
+  ((${#parts[@]} + ${#last[@]})) || parts=("${all_parts[@]}") last=(accuracy)
+  parts+=("${last[@]}")
   for name in seconds jobs_asked; do
     [[ ${!name} =~ ^([1-9][0-9]{0,4})?$ ]] || give_up "'${!name}' is not a number (--seconds, --jobs)." 2
   done
@@ -198,6 +224,7 @@ run() { # OPTIONS...
 
 case ${1:-both} in
   pack) pack "${2:-$root/build/release}" ;;
+  pack-data) pack_data "${@:2}" ;;
   run) run "${@:2}" ;;
   both) pack "$root/build/release" && run all ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 2 ;;

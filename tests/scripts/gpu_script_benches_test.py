@@ -3,6 +3,7 @@
 gpu_script_benches_test.py SOURCE_FOLDER
 """
 
+import json
 import pathlib
 import sys
 import unittest
@@ -34,9 +35,37 @@ class Ladder(unittest.TestCase):
         self.assertNotIn("verdict", rows)
         self.assertEqual(rows["resnet50-bf16"], "300.5 samples/s, first step 1.25 s")
         self.assertEqual(rows["first-step-resnet50-bf16"], "9.5 s, with kernels chosen before 3.5 s")
-        self.assertEqual(rows["resnet20-2ranks-1gpu-bf16"], "300.5 samples/s, first step 1.25 s")
-        self.assertEqual(len(bundle.calls()), 2 + 6 + 1 + 1)
-        self.assertTrue(all("fp32" in call for call in bundle.calls()[-2:]), "fp32 comes last")
+        for name in ("resnet50-tf32", *(f"resnet20-{ranks}ranks-1gpu-bf16" for ranks in (1, 2, 4))):
+            self.assertEqual(rows[name], "300.5 samples/s, first step 1.25 s")
+        self.assertEqual(len(bundle.calls()), 2 + 4 * 2 + 1 + 3)
+        self.assertTrue(all("fp32" in call and "tf32" not in call for call in bundle.calls()[-2:]), "fp32 comes last")
+        self.assertEqual([call for call in bundle.calls() if "--tf32" in call], bundle.calls()[-4:-2])
+
+    def test_passes_stand_beside_a_copy(self):
+        _, done = self.benches("")
+        self.assertEqual(rows_of(done.stdout)["passes"], "2 passes, 95 % of a copy (median)")
+        self.assertIn("\n| pass | GB/s | of a copy |\n|---|---|---|\n| `copy/bf16/1x2x3x4` | 4000 | 100 % |\n"
+                      "| `add/bf16/1x2x3x4` | 3600 | 90 % |\n", done.stdout)
+
+    def test_what_cudnn_knows_of_the_gpu_is_a_file(self):
+        bundle, done = self.benches("")
+        self.assertEqual(json.loads(bundle.result("cudnn_device.json")), {"deviceVer": 900})
+        bundle.program("describe_gpu", "#!/bin/bash\necho none; exit 1\n")
+        self.assertEqual(rows_of(bundle.run("benches", "--seconds", "60").stdout)["cudnn_device.json"], "FAILED: none")
+
+    def test_two_ranks_of_a_gpu_use_nccl_from_2_30_on(self):
+        name = "resnet20-2ranks-1gpu-nccl"
+        bundle, done = self.benches("")
+        self.assertEqual(rows_of(done.stdout)[name], "left out: NCCL 2.30 or newer is needed, the bundle loads 2.28.9")
+        for version in ("2.30.3", "3.0.1"):
+            bundle.program("step_bench", step_bench('echo "$NCCL_MULTI_RANK_GPU_ENABLE" >>"$0.shared"', nccl=version))
+            rows = rows_of(bundle.run("benches", "--seconds", "60").stdout)
+            self.assertEqual(rows[name], "300.5 samples/s, first step 1.25 s")
+            self.assertEqual(sum("--reduce nccl" in call for call in bundle.calls()), 1)
+            shared = (bundle.path / "bin" / "step_bench.shared").read_text(encoding="utf-8").split("\n")
+            self.assertEqual(shared.count("1"), 1)
+            (bundle.path / "bin" / "step_bench.shared").unlink()
+            (bundle.path / "bin" / "calls").unlink()
 
     def test_tells_nccl(self):
         fault = "case $* in *'--reduce mpi'*) ;; *) echo 'NCCL: no | socket' >&2; exit 1;; esac"

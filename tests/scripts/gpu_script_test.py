@@ -79,6 +79,24 @@ class TestsPart(unittest.TestCase):
         self.assertRegex(log, r"\[       OK \] Devices/ops_test.divides/cuda \(1 ms\)\n--- exit code 0 after \d+ s\n")
 
 
+class Libraries(unittest.TestCase):
+    """Failures that name cuDNN or NCCL are run again with the libraries' logs; of others, the first three."""
+
+    def test_log_what_they_do_when_a_test_fails(self):
+        bundle = Bundle(ROOT)
+        self.addCleanup(bundle.folder.cleanup)
+        logs = """echo "cudnn of $test" >>"${CUDNN_LOGDEST_DBG:-/dev/null}"
+          [ -z "$NCCL_DEBUG_FILE" ] || head -c 300000 /dev/zero | tr '\\0' n >"${NCCL_DEBUG_FILE%\\%p}7"
+          result=FAILED; code=1;;"""
+        bundle.program("ops_test", test_program(f"*) echo 'wrong numbers'; {logs}", end="exit ${code:-0}"))
+        bundle.program("norm_test", test_program(f"*) echo 'CUDNN_STATUS_BAD_PARAM'; {logs}", end="exit ${code:-0}"))
+        self.assertEqual(bundle.run("tests", "--seconds", "200").returncode, 1)
+        log = bundle.result("tests.libraries.log")
+        self.assertEqual([log.count(f"cudnn of Devices/{name}") for name in ("ops_test", "norm_test")], [3, 4])
+        self.assertEqual(log.count("n" * 200_000), 7)
+        self.assertLess(len(log), 7 * 200_500)
+
+
 class SideBySide(unittest.TestCase):
     """Two programs, each of which waits until the other one has started."""
 
@@ -216,12 +234,12 @@ class Use(unittest.TestCase):
         self.bundle = Bundle(ROOT)
         self.addCleanup(self.bundle.folder.cleanup)
 
-    def test_every_part_leaves_two_files(self):
+    def test_every_part_leaves_its_files(self):
         done = self.bundle.run("--python", "/usr/bin/false")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        parts = ("benches", "kernels", "peers", "tests", "training")
+        parts = ("accuracy", "benches", "kernels", "peers", "tests", "training")
         names = [f"{part}.{kind}" for part in parts for kind in ("log", "md")]
-        self.assertEqual(sorted(path.name for path in self.bundle.out.iterdir()), names)
+        self.assertEqual(sorted(path.name for path in self.bundle.out.iterdir()), sorted([*names, "cudnn_device.json"]))
 
     def test_several_parts_start_once(self):
         done = self.bundle.run("benches", "tests", "--seconds", "60")
@@ -243,7 +261,7 @@ class Use(unittest.TestCase):
 
     def test_refuses_what_it_does_not_know(self):
         self.assertEqual(self.refused("test"), "gpu.sh: what is 'test'? Parts are tests training benches kernels peers "
-                                               "and all; tests/gpu.sh help lists the options.\n")
+                                               "accuracy and all; tests/gpu.sh help lists the options.\n")
         for option in ("--seconds", "--jobs"):
             self.assertEqual(self.refused("tests", option, "soon"), "gpu.sh: 'soon' is not a number (--seconds, --jobs).\n")
         self.assertIn("'--x' is not a mode", self.refused("peers", "--compile-mode", "--x"))
@@ -261,8 +279,10 @@ class Use(unittest.TestCase):
     def test_unpacks_the_archive_that_was_carried_here(self):
         self.carry_archive()
         self.assertEqual(rows_of(self.bundle.run("tests").stdout)["ops_test"], "4 of 4 passed")
-        self.bundle.program("ops_test", test_program(listing="exit"))
-        self.assertIn("FAILED", rows_of(self.bundle.run("tests").stdout)["ops_test"], "unpacked once")
+        changed = test_program(listing="exit")
+        self.bundle.program("ops_test", changed)
+        self.bundle.run("tests")
+        self.assertEqual((self.bundle.path / "bin" / "ops_test").read_text(encoding="utf-8"), changed, "unpacked once")
 
     def test_unpacks_without_xz(self):
         self.carry_archive()

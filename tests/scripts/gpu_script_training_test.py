@@ -4,6 +4,7 @@ gpu_script_training_test.py SOURCE_FOLDER
 """
 
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -40,7 +41,8 @@ class Training(Part):
         self.assertEqual(rows["training on pictures"], "test accuracy 95.00 %")
         self.assertEqual(rows["its model"], "test accuracy 95.00 %, on the CPU 95.00 %")
         self.assertEqual(rows["same weights"], "5 trainings: e2c4")
-        self.assertEqual(rows["memcheck"], "ERROR SUMMARY: 0 errors")
+        for tool in ("memcheck", "initcheck"):
+            self.assertEqual(rows[tool], "ERROR SUMMARY: 0 errors")
         trainings = (self.bundle.path / "bin" / "trainings").read_text(encoding="utf-8").splitlines()
         self.assertEqual(sum("/killed " in call for call in trainings), 2, "once more after the kill")
         self.assertEqual(sum("--shard-optimizer" in call for call in trainings), 1)
@@ -65,11 +67,22 @@ class Training(Part):
         self.assertEqual(rows["hash: 1 rank"], "FAILED: out of memory")
         log = self.bundle.result("training.log")
         self.assertRegex(log, "NCCL_DEBUG=INFO\n(.*\n)*.*CUDNN_LOGLEVEL_DBG=2|CUDNN_LOGLEVEL_DBG=2\n(.*\n)*NCCL_DEBUG=INFO")
-        self.assertIn("\ncalled\n", log)
+        self.assertIn("\ncalled\n", self.bundle.result("training.libraries.log"))
 
     def test_an_access_outside_of_memory_is_told(self):
-        self.bundle.tool("compute-sanitizer", "echo ========= Invalid __global__ read of size 4 bytes; exit 9")
-        self.assertEqual(self.rows(1)["memcheck"], "FAILED: ========= Invalid __global__ read of size 4 bytes")
+        self.bundle.tool("compute-sanitizer", "case $* in *memcheck*) echo ========= Invalid __global__ read of size 4 bytes;; "
+                                              "*initcheck*) echo ========= Uninitialized __global__ memory read;; esac; exit 9")
+        rows = self.rows(1)
+        self.assertEqual(rows["memcheck"], "FAILED: ========= Invalid __global__ read of size 4 bytes")
+        self.assertEqual(rows["initcheck"], "FAILED: ========= Uninitialized __global__ memory read")
+
+    def test_without_a_sanitizer_no_access_is_checked(self):
+        if subprocess.run(["bash", "-c", "command -v compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer'"],
+                          stdout=subprocess.DEVNULL, check=False).returncode == 0:
+            self.skipTest("this machine has compute-sanitizer")
+        rows = self.rows(0)
+        for tool in ("memcheck", "initcheck"):
+            self.assertEqual(rows[tool], "not run: compute-sanitizer is not installed")
 
 
 class Kernels(Part):

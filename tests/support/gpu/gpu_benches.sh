@@ -4,10 +4,10 @@
 run_bench() { # NAME WORDS...
   local name=$1
   shift
-  has_time_for "$name" || return 0
+  due "$name" || return 0
   bounded $((budget / 3)) "$bundle/run" "$@"
   if ((code == 0)) && [ -n "$(value_of samples_per_second "$words")" ]; then
-    row "$name" "$(value_of samples_per_second "$words") samples/s, first step $(value_of first_step_seconds "$words") s"
+    done_row "$name" "$(value_of samples_per_second "$words") samples/s, first step $(value_of first_step_seconds "$words") s"
   else
     program_failed "$name"
   fi
@@ -17,10 +17,10 @@ run_bench() { # NAME WORDS...
 run_first_step() { # NAME WORDS...
   local name=$1
   shift
-  has_time_for "$name" || return 0
+  due "$name" || return 0
   bounded $((budget / 3)) "$bundle/run" step_bench --first-step "$@"
   if ((code == 0)) && [ -n "$(value_of first_step_seconds_cold "$words")" ]; then
-    row "$name" "$(value_of first_step_seconds_cold "$words") s, with kernels chosen before \
+    done_row "$name" "$(value_of first_step_seconds_cold "$words") s, with kernels chosen before \
 $(value_of first_step_seconds_warm "$words") s"
   else
     program_failed "$name"
@@ -29,20 +29,64 @@ $(value_of first_step_seconds_warm "$words") s"
 
 resnet50=(--device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256)
 
-# In fp32, which takes longest and matters least, at the end.
-run_benches() {
-  local precision word
-  local two_ranks=(--reduce mpi)
-  for word in "${chosen[@]}"; do [ "$word" != --no-graphs ] || two_ranks+=("$word"); done
-  for precision in bf16 fp16 fp32; do
-    run_bench "resnet18-$precision" step_bench --device cuda --model resnet18 --batch 512 --precision "$precision" \
-      --steps 50 --verbose "${chosen[@]}"
-    run_bench "resnet50-$precision" step_bench "${resnet50[@]}" --precision "$precision" --steps 30 --verbose "${chosen[@]}"
-    [ "$precision" = bf16 ] || continue
-    run_first_step "first-step-resnet50-bf16" "${resnet50[@]}" --precision bf16 "${chosen[@]}"
-    run_bench "resnet20-2ranks-1gpu-bf16" mpirun -n 2 step_bench --device cuda --model resnet20 --batch 256 \
-      --precision bf16 --steps 30 "${two_ranks[@]}"
+both_models() { # NAME ARITHMETIC...
+  local name=$1
+  shift
+  run_bench "resnet18-$name" step_bench --device cuda --model resnet18 --batch 512 "$@" --steps 50 --verbose "${chosen[@]}"
+  run_bench "resnet50-$name" step_bench "${resnet50[@]}" "$@" --steps 30 --verbose "${chosen[@]}"
+}
+
+# Steps of 1, 2 and 4 ranks that share the GPU: sums by MPI, and by NCCL if it can connect them.
+run_ranks() {
+  local ranks word graphs=()
+  local step=(step_bench --device cuda --model resnet20 --batch 256 --precision bf16 --steps 30)
+  for word in "${chosen[@]}"; do [ "$word" != --no-graphs ] || graphs=("$word"); done
+  for ranks in 1 2 4; do
+    run_bench "resnet20-${ranks}ranks-1gpu-bf16" mpirun -n "$ranks" "${step[@]}" --reduce mpi "${graphs[@]}"
   done
+  if [ "$(printf '%s\n' "$nccl_for_shared_gpus" "$nccl" | sort --version-sort | head -1)" = "$nccl_for_shared_gpus" ]; then
+    run_bench "resnet20-2ranks-1gpu-nccl" env NCCL_MULTI_RANK_GPU_ENABLE=1 mpirun -n 2 "${step[@]}" --reduce nccl \
+      "${graphs[@]}"
+  else
+    row "resnet20-2ranks-1gpu-nccl" \
+      "left out: NCCL $nccl_for_shared_gpus or newer is needed, the bundle loads ${nccl:-none}"
+  fi
+}
+
+# What cuDNN needs to make plans for this GPU on machines without one (tests/models/cudnn_plans_test.cpp), in a file of its own.
+describe_for_cudnn() {
+  has_time_for "cudnn_device.json" || return 0
+  bounded $((budget / 12)) "$bundle/run" describe_gpu
+  if ((code == 0)) && python3 -m json.tool "$words" "$out/cudnn_device.json" 2>>"$log"; then
+    row "cudnn_device.json" "$(wc -l <"$out/cudnn_device.json") lines"
+  else
+    program_failed "cudnn_device.json"
+  fi
+}
+
+# Passes over feature maps, beside a copy of the same memory in the same run.
+run_passes() {
+  local measured=$scratch/passes.json
+  due "passes" || return 0
+  bounded $((budget / 3)) "$bundle/run" ops_bench --device cuda --benchmark_out="$measured" --benchmark_out_format=json
+  if ((code == 0)) && python3 "$root/tests/support/gpu/pass_rates.py" "$measured" >"$scratch/passes"; then
+    done_row "passes" "$(head -1 "$scratch/passes")"
+    say_kept "passes" $'\n'"$(sed 1d "$scratch/passes")"$'\n'
+  else
+    program_failed "passes"
+  fi
+}
+
+# Those in fp32 take longest and matter least.
+run_benches() {
+  describe_for_cudnn
+  both_models bf16 --precision bf16
+  run_first_step "first-step-resnet50-bf16" "${resnet50[@]}" --precision bf16 "${chosen[@]}"
+  run_ranks
+  both_models fp16 --precision fp16
+  run_passes
+  both_models tf32 --precision fp32 --tf32
+  both_models fp32 --precision fp32
 }
 
 # A program of CUDA's toolkit, which may be anywhere.
@@ -55,7 +99,7 @@ tool() { # NAME
 profile_step() {
   local name=$1 launches=$2
   shift 2
-  has_time_for "$name" || return 0
+  due "$name" || return 0
   bounded $((budget / 3)) "$bundle/run" step_bench "$@" --steps 2
   ((code == 0)) || { program_failed "$name"; return 0; }
   has_time_for "$name" || return 0
@@ -64,10 +108,8 @@ profile_step() {
     --launch-skip $((4 * launches)) --launch-count "$launches" --kill yes \
     "$bundle/run" step_bench "$@" --no-graphs --steps 12
   if python3 "$root/tests/support/gpu/kernel_table.py" "$words" >"$scratch/kernels"; then
-    row "$name" "$(head -1 "$scratch/kernels")"
-    say ""
-    say "$(sed 1d "$scratch/kernels")"
-    say ""
+    done_row "$name" "$(head -1 "$scratch/kernels")"
+    say_kept "$name" $'\n'"$(sed 1d "$scratch/kernels")"$'\n'
   else
     failed_row "$name" "$(reason '==ERROR==')"
   fi

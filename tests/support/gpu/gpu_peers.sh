@@ -1,11 +1,24 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # The same steps in PyTorch. Sourced.
 
-# compare_with_peer CASE SECONDS OPTIONS...: a row of compare.py's table, of which the first brings the head along.
+# A row of compare.py's table. The head comes before the first one.
+say_compared() { # HEAD ROW
+  if ((!has_head)); then say "$1"; fi
+  has_head=1
+  say "$2"
+}
+
+# compare_with_peer CASE SECONDS OPTIONS...: a row of compare.py's table.
 compare_with_peer() {
-  local which=$1 limit=$2 left
+  local which=$1 limit=$2 left head compared
   shift 2
   left=$(seconds_left)
+  compared=$(kept_lines "$which, $1, $compile_mode")
+  if [ -n "$compared" ]; then
+    code=0
+    say_compared "$(kept_lines head)" "$compared"
+    return 0
+  fi
   has_time_for "$which, $1" || return 0
   limit=$((left < limit ? left : limit))
   bounded "$limit" python3 "$root/bench/compare.py" --device cuda --build "$bundle" --only "$which" --ours="${chosen[*]}" \
@@ -17,12 +30,12 @@ compare_with_peer() {
     row "$which, $1" "left out, $limit s are too short: $(reason)"
   elif ((code != 0)); then
     failed_row "$which, $1" "$(reason)"
-  elif ((has_head)); then
-    say "$(grep '^| ' "$words" | tail -1)"
   else
-    say ""
-    say "$(grep -E '^(- .*|\|.*|)$' "$words")"
-    has_head=1
+    head=$'\n'$(grep -E '^(- .*|\|.*|)$' "$words" | sed '/^|-/q')
+    compared=$(grep '^| ' "$words" | tail -1)
+    [ -n "$(kept_lines head)" ] || keep head "$head"
+    keep "$which, $1, $compile_mode" "$compared"
+    say_compared "$head" "$compared"
   fi
 }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2119,SC2120,SC2154
+# shellcheck shell=bash disable=SC2001,SC2034,SC2119,SC2120,SC2154
 # What tests/gpu.sh leaves behind, and programs that cannot take it down with them. Sourced.
 #
 # Each part has a table and a log in the folder of results, written as things happen: whatever ends the script, what was
@@ -6,7 +6,8 @@
 
 max_of_a_log=$((15 << 20))       # bytes; what a program prints beyond that is left out
 max_of_a_program=$((64 << 20))   # one that prints more is ended by it
-max_of_reruns=3                  # of programs that failed, with the logs of the libraries
+max_of_reruns=10                 # of programs that failed, with the logs of the libraries
+max_of_libraries=200000          # bytes of each of those logs: its end
 programs_run=0
 reruns=0
 worker=                          # of several programs side by side: what this one's files are called
@@ -21,6 +22,7 @@ open_part() {
   log=$out/$1.log
   : >"$table"
   : >"$log"
+  rm -f "$out/$1.libraries.log"
 }
 
 start_clock() { # SECONDS
@@ -31,6 +33,7 @@ start_clock() { # SECONDS
 seconds_left() { echo $((deadline > SECONDS ? deadline - SECONDS : 0)); }
 
 say() {
+  last_said=$1
   printf '%s\n' "$1" >>"$table"
   printf '%s\n' "$1"
 }
@@ -40,6 +43,41 @@ row() {
   local result=${2//$'\n'/ }
   say "$(printf '| %-32s | %s |' "$1" "$(printf '%.200s' "${result//|//}")")"
 }
+
+# Rows that are finished are kept beside the bundle. Later calls print them again, if the bundle, the GPU and what works of
+# Lockstep are the same.
+open_kept() { # PART CONDITIONS
+  local first=
+  kept=/dev/null
+  [ -n "$2" ] || return 0
+  kept=$bundle.rows/$1
+  mkdir -p "$bundle.rows"
+  [ ! -f "$kept" ] || IFS= read -r first <"$kept" || true
+  [ "$first" = "$2" ] || printf '%s\n' "$2" >"$kept"
+}
+keep() { # NAME LINES
+  local line
+  while IFS= read -r line; do printf '%s\t%s\n' "$1" "$line" >>"$kept"; done <<<"$2"
+}
+say_kept() { # NAME LINES
+  say "$2"
+  keep "$1" "$2"
+}
+done_row() { # NAME RESULT
+  row "$1" "$2"
+  keep "$1" "$last_said"
+}
+kept_lines() { awk -v name="$1"$'\t' 'index($0, name) == 1 { print substr($0, length(name) + 1) }' "$kept"; } # NAME
+
+# due NAME: whether to run it now. If not, its kept rows, or one that says that no time is left.
+due() {
+  local lines
+  lines=$(kept_lines "$1")
+  [ -n "$lines" ] || { has_time_for "$1"; return; }
+  say "$(sed 's/^\(| [^|]* | [^|]*\) |$/\1, from an earlier call |/' <<<"$lines")"
+  return 1
+}
+
 # What the end of the part's time cut short has not failed.
 failed_row() {
   if ((cut_short)); then
@@ -58,17 +96,26 @@ has_time_for() {
   return 1
 }
 
-# program_failed NAME: a row for the program that ran last, and in the log what the libraries say of a second run.
+# program_failed NAME: a row for the program that ran last, and what cuDNN and NCCL log if it runs again.
 program_failed() {
   failed_row "$1" "$(reason)"
   again_with_logs
 }
+
+# Of programs whose output names neither library, only the first three of a call.
 again_with_logs() {
-  ((took_too_long == 0 && $(seconds_left) > 0 && ++reruns <= max_of_reruns)) || return 0
+  local most=3
+  ! grep --quiet --text --ignore-case -E 'cudnn|nccl' "$words" || most=$max_of_reruns
+  ((took_too_long == 0 && $(seconds_left) > 0 && reruns < most)) || return 0
+  reruns=$((reruns + 1))
   local kept_code=$code kept_words=$words
-  rm -f "$scratch/cudnn$worker.log"
-  CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=$scratch/cudnn$worker.log NCCL_DEBUG=INFO bounded 60 "${last[@]}"
-  { head --bytes=1000000 "$scratch/cudnn$worker.log" 2>/dev/null || true; } >>"$log"
+  rm -f "$scratch"/libraries.*
+  CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=$scratch/libraries.cudnn NCCL_DEBUG=INFO \
+    NCCL_DEBUG_FILE=$scratch/libraries.nccl.%p bounded 60 "${last[@]}"
+  if compgen -G "$scratch/libraries.*" >/dev/null; then
+    printf -- '--- %s\n' "${last[*]#"$bundle/"}" >>"${log%.log}.libraries.log"
+    tail --quiet --bytes="$max_of_libraries" "$scratch"/libraries.* >>"${log%.log}.libraries.log"
+  fi
   code=$kept_code words=$kept_words took_too_long=0 cut_short=0
 }
 

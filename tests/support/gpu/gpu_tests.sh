@@ -19,7 +19,7 @@ tell_failure() { # TEST REASON
 # run_together PROGRAM SECONDS: all its tests in one process. What did not pass is then named in $scratch/PROGRAM.rest: first
 # what has no result at all.
 run_together() {
-  has_time_for "$1" || return 0
+  due "$1" || return 0
   local all=$scratch/$1.all rest=$scratch/$1.rest passes skips not_passed together result
   bounded "$2" "$bundle/run" "$1" --gtest_list_tests --gtest_filter="$gpu_tests"
   listed_tests "$words" >"$all"
@@ -38,7 +38,7 @@ run_together() {
   result="$(grep -c . <<<"$passes" || true) of $(wc -l <"$all") passed"
   [ -z "$skips" ] || result+=", $(grep -c . <<<"$skips") skipped"
   if ((code == 0)) && [ -n "$passes" ] && [ ! -s "$rest" ]; then
-    row "$1" "$result"
+    done_row "$1" "$result"
   else
     failed_row "$1" "$result; $(reason "$what_failed")"
   fi
