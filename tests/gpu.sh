@@ -12,7 +12,8 @@
 #   tests      test programs, as many side by side as the GPU has memory for
 #   training   trainings on pictures, the same one on 1, 2 and 4 ranks, and checks of memory accesses
 #   benches    whole steps, and passes over feature maps beside a copy
-#   kernels    GPU time and memory traffic of each kernel of a step (Nsight Compute)
+#   kernels    GPU time and memory traffic of each kernel of a step (Nsight Compute), and GPU time of each layer (Nsight
+#              Systems)
 #   peers      the same steps in PyTorch
 #   accuracy   CIFAR-10 to the end: at least 93.5 % by cifar10-94, 89.5 % by cifar10-90
 #
@@ -31,7 +32,7 @@
 #   --bundle FOLDER      folder of the bundle (default: build/gpu_bundle); if it is absent, FOLDER.tar.xz is unpacked
 #   --out FOLDER         folder for PART.md (table) and PART.log (all output) (default: variable OUT, else BUNDLE/results)
 #   --seconds N          time limit of each part, without unpacking and the first start on the GPU (default: 120, 180, 330,
-#                        150, 420 and 240 s; peers with max-autotune: 1800 s); what does not fit is listed
+#                        210, 420 and 240 s; peers with max-autotune: 1800 s); what does not fit is listed
 #   --jobs N             test programs side by side (default: by the GPU's free memory)
 #   --python PROGRAM     Python interpreter that can import torch
 #   --compile-mode MODE  mode of torch.compile (default: reduce-overhead; max-autotune takes minutes to the first step)
@@ -60,7 +61,7 @@ programs=(step_bench ops_bench describe_gpu write_pictures make_shards train_cif
 max_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # limit of the archive, which is copied to the other machine
 nccl_for_shared_gpus=2.30            # with NCCL_MULTI_RANK_GPU_ENABLE=1
 all_parts=(tests training benches kernels peers)  # and then accuracy
-declare -A seconds_of=([tests]=120 [training]=180 [benches]=330 [kernels]=150 [peers]=420 [accuracy]=240)
+declare -A seconds_of=([tests]=120 [training]=180 [benches]=330 [kernels]=210 [peers]=420 [accuracy]=240)
 seconds_of_start=300  # for the first start on the GPU, which loads libraries, beside the time of the parts
 
 give_up() { # TEXT [CODE]

@@ -20,6 +20,12 @@ MEASURED = """"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metri
 "1","7","void for_each<lockstep::cuda::Normalize<1>>(long, T1)","gpu__time_duration.sum","ns","2,000"
 "2","7","cutlass__conv(Params)","gpu__time_duration.sum","ns","12,000"
 """
+PROJECTED = """Range,Style,Total Proj Time (ns),Total Range Time (ns),Range Instances,Proj Avg (ns),Proj Med (ns)
+lockstep:in forward,PushPop,99000,9,3,33000.0,33000.0
+lockstep:forward conv1,PushPop,90000,9,3,30000.0,10000.0
+lockstep:backward conv1,PushPop,60000,9,3,20000.0,20000.0
+lockstep:backward fc,PushPop,30000,9,3,10000.0,10000.0
+"""
 
 
 class Part(unittest.TestCase):
@@ -96,6 +102,21 @@ class Kernels(Part):
     def test_that_cannot_be_measured_say_why(self):
         self.bundle.tool("ncu", "echo '==ERROR== ERR_NVGPUCTRPERM: no permission'; exit 1")
         self.assertEqual(self.rows(1, "kernels")["resnet50-bf16"], "FAILED: ==ERROR== ERR_NVGPUCTRPERM: no permission")
+
+    def test_layers_are_summed_up_by_name(self):
+        self.bundle.tool("nsys", f"""case $1 in
+profile) touch "$(sed 's/.*--output \\(.*\\) --force-overwrite.*/\\1/' <<<"$*").nsys-rep";;
+stats) echo Generating; [ -e "${{@: -1}}" ] && cat <<'CSV'
+{PROJECTED}CSV
+esac\n""")
+        rows = self.rows(0, "kernels")
+        self.assertEqual(rows["resnet50-bf16, layers"], "2 layers, 40 us")
+        self.assertIn("\n| layer | forward, us | backward, us | share |\n|---|---|---|---|\n"
+                      "| `conv1` | 10.0 | 20.0 | 75.0 % |\n| `fc` | 0.0 | 10.0 | 25.0 % |\n", self.done.stdout)
+
+    def test_layers_that_cannot_be_measured_say_why(self):
+        self.bundle.tool("nsys", "[ $1 = profile ] || echo 'SKIPPED: no NVTX data'")
+        self.assertEqual(self.rows(1, "kernels")["resnet18-bf16, layers"], "FAILED: SKIPPED: no NVTX data")
 
     def test_of_a_step_that_fails_are_not_measured(self):
         self.bundle.tool("ncu", "exit 1")

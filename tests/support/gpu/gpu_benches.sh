@@ -70,8 +70,7 @@ run_passes() {
   due "passes" || return 0
   bounded $((budget / 3)) "$bundle/run" ops_bench --device cuda --benchmark_out="$measured" --benchmark_out_format=json
   if ((code == 0)) && python3 "$root/tests/support/gpu/pass_rates.py" "$measured" >"$scratch/passes"; then
-    done_row "passes" "$(head -1 "$scratch/passes")"
-    say_kept "passes" $'\n'"$(sed 1d "$scratch/passes")"$'\n'
+    say_table "passes" "$scratch/passes"
   else
     program_failed "passes"
   fi
@@ -91,7 +90,12 @@ run_benches() {
 
 # A program of CUDA's toolkit, which may be anywhere.
 tool() { # NAME
-  command -v "$1" || compgen -G "/usr/local/cuda*/bin/$1" | tail -1 || compgen -G "/opt/nvidia/nsight-compute/*/$1" | tail -1
+  local pattern
+  command -v "$1" && return
+  for pattern in "/usr/local/cuda*/bin/$1" "/opt/nvidia/nsight-compute/*/$1" "/opt/nvidia/nsight-systems/*/bin/$1"; do
+    if compgen -G "$pattern" | tail -1 | grep .; then return; fi
+  done
+  return 1
 }
 
 # profile_step NAME LAUNCHES OPTIONS...: a table of a step's kernels. Those of the first steps, which choose kernels, are
@@ -108,16 +112,42 @@ profile_step() {
     --launch-skip $((4 * launches)) --launch-count "$launches" --kill yes \
     "$bundle/run" step_bench "$@" --no-graphs --steps 12
   if python3 "$root/tests/support/gpu/kernel_table.py" "$words" >"$scratch/kernels"; then
-    done_row "$name" "$(head -1 "$scratch/kernels")"
-    say_kept "$name" $'\n'"$(sed 1d "$scratch/kernels")"$'\n'
+    say_table "$name" "$scratch/kernels"
   else
     failed_row "$name" "$(reason '==ERROR==')"
   fi
 }
 
+# profile_layers NAME OPTIONS: a table of GPU time by layer, from the NVTX ranges of steps without graphs.
+profile_layers() {
+  local name=$1
+  shift
+  due "$name" || return 0
+  bounded $((budget / 3)) "$nsys" profile --trace cuda,nvtx --sample none --cpuctxsw none --output "$scratch/layers" \
+    --force-overwrite true "$bundle/run" step_bench "$@" --no-graphs --steps 12
+  ((code == 0)) || { program_failed "$name"; return 0; }
+  bounded $((budget / 3)) "$nsys" stats --report nvtx_gpu_proj_sum --format csv --force-export true \
+    "$scratch/layers.nsys-rep"
+  if ((code == 0)) && python3 "$root/tests/support/gpu/layer_table.py" "$words" >"$scratch/layers"; then
+    say_table "$name" "$scratch/layers"
+  else
+    failed_row "$name" "$(reason)"
+  fi
+}
+
 run_kernels() {
-  local ncu
-  ncu=$(tool ncu) || { row "kernels" "not measured: Nsight Compute (ncu) is not installed"; return 0; }
-  profile_step "resnet50-bf16" 800 "${resnet50[@]}" --precision bf16 --reduce mpi
-  profile_step "resnet18-bf16" 300 --device cuda --model resnet18 --batch 512 --precision bf16 --reduce mpi
+  local ncu nsys
+  local small=(--device cuda --model resnet18 --batch 512 --precision bf16 --reduce mpi)
+  if ncu=$(tool ncu); then
+    profile_step "resnet50-bf16" 800 "${resnet50[@]}" --precision bf16 --reduce mpi
+    profile_step "resnet18-bf16" 300 "${small[@]}"
+  else
+    row "kernels" "not measured: Nsight Compute (ncu) is not installed"
+  fi
+  if nsys=$(tool nsys); then
+    profile_layers "resnet50-bf16, layers" "${resnet50[@]}" --precision bf16 --reduce mpi
+    profile_layers "resnet18-bf16, layers" "${small[@]}"
+  else
+    row "layers" "not measured: Nsight Systems (nsys) is not installed"
+  fi
 }

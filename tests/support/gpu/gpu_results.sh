@@ -59,13 +59,17 @@ keep() { # NAME LINES
   local line
   while IFS= read -r line; do printf '%s\t%s\n' "$1" "$line" >>"$kept"; done <<<"$2"
 }
-say_kept() { # NAME LINES
-  say "$2"
-  keep "$1" "$2"
-}
 done_row() { # NAME RESULT
   row "$1" "$2"
   keep "$1" "$last_said"
+}
+# FILE: the row's result, and a table that follows.
+say_table() { # NAME FILE
+  local lines
+  lines=$'\n'$(sed 1d "$2")$'\n'
+  done_row "$1" "$(head -1 "$2")"
+  say "$lines"
+  keep "$1" "$lines"
 }
 kept_lines() { awk -v name="$1"$'\t' 'index($0, name) == 1 { print substr($0, length(name) + 1) }' "$kept"; } # NAME
 
