@@ -51,6 +51,7 @@ try_in() {
       $run $program --version
     done
     $run ops_test --gtest_list_tests >/dev/null
+    $run ops_bench --benchmark_list_tests >/dev/null
     $run make_shards synthetic --samples 64 --output data
     $run mpirun -n 2 train_cifar --device cpu --data data --model lenet --epochs 1 --global-batch 16 --output run
     $run evaluate --device cpu --model-file run --data data' >"$work/log" 2>&1 ||

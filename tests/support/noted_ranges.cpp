@@ -1,30 +1,22 @@
 // The library of a profiler for NVTX (NVTX_INJECTION64_PATH): it appends a line for each call to the file that
 // LOCKSTEP_NOTED_RANGES names, with the thread's number: "12 push forward conv1", "12 pop", "12 start in forward", "12
 // end in forward". Domains of other names have no profiler.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/noted_line.hpp"
 
 namespace {
 
 std::mutex started_mutex;
 std::vector<std::string> started;  // names by id - 1; guarded by started_mutex
 
-// Thread-safe: a line is one write at the end of the file.
-void note(const std::string& call) {
-  static const char* const path = std::getenv("LOCKSTEP_NOTED_RANGES");
-  if (path == nullptr) return;
-  static const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  const std::string line = fmt::format("{} {}\n", gettid(), call);
-  if (write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
-}
+using lockstep::note_line;
 
 nvtxDomainHandle_t create_domain(const char* name) {
   static int domain = 0;
@@ -32,25 +24,25 @@ nvtxDomainHandle_t create_domain(const char* name) {
 }
 
 int push(nvtxDomainHandle_t /*domain*/, const nvtxEventAttributes_t* attributes) {
-  note(fmt::format("push {}", attributes->message.ascii));
+  note_line(fmt::format("push {}", attributes->message.ascii));
   return 0;
 }
 
 int pop(nvtxDomainHandle_t /*domain*/) {
-  note("pop");
+  note_line("pop");
   return 0;
 }
 
 nvtxRangeId_t start(nvtxDomainHandle_t /*domain*/, const nvtxEventAttributes_t* attributes) {
   const std::lock_guard lock(started_mutex);
   started.emplace_back(attributes->message.ascii);
-  note("start " + started.back());
+  note_line("start " + started.back());
   return started.size();
 }
 
 void end(nvtxDomainHandle_t /*domain*/, nvtxRangeId_t id) {
   const std::lock_guard lock(started_mutex);
-  note("end " + started.at(id - 1));
+  note_line("end " + started.at(id - 1));
 }
 
 template <typename Function>

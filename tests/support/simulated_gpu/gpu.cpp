@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "support/noted_line.hpp"
+
 namespace lockstep::simulated {
 namespace {
 
@@ -87,6 +89,7 @@ Event* Gpu::find(cudaEvent_t event) const {
 cudaError_t Gpu::queue(cudaStream_t handle, Run run, const ConditionHandle& condition) {
   Stream* const stream = find(handle);
   if (stream == nullptr || stream->device != current_device()) return cudaErrorInvalidResourceHandle;
+  note_line("work");
   if (stream->capture == nullptr) {
     stream->tail = schedule_.add({stream->tail}, std::move(run), stream->device, stream->lane, condition);
     return cudaSuccess;

@@ -30,6 +30,7 @@ def main(lib, program, objects):
     faults += [f"{program} loads {found.group()}" for found in LIBRARIES.finditer(dynamic)]
     if any(name == "__cudaRegisterFatBinary" for _, name in symbols("--defined-only", [program])):
         faults.append(f"{program} has CUDA's static runtime in it")
+    print("\n".join(sorted(called)))
     print("\n".join(faults) or f"{len(called)} functions have a stand-in")
     return 1 if faults or len(called) < 50 else 0
 
