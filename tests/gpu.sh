@@ -21,9 +21,10 @@
 # measured is kept in BUNDLE.rows and printed again, as long as the bundle, the GPU and the working options are the same.
 # CIFAR-10 is unpacked once all its archives are here. For example, with 64 MiB and 10 minutes per call:
 #
-#   call 1 carries build/gpu_bundle.tar.xz, build/gpu_cifar.sums, build/gpu_cifar.1.part:  tests/gpu.sh run tests training
-#   call 2 carries build/gpu_cifar.2.part:                                                 tests/gpu.sh run benches kernels
-#   call 3 carries build/gpu_cifar.3.part:                                                 tests/gpu.sh run peers accuracy
+#   carried files                                                          command
+#   build/gpu_bundle.tar.xz, build/gpu_cifar.sums, build/gpu_cifar.1.part  tests/gpu.sh run tests training
+#   build/gpu_cifar.2.part                                                 tests/gpu.sh run benches kernels --seconds 280
+#   build/gpu_cifar.3.part                                                 tests/gpu.sh run peers accuracy --seconds 280
 #
 # Append "; cp -r build/gpu_bundle.rows $OUT" and carry that folder too, as build/gpu_bundle.rows, if a call may get
 # another machine.
@@ -152,7 +153,7 @@ run_tests() {
 }
 
 run_part() { # NAME
-  local conditions
+  local conditions=
   open_part "$1" "$seconds_of_start"
   row "$1" "result"
   say "|---|---|"
@@ -162,7 +163,7 @@ run_part() { # NAME
     has_started=1
   fi
   # Where the GPU is in the machine does not matter.
-  conditions=$(cat "$bundle/.archive" 2>/dev/null) && conditions+=" ${gpu%, at *} ${chosen[*]}"
+  [ -z "$gpu" ] || { conditions=$(cat "$bundle/.archive" 2>/dev/null) && conditions+=" ${gpu%, at *} ${chosen[*]}"; }
   open_kept "$1" "$conditions"
   start_clock "${seconds:-${seconds_of[$1]}}"
   "run_$1"

@@ -176,6 +176,14 @@ class Kept(unittest.TestCase):
         self.bundle.program("ops_test", "#!/bin/bash\nexit 3\n")
         self.assertEqual(self.run_part("tests")["ops_test"], first["ops_test"] + ", from an earlier call")
 
+    def test_a_call_in_which_nothing_starts_loses_no_row(self):
+        self.run_part("tests")
+        works = (self.bundle.path / "bin" / "step_bench").read_text(encoding="utf-8")
+        self.bundle.program("step_bench", "#!/bin/bash\nexit 3\n")
+        self.run_part("tests", code=1)
+        self.bundle.program("step_bench", works)
+        self.assertEqual(self.run_part("tests")["ops_test"], "4 of 4 passed, from an earlier call")
+
     def test_another_bundle_or_gpu_begins_anew(self):
         for change in (lambda: self.bundle.carried("another archive"),
                        lambda: self.bundle.program("step_bench", (self.bundle.path / "bin" / "step_bench").read_text(
