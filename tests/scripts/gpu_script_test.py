@@ -146,7 +146,7 @@ class Bounds(unittest.TestCase):
     def test_of_time_let_a_hang_cost_one_test(self):
         self.bundle.program("ops_test", test_program("*breaks*) sleep 77.25;;"))
         rows = rows_of(self.bundle.run("tests", "--seconds", "26").stdout)
-        self.assertRegex(rows["ops_test"], r"^FAILED: 1 of 4 passed; took more than [34] s: \[ RUN      \] Devices/ops_test\.br")
+        self.assertRegex(rows["ops_test"], r"^FAILED: 1 of 4 passed; took more than [2-4] s: \[ RUN      \] Devices/ops_test\.br")
         self.assertEqual(rows["ops_test, the rest one by one"], "2 passed, 1 failed, 0 left out")
         self.assertEqual(rows["Devices/ops_test.breaks/cuda"],
                          "took more than 2 s: [ RUN      ] Devices/ops_test.breaks/cuda")
@@ -170,8 +170,9 @@ class Bounds(unittest.TestCase):
         self.assertEqual((done.returncode, rows["resnet50-bf16"]), (1, "FAILED: took more than 1 s"), done.stdout)
         self.bundle.program("step_bench", step_bench("case $* in *lenet*) ;; *) sleep 78.25;; esac"))
         done = self.bundle.run("benches", "--seconds", "1")
-        self.assertEqual((done.returncode, set(rows_of(done.stdout).values())),
-                         (0, {"result", "cuda: a GPU", "left out, no time is left of 1 s"}))
+        others = ("cudnn_device.json", "resnet20-2ranks-1gpu-nccl")  # which take no time
+        results = {result for name, result in rows_of(done.stdout).items() if name not in others}
+        self.assertEqual((done.returncode, results), (0, {"result", "cuda: a GPU", "left out, no time is left of 1 s"}))
 
     def test_end_what_a_program_leaves_behind(self):
         # As ranks do whose mpirun was killed: in a process group of its own, deaf, and with its hands on the output.
