@@ -18,7 +18,7 @@
 #   accuracy   CIFAR-10 to the end: at least 93.5 % by cifar10-94, 89.5 % by cifar10-90
 #
 # If a call is short, or carries few files, repeat the call. A part goes on where the last call ended: what passed or was
-# measured is kept in BUNDLE.rows and printed again, as long as the bundle, the GPU and the working options are the same.
+# measured is kept in BUNDLE.rows and printed again, if the bundle, the kind of GPU and what works there are the same.
 # CIFAR-10 is unpacked once all its archives are here. For example, with 64 MiB and 10 minutes per call:
 #
 #   carried files                                                          command

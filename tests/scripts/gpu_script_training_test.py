@@ -105,7 +105,7 @@ class Kernels(Part):
 
     def test_layers_are_summed_up_by_name(self):
         self.bundle.tool("nsys", f"""case $1 in
-profile) touch "$(sed 's/.*--output \\(.*\\) --force-overwrite.*/\\1/' <<<"$*").nsys-rep";;
+profile) touch "$(sed 's/.*--output=\\(.*\\) --force-overwrite.*/\\1/' <<<"$*").nsys-rep";;
 stats) echo Generating; [ -e "${{@: -1}}" ] && cat <<'CSV'
 {PROJECTED}CSV
 esac\n""")

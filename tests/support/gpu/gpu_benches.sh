@@ -123,10 +123,10 @@ profile_layers() {
   local name=$1
   shift
   due "$name" || return 0
-  bounded $((budget / 3)) "$nsys" profile --trace cuda,nvtx --sample none --cpuctxsw none --output "$scratch/layers" \
-    --force-overwrite true "$bundle/run" step_bench "$@" --no-graphs --steps 12
+  bounded $((budget / 3)) "$nsys" profile --trace=cuda,nvtx --sample=none --cpuctxsw=none --output="$scratch/layers" \
+    --force-overwrite=true "$bundle/run" step_bench "$@" --no-graphs --steps 12
   ((code == 0)) || { program_failed "$name"; return 0; }
-  bounded $((budget / 3)) "$nsys" stats --report nvtx_gpu_proj_sum --format csv --force-export true \
+  bounded $((budget / 3)) "$nsys" stats --report=nvtx_gpu_proj_sum --format=csv --force-export=true \
     "$scratch/layers.nsys-rep"
   if ((code == 0)) && python3 "$root/tests/support/gpu/layer_table.py" "$words" >"$scratch/layers"; then
     say_table "$name" "$scratch/layers"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Markdown table of GPU time by layer, after one line about it: layer_table.py FILE
 
-FILE has what `nsys stats --report nvtx_gpu_proj_sum --format csv` printed, between other lines. A layer's time is the
+FILE has what `nsys stats --report=nvtx_gpu_proj_sum --format=csv` printed, between other lines. A layer's time is the
 median over steps of its ranges "forward LAYER" and "backward LAYER" (device/profiler_range.hpp).
 """
 
