@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 
 #include "comm/check_mpi.hpp"
+#include "comm/joined_texts.hpp"
 #include "comm/patience.hpp"
 
 namespace lockstep {
@@ -30,29 +29,6 @@ MPI_Comm node_of(MPI_Comm handle, int rank) {
   check_mpi(MPI_Comm_split_type(handle, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
             "find the ranks of this node");
   return node;
-}
-
-int message_length(std::size_t bytes) {
-  require(bytes <= std::numeric_limits<int>::max(), Failure::other,
-          "cannot gather {} bytes. A message between ranks holds at most 2 GiB.", bytes);
-  return static_cast<int>(bytes);
-}
-
-// The offset of each text in the concatenation of all. The last entry is the total length.
-std::vector<int> offsets_of(const std::vector<std::uint64_t>& lengths) {
-  std::vector<int> offsets = {0};
-  std::uint64_t end = 0;
-  for (const std::uint64_t length : lengths) offsets.push_back(message_length(end += length));
-  return offsets;
-}
-
-std::vector<std::string> cut(const std::string& all, const std::vector<int>& offsets) {
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-    texts.push_back(
-        all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(offsets[i + 1] - offsets[i])));
-  }
-  return texts;
 }
 
 double reduce(double value, MPI_Op operation, MPI_Comm comm) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/text/counted.hpp"
 #include "comm/host_arrays.hpp"
 #include "comm/point_to_point.hpp"
@@ -142,6 +143,15 @@ class ServerAllReducer final : public AllReducer {
 };
 
 }  // namespace
+
+int require_trainers(int ranks, int servers) {
+  const int trainers = trainers_of(ranks, servers);
+  require(
+      trainers >= 1, Failure::usage,
+      "{} cannot be {} and a trainer (--servers). Start more ranks: one for each server, and one or more that train.",
+      counted(ranks, "rank"), counted(servers, "server"));
+  return trainers;
+}
 
 std::unique_ptr<AllReducer> make_server_all_reducer(const Communicator& world, int servers) {
   return std::make_unique<ServerAllReducer>(world, servers);

@@ -19,6 +19,8 @@ namespace lockstep {
 
 // How many of `ranks` ranks are trainers. They have the lowest ranks.
 inline int trainers_of(int ranks, int servers) { return ranks - servers; }
+// The same. Throws Error(usage) if there is none.
+int require_trainers(int ranks, int servers);
 
 // Collective. `servers` is at least one and less than the number of ranks. For values in host memory.
 std::unique_ptr<AllReducer> make_server_all_reducer(const Communicator& world, int servers);

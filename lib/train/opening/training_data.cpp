@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "base/text/counted.hpp"
+#include "comm/server_all_reducer.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
@@ -55,15 +55,8 @@ SplitFolders data_folders(const Communicator& world, const RunOptions& run, cons
 }
 
 // The number of ranks that have samples.
-int require_trainers(const Recipe& recipe, const RunOptions& run, const Communicator& world) {
-  if (run.sums.trainers > 0) return run.sums.trainers;
-  const int servers = servers_of({recipe, run});
-  const int trainers = world.size() - servers;
-  require(
-      trainers >= 1, Failure::usage,
-      "{} cannot be {} and a trainer (--servers). Start more ranks: one for each server, and one or more that train.",
-      counted(world.size(), "rank"), counted(servers, "server"));
-  return trainers;
+int trainers_in(const Recipe& recipe, const RunOptions& run, const Communicator& world) {
+  return run.sums.trainers > 0 ? run.sums.trainers : require_trainers(world.size(), servers_of({recipe, run}));
 }
 
 // Among those that share the samples: trainers come before servers.
@@ -80,7 +73,7 @@ Place place_of(const RunOptions& run, const Communicator& world, int trainers) {
 // Reads the data.
 LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
                      const Communicator& world) {
-  const int trainers = require_trainers(recipe, run, world);
+  const int trainers = trainers_in(recipe, run, world);
   const Place place = place_of(run, world, trainers);
   const auto share = [&](const BatchOptions& batch) {
     LoaderShare of_rank = loader_share(batch, place.rank, place.ranks, place.ranks - trainers);
@@ -141,7 +134,7 @@ TrainingData open_data(const Communicator& world, const Recipe& recipe, const Ru
   on_all_ranks(world, [&] { share = share_of(recipe, run, earlier, world); });
   const SplitFolders folders = data_folders(world, run, recipe, share, stops);
   std::optional<TrainingData> data;
-  on_all_ranks(world, [&] { data = open_splits(recipe, run, share, require_trainers(recipe, run, world), folders); });
+  on_all_ranks(world, [&] { data = open_splits(recipe, run, share, trainers_in(recipe, run, world), folders); });
   return *std::move(data);
 }
 
