@@ -10,9 +10,18 @@ ContentHash::ContentHash() : state_(XXH3_createState(), &XXH3_freeState) { XXH3_
 
 void ContentHash::begin_tensors(const std::string& field) { tensors_[field] = nlohmann::json::array(); }
 
+void ContentHash::begin_tensor(const std::string& field, const std::string& name,
+                               const std::vector<std::int64_t>& dims) {
+  tensors_[field].push_back(nlohmann::json::array({name, dims}));
+}
+
+void ContentHash::add_values(std::span<const float> values) {
+  XXH3_128bits_update(state_.get(), values.data(), values.size_bytes());
+}
+
 void ContentHash::add_tensor(const std::string& field, const ParameterStore::Entry& tensor) {
-  tensors_[field].push_back(nlohmann::json::array({tensor.name, tensor.dims}));
-  XXH3_128bits_update(state_.get(), tensor.values.data(), tensor.values.size() * sizeof(float));
+  begin_tensor(field, tensor.name, tensor.dims);
+  add_values(tensor.values);
 }
 
 void ContentHash::add_tensors(const std::string& field, std::span<const ParameterStore::Entry> tensors) {

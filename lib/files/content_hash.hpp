@@ -3,10 +3,12 @@
 
 #include <xxhash.h>
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "nn/parameter_store.hpp"
 
@@ -17,8 +19,11 @@ namespace lockstep {
 class ContentHash {
  public:
   ContentHash();
-  // `field` is the key of the list of tensors in the JSON. Tensors are added one by one, or all at once.
+  // `field` is the key of the list of tensors in the JSON. Tensors are added one by one, or all at once. The values of
+  // one may be added in pieces.
   void begin_tensors(const std::string& field);
+  void begin_tensor(const std::string& field, const std::string& name, const std::vector<std::int64_t>& dims);
+  void add_values(std::span<const float> values);
   void add_tensor(const std::string& field, const ParameterStore::Entry& tensor);
   void add_tensors(const std::string& field, std::span<const ParameterStore::Entry> tensors);
   // 32 hex digits.

@@ -55,6 +55,9 @@ class TensorFileWriter {
   // The same one by one: after begin_tensors(), in its group.
   void begin_tensors(const char* group);
   void write_tensor(const ParameterStore::Entry& tensor);
+  // The same with a tensor of one dimension, whose values follow in pieces.
+  void begin_tensor(const std::string& name, std::int64_t count);
+  void write_values(std::span<const float> values);
 
   std::vector<std::byte> image() const;  // the file's bytes, in memory
   void finish();                         // completes the file on disk; then it can be published
@@ -63,6 +66,8 @@ class TensorFileWriter {
   std::unique_lock<std::recursive_mutex> lock_ = lock_hdf5();  // released last
   Hid<H5Fclose> file_;
   Hid<H5Gclose> group_;
+  Hid<H5Dclose> tensor_;  // whose values are being written
+  hsize_t written_ = 0;   // of them
   UnpublishedFile* on_disk_ = nullptr;
 };
 

@@ -31,14 +31,13 @@ void require_readable_texts(const char* name, std::span<const std::string> texts
   }
 }
 
-void require_readable_tensor(const ParameterStore::Entry& entry) {
-  require_readable(!entry.name.empty() && entry.name.size() <= limits::name_bytes,
-                   fmt::format("a tensor's name has {} bytes, not 1 to {}", entry.name.size(), limits::name_bytes));
-  require_readable(
-      !entry.dims.empty() && entry.dims.size() <= limits::dimensions,
-      fmt::format("'{}' has {} dimensions, not 1 to {}", entry.name, entry.dims.size(), limits::dimensions));
-  require_readable(std::ranges::all_of(entry.dims, [](std::int64_t size) { return size > 0; }),
-                   fmt::format("'{}' has a dimension of size 0", entry.name));
+void require_readable_tensor(const std::string& name, std::span<const std::int64_t> dims) {
+  require_readable(!name.empty() && name.size() <= limits::name_bytes,
+                   fmt::format("a tensor's name has {} bytes, not 1 to {}", name.size(), limits::name_bytes));
+  require_readable(!dims.empty() && dims.size() <= limits::dimensions,
+                   fmt::format("'{}' has {} dimensions, not 1 to {}", name, dims.size(), limits::dimensions));
+  require_readable(std::ranges::all_of(dims, [](std::int64_t size) { return size > 0; }),
+                   fmt::format("'{}' has a dimension of size 0", name));
 }
 
 // No timestamps: they would make files with equal content differ.
@@ -48,7 +47,7 @@ Hid<H5Pclose> without_dates() {
   return creation;
 }
 
-void write_values(hid_t root, const char* name, hid_t type, std::size_t size, const void* values) {
+void write_attribute(hid_t root, const char* name, hid_t type, std::size_t size, const void* values) {
   const hsize_t count = size;
   const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe the shape of an attribute"));
   const Hid<H5Aclose> attribute(
@@ -56,15 +55,18 @@ void write_values(hid_t root, const char* name, hid_t type, std::size_t size, co
   check_h5(H5Awrite(attribute, type, values), "write an attribute");
 }
 
-void write_dataset(hid_t group, const ParameterStore::Entry& entry) {
-  const std::vector<hsize_t> dims(entry.dims.begin(), entry.dims.end());
-  const Hid<H5Sclose> space(
+Hid<H5Sclose> space_of(std::span<const hsize_t> dims) {
+  return Hid<H5Sclose>(
       check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe a tensor's shape"));
-  const Hid<H5Dclose> dataset(
-      check_h5(H5Dcreate2(group, entry.name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT),
+}
+
+// Without values.
+Hid<H5Dclose> make_dataset(hid_t group, const std::string& name, const std::vector<std::int64_t>& dims) {
+  require_readable_tensor(name, dims);
+  return Hid<H5Dclose>(
+      check_h5(H5Dcreate2(group, name.c_str(), H5T_IEEE_F32LE, space_of(std::vector<hsize_t>(dims.begin(), dims.end())),
+                          H5P_DEFAULT, without_dates(), H5P_DEFAULT),
                "create a tensor's dataset"));
-  check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()),
-           "write a tensor's values");
 }
 
 }  // namespace
@@ -78,6 +80,8 @@ TensorFileWriter::TensorFileWriter() {
 }
 
 TensorFileWriter::TensorFileWriter(UnpublishedFile& file, std::int64_t bytes) : on_disk_(&file) {
+  require_readable(bytes <= static_cast<std::int64_t>(limits::file_bytes),
+                   fmt::format("it would have {} bytes, more than {}", bytes, limits::file_bytes));
   file.reserve(bytes);  // on a full disk, HDF5 does not even begin
   const Hid<H5Pclose> access = hdf5_file_access_plist();
   // HDF5 opens the same file again, whatever its name refers to meanwhile.
@@ -87,6 +91,7 @@ TensorFileWriter::TensorFileWriter(UnpublishedFile& file, std::int64_t bytes) : 
 }
 
 void TensorFileWriter::finish() {
+  tensor_ = {};
   group_ = {};
   check_h5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "write a file to disk");
   hsize_t bytes = 0;
@@ -110,11 +115,11 @@ void TensorFileWriter::finish() {
 void TensorFileWriter::write_number(const char* name, std::int32_t value) { hdf5_write_number(file_, name, value); }
 
 void TensorFileWriter::write_numbers(const char* name, const std::vector<std::int64_t>& values) {
-  write_values(file_, name, H5T_STD_I64LE, values.size(), values.data());
+  write_attribute(file_, name, H5T_STD_I64LE, values.size(), values.data());
 }
 
 void TensorFileWriter::write_numbers(const char* name, const std::vector<float>& values) {
-  write_values(file_, name, H5T_IEEE_F32LE, values.size(), values.data());
+  write_attribute(file_, name, H5T_IEEE_F32LE, values.size(), values.data());
 }
 
 void TensorFileWriter::write_text(const char* name, const std::string& text) { write_texts(name, std::span(&text, 1)); }
@@ -148,8 +153,23 @@ void TensorFileWriter::begin_tensors(const char* group) {
 }
 
 void TensorFileWriter::write_tensor(const ParameterStore::Entry& tensor) {
-  require_readable_tensor(tensor);
-  write_dataset(group_, tensor);
+  const Hid<H5Dclose> dataset = make_dataset(group_, tensor.name, tensor.dims);
+  check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.values.data()),
+           "write a tensor's values");
+}
+
+void TensorFileWriter::begin_tensor(const std::string& name, std::int64_t count) {
+  tensor_ = make_dataset(group_, name, {count});
+  written_ = 0;
+}
+
+void TensorFileWriter::write_values(std::span<const float> values) {
+  const hsize_t count = values.size();
+  const Hid<H5Sclose> all(check_h5(H5Dget_space(tensor_), "describe a tensor's shape"));
+  check_h5(H5Sselect_hyperslab(all, H5S_SELECT_SET, &written_, nullptr, &count, nullptr), "select a tensor's values");
+  check_h5(H5Dwrite(tensor_, H5T_NATIVE_FLOAT, space_of(std::span(&count, 1)), all, H5P_DEFAULT, values.data()),
+           "write a tensor's values");
+  written_ += count;
 }
 
 std::vector<std::byte> TensorFileWriter::image() const {

@@ -44,6 +44,13 @@ concept SaysWhatMayChange = requires {
   DeclaredNames(Options::may_change);
 };
 
+// Which ranks get the arrays of the checkpoint that a run resumes from: `static constexpr RestoredArrays
+// restored_arrays`; all ranks if the options do not say it.
+template <class Options>
+concept SaysWhoRestores = requires {
+  RestoredArrays(Options::restored_arrays);
+};
+
 // Declares the program's options with `declare`, and those of every custom loop. After parsing, `run` has the values.
 // It outlives the parsing.
 void declare_custom_loop(CLI::App& app, const std::function<void(CLI::App&)>& declare, DeclaredNames metrics,
@@ -63,6 +70,7 @@ int run_custom_loop(int argc, char** argv, Body body) {
   };
   program.stopping = Stopping::graceful;
   program.body = [&](Session& session) {
+    if constexpr (SaysWhoRestores<Options>) run_options.restored_arrays = Options::restored_arrays;
     CustomRun run(session, run_options);
     body(run, std::as_const(options));
     return run.conclude();

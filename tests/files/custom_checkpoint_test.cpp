@@ -2,16 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/streamed_array.hpp"
 #include "dataset/shards/hash.hpp"
+#include "files/checkpoint/stream_file.hpp"
+#include "files/tensor_file.hpp"
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep::custom_checkpoint_test {
 
@@ -40,6 +48,54 @@ TEST(CustomCheckpointTest, is_read_as_it_was_written) {
   EXPECT_TRUE(std::signbit(read.arrays.at("x")[1]));
   EXPECT_TRUE(std::isnan(read.arrays.at("velocity").at(0)));
   EXPECT_TRUE(parse(image_of({1, {}, nlohmann::json::object()})).arrays.empty());
+}
+
+// Blocks of an array pass through memory one by one. The file has the content of one that is made in memory.
+TEST(CustomCheckpointTest, a_streamed_one_is_read_as_it_was_written) {
+  CustomCheckpoint checkpoint = some_checkpoint();
+  std::vector<float> large(2'500'000);
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i) * 0.5F;
+  checkpoint.arrays["large"] = large;
+  std::vector<StreamedArray> arrays;
+  for (const auto& [name, values] : checkpoint.arrays) arrays.insert(arrays.begin(), streamed_array(name, values));
+  std::size_t largest_block = 0;
+  arrays.push_back({"rows", 400'001, 3, [&](std::int64_t first, std::span<float> values) {
+                      largest_block = std::max(largest_block, values.size_bytes());
+                      for (std::size_t i = 0; i < values.size(); ++i)
+                        values[i] = static_cast<float>(3 * first) + static_cast<float>(i);
+                    }});
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "step.h5";
+  stream_file(
+      path, [] {}, [&](UnpublishedFile* file) { stream_custom_checkpoint(file, checkpoint, arrays); });
+  EXPECT_EQ(largest_block, 12U * ((1 << 20) / 3)) << "whole rows within 4 MiB";
+  CustomCheckpoint read = parse(read_file(path, tensor_file_limits::file_bytes));
+  EXPECT_EQ(read.metadata, checkpoint.metadata);
+  EXPECT_EQ(read.options, checkpoint.options);
+  EXPECT_EQ(read.arrays.at("large"), large);
+  EXPECT_EQ(read.arrays.at("rows").size(), 1'200'003U);
+  for (std::size_t i = 0; i < 1'200'003; ++i) ASSERT_EQ(read.arrays.at("rows")[i], static_cast<float>(i));
+  read.arrays.erase("rows");
+  EXPECT_EQ(image_of(read), image_of(checkpoint));
+}
+
+TEST(CustomCheckpointTest, a_rank_that_cannot_write_takes_part_to_the_end) {
+  int blocks = 0;
+  const std::vector<StreamedArray> arrays{
+      {"a", 2, 1 << 20, [&](std::int64_t /*first*/, std::span<float> /*values*/) { ++blocks; }},
+      {"a/b", 3, 1 << 20, [&](std::int64_t /*first*/, std::span<float> /*values*/) { ++blocks; }}};
+  const TemporaryFolder folder;
+  const auto write = [&](const std::filesystem::path& path) {
+    stream_file(
+        path, [] {}, [&](UnpublishedFile* file) { stream_custom_checkpoint(file, some_checkpoint(), arrays); });
+  };
+  expect_error(Failure::usage, {"'a/b'"}, [&] { write(folder.path() / "step.h5"); });
+  EXPECT_EQ(blocks, 5);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_THROW(write(folder.path() / "absent" / "step.h5"), Error);
+  EXPECT_EQ(blocks, 10);
+  stream_custom_checkpoint(nullptr, some_checkpoint(), arrays);
+  EXPECT_EQ(blocks, 15);
 }
 
 TEST(CustomCheckpointTest, what_would_not_be_read_back_is_not_written) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <ranges>
 #include <system_error>
 #include <utility>
@@ -119,21 +118,15 @@ fs::path CheckpointFolder::write(std::int64_t step, std::span<const std::byte> i
 }
 
 fs::path CheckpointFolder::write(Checkpoint checkpoint, const WeightSync& sync) {
-  const std::int64_t step = checkpoint.state.progress.step;
-  fs::path path;
-  std::optional<UnpublishedFile> file;
-  std::exception_ptr failure;
-  try {
-    complete_scores(checkpoint.state);
-    path = file_of(step);
-    lock_->require_held();
-    file.emplace(path);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  stream_checkpoint(file ? &*file : nullptr, checkpoint, sync);  // the other ranks take part in any case
-  if (failure) std::rethrow_exception(failure);
-  file->publish([this] { lock_->require_held(); });
+  complete_scores(checkpoint.state);
+  return write(checkpoint.state.progress.step,
+               [&](UnpublishedFile* file) { stream_checkpoint(file, checkpoint, sync); });
+}
+
+fs::path CheckpointFolder::write(std::int64_t step, const WriteContent& content) {
+  const fs::path path = file_of(step);
+  stream_file(
+      path, [this] { lock_->require_held(); }, content);
   keep_written(step);
   return path;
 }

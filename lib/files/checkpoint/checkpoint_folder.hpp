@@ -19,6 +19,7 @@
 #include <string>
 
 #include "files/checkpoint/checkpoint.hpp"
+#include "files/checkpoint/stream_file.hpp"
 #include "files/folder/folder_lock.hpp"
 #include "recipe/checkpoint_options.hpp"
 
@@ -56,6 +57,8 @@ class CheckpointFolder {
   std::filesystem::path write(Checkpoint checkpoint, const WeightSync& sync);
   // The same with the bytes of a checkpoint, which has no score.
   std::filesystem::path write(std::int64_t step, std::span<const std::byte> image);
+  // The same with content that `content` writes, see stream_file().
+  std::filesystem::path write(std::int64_t step, const WriteContent& content);
 
   // The newest intact checkpoint whose weights are all finite; empty if there is none. A diverging training may have
   // written others.

@@ -1,6 +1,9 @@
 #include "files/checkpoint/custom_checkpoint.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -9,6 +12,7 @@
 #include "files/content_hash.hpp"
 #include "files/tensor_file.hpp"
 #include "run/run_file.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,10 +28,12 @@ constexpr int nesting_limit = 32;
 
 using Json = nlohmann::json;
 
+Json hashed_fields(const std::string& state) { return {{"format", custom_format}, {state_dataset, state}}; }
+
 std::string hash_of(const std::vector<ParameterStore::Entry>& arrays, const std::string& state) {
   ContentHash hash;
   hash.add_tensors(arrays_group, arrays);
-  return hash.digest({{"format", custom_format}, {state_dataset, state}});
+  return hash.digest(hashed_fields(state));
 }
 
 // Fills in everything but the arrays. False if `state` is not such a state.
@@ -43,8 +49,8 @@ bool read_state(const Json& state, CustomCheckpoint& checkpoint) {
 }
 
 // Why an array cannot be stored; empty if it can. HDF5 takes some names for paths.
-std::string fault_of(const std::string& name, const std::vector<float>& values) {
-  if (values.empty()) return "it has no values";
+std::string fault_of(const std::string& name, std::int64_t count) {
+  if (count == 0) return "it has no values";
   const bool is_path = name == "." || name.find('/') != std::string::npos || name.find('\0') != std::string::npos;
   if (is_path) return "its name is '.', or contains '/' or a zero byte";
   return name.empty() || name.size() > tensor_file_limits::name_bytes
@@ -52,38 +58,114 @@ std::string fault_of(const std::string& name, const std::vector<float>& values) 
              : "";
 }
 
-std::vector<ParameterStore::Entry> entries_of(const NamedArrays& arrays) {
-  std::vector<ParameterStore::Entry> entries;
-  for (const auto& [name, values] : arrays) {
-    const std::string fault = fault_of(name, values);
-    require(fault.empty(), Failure::usage,
-            "the array '{}' cannot be stored in a checkpoint: {}. Correct the program's call.", printable(name), fault);
-    entries.push_back({name, {std::ssize(values)}, values});
-  }
-  return entries;
-}
-
-}  // namespace
-
-std::vector<std::byte> checkpoint_image(const CustomCheckpoint& checkpoint) {
+std::string state_text(const CustomCheckpoint& checkpoint) {
   const Json fields = {{"steps_completed", checkpoint.steps_completed},
                        {"seconds", checkpoint.seconds},
                        {"metadata", checkpoint.metadata},
                        {"options", checkpoint.options}};
-  const std::string state = json_text(fields);
+  std::string state = json_text(fields);
   const Json read = try_parse_json(state, nesting_limit);
   CustomCheckpoint as_read;
   require(read == fields && read_state(read, as_read), Failure::usage,
           "the metadata of a checkpoint cannot be stored: it is not an object, contains a number that is not finite or "
           "text that is not UTF-8, or is nested deeper than {} levels. Correct the program's call.",
           nesting_limit - 1);
-  const std::vector<ParameterStore::Entry> arrays = entries_of(checkpoint.arrays);
+  return state;
+}
+
+// Writes everything but the arrays, whose values pass through it in the order of their names.
+class CheckpointContent {
+ public:
+  CheckpointContent(TensorFileWriter& file, std::string state) : file_(file), state_(std::move(state)) {
+    hash_.begin_tensors(arrays_group);
+    file_.write_number(format_attribute, custom_format);
+  }
+
+  void begin_array(const std::string& name, std::int64_t count) {
+    const std::string fault = fault_of(name, count);
+    require(fault.empty(), Failure::usage,
+            "the array '{}' cannot be stored in a checkpoint: {}. Correct the program's call.", printable(name), fault);
+    if (!has_arrays_) file_.begin_tensors(arrays_group);
+    has_arrays_ = true;
+    file_.begin_tensor(name, count);
+    hash_.begin_tensor(arrays_group, name, {count});
+  }
+  void write_values(std::span<const float> values) {
+    file_.write_values(values);
+    hash_.add_values(values);
+  }
+  void finish() {
+    file_.write_long_text(state_dataset, state_);
+    file_.write_text(hash_attribute, hash_.digest(hashed_fields(state_)));
+  }
+
+ private:
+  TensorFileWriter& file_;
+  std::string state_;
+  ContentHash hash_;
+  bool has_arrays_ = false;
+};
+
+// More than a checkpoint takes: HDF5 adds at most a page to each array.
+std::int64_t largest_bytes(std::span<const StreamedArray> arrays, const std::string& state) {
+  constexpr std::int64_t page_bytes = 4096;
+  constexpr std::int64_t others_bytes = 1 << 20;  // HDF5's own structures
+  std::int64_t bytes = std::ssize(state) + others_bytes;
+  for (const StreamedArray& array : arrays) {
+    bytes += array.rows * array.width * static_cast<std::int64_t>(sizeof(float)) + page_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::byte> checkpoint_image(const CustomCheckpoint& checkpoint) {
   TensorFileWriter file;
-  file.write_number(format_attribute, custom_format);
-  if (!arrays.empty()) file.write_tensors(arrays_group, arrays);
-  file.write_long_text(state_dataset, state);
-  file.write_text(hash_attribute, hash_of(arrays, state));
+  CheckpointContent content(file, state_text(checkpoint));
+  for (const auto& [name, values] : checkpoint.arrays) {
+    content.begin_array(name, std::ssize(values));
+    content.write_values(values);
+  }
+  content.finish();
   return file.image();
+}
+
+void stream_custom_checkpoint(UnpublishedFile* file, const CustomCheckpoint& checkpoint,
+                              std::span<const StreamedArray> arrays) {
+  std::vector<const StreamedArray*> by_name;
+  for (const StreamedArray& array : arrays) by_name.push_back(&array);
+  std::ranges::sort(by_name, {}, [](const StreamedArray* array) { return std::string_view(array->name); });
+
+  std::optional<TensorFileWriter> writer;
+  std::optional<CheckpointContent> content;
+  std::exception_ptr failure;
+  const auto attempt = [&](const auto& work) {
+    if (file == nullptr || failure) return;
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+      content.reset();
+      writer.reset();
+    }
+  };
+  attempt([&] {
+    std::string state = state_text(checkpoint);
+    writer.emplace(*file, largest_bytes(arrays, state));
+    content.emplace(*writer, std::move(state));
+  });
+  for (const StreamedArray* array : by_name) {
+    attempt([&] { content->begin_array(array->name, array->rows * array->width); });
+    read_blocks(*array, [&](std::span<const float> values) {
+      rank_status::enter(file == nullptr ? Phase::gathering : Phase::saving);  // each block is progress
+      attempt([&] { content->write_values(values); });
+    });
+  }
+  attempt([&] {
+    content->finish();
+    writer->finish();
+  });
+  if (failure) std::rethrow_exception(failure);
 }
 
 bool is_custom_checkpoint(const std::filesystem::path& path, std::string& image) {

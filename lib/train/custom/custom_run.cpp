@@ -1,5 +1,6 @@
 #include "train/custom/custom_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -62,11 +63,13 @@ CustomRun::CustomRun(const Session& session, CustomRunOptions options)
     lock->lie_within(output_);
     checkpoints_.emplace(std::move(lock), KeepRule{options_.keep_latest, 0}, step_of_custom);
   });
-  std::string image = from_rank_0(world(), [this] { return find(); });
+  NamedArrays arrays_of_rank_0;
+  std::string image = from_rank_0(world(), [&] { return restored_image(arrays_of_rank_0); });
   restored_from_ = world().broadcast(restored_from_.string(), 0);
   on_all_ranks(world(), [&] {
     if (image.empty()) return;
     restored_ = parse_custom_checkpoint(restored_from_, image);
+    if (!arrays_of_rank_0.empty()) restored_.arrays = std::move(arrays_of_rank_0);
     require_same_options(restored_.options, options_.of_program, restored_from_);
     require(restored_.steps_completed <= options_.max_steps, Failure::usage,
             "the checkpoint '{}' is from step {}, but --max-steps is {}. Raise --max-steps, or use --resume never.",
@@ -89,6 +92,16 @@ std::string CustomRun::find() {
   if (!newest) return "";
   restored_from_ = newest->path;
   return std::move(newest->image);
+}
+
+// What find() returns. If only rank 0 gets the arrays, they are moved to `arrays`.
+std::string CustomRun::restored_image(NamedArrays& arrays) {
+  std::string image = find();
+  if (image.empty() || options_.restored_arrays == RestoredArrays::on_all_ranks) return image;
+  CustomCheckpoint checkpoint = parse_custom_checkpoint(restored_from_, image);
+  arrays = std::exchange(checkpoint.arrays, {});
+  const std::vector<std::byte> rest = checkpoint_image(checkpoint);
+  return {reinterpret_cast<const char*>(rest.data()), rest.size()};
 }
 
 void CustomRun::begin() {
@@ -148,29 +161,45 @@ void CustomRun::report(const char* kind, std::int64_t steps, const MetricValues&
 
 void CustomRun::save_checkpoint(std::int64_t steps_completed, const NamedArrays& arrays,
                                 const nlohmann::json& metadata) {
-  const Phase before = rank_status::record().phase;
-  rank_status::enter(Phase::saving);
+  std::vector<StreamedArray> streamed;
+  for (const auto& [name, values] : arrays) streamed.push_back(streamed_array(name, values));
+  stream_checkpoint(steps_completed, streamed, metadata);
+}
+
+void CustomRun::stream_checkpoint(std::int64_t steps_completed, std::span<const StreamedArray> arrays,
+                                  const nlohmann::json& metadata) {
   on_rank_0(world(), [&] {
-    const Stopwatch watch;
     require_step(steps_completed, "has saved a checkpoint");
     require(steps_completed >= saved_step_, Failure::usage,
             "the program has saved a checkpoint after step {}, but the last one is from step {}. Save checkpoints in "
             "the order of their steps.",
             steps_completed, saved_step_);
-    if (steps_completed == saved_step_) return;
-    checkpoints_->write(steps_completed, checkpoint_image(CustomCheckpoint{steps_completed, arrays, metadata, seconds(),
-                                                                           options_.of_program}));
+  });
+  if (steps_completed > saved_step_) {
+    const Stopwatch watch;
+    stream({steps_completed, {}, metadata, seconds(), options_.of_program}, arrays,
+           [&](const WriteContent& content) { checkpoints_->write(steps_completed, content); });
     saved_step_ = steps_completed;
     last_step_ = std::max(last_step_, steps_completed);
     checkpoint_seconds_ = std::max(checkpoint_seconds_, watch.seconds());
-  });
-  saved_step_ = steps_completed;
+  }
   failure_report::set_step(steps_completed - 1);
+}
+
+// Rank 0 calls `write` with what writes the content of the file. The other ranks take part.
+void CustomRun::stream(const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays,
+                       const std::function<void(const WriteContent&)>& write) {
+  const WriteContent content = [&](UnpublishedFile* file) { stream_custom_checkpoint(file, checkpoint, arrays); };
+  const Phase before = rank_status::record().phase;
+  rank_status::enter(world().rank() == 0 ? Phase::saving : Phase::gathering);
+  ContainedFailure failure(world());
+  failure.run([&] { world().rank() == 0 ? write(content) : content(nullptr); });
+  failure.agree(Phase::meeting);
   rank_status::enter(before);
 }
 
 // A resumed run may have written the file itself, with the same content.
-void CustomRun::write_result(const std::string& name, std::span<const std::byte> bytes) {
+void CustomRun::set_aside_if_earlier(const std::string& name) {
   output_->require_held();
   const bool is_of_earlier_run = restored_from_.empty() && !results_.contains(name) && !is_absent(result(name));
   if (is_of_earlier_run) {
@@ -179,7 +208,20 @@ void CustomRun::write_result(const std::string& name, std::span<const std::byte>
     log::warning("'{}' of an earlier run is moved to '{}'.", result(name).string(), aside_->path().string());
   }
   results_.insert(name);
+}
+
+void CustomRun::write_result(const std::string& name, std::span<const std::byte> bytes) {
+  set_aside_if_earlier(name);
   write_file_atomically(result(name), bytes);
+}
+
+void CustomRun::stream_result(const std::string& name, const CustomCheckpoint& about,
+                              std::span<const StreamedArray> arrays) {
+  on_rank_0(world(), [&] { set_aside_if_earlier(name); });
+  stream(about, arrays, [&](const WriteContent& content) {
+    stream_file(
+        result(name), [this] { output_->require_held(); }, content);
+  });
 }
 
 bool CustomRun::should_preempt() {

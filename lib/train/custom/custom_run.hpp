@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,11 +22,14 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "backend/session.hpp"
 #include "base/clock.hpp"
+#include "base/streamed_array.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/checkpoint/custom_checkpoint.hpp"
+#include "files/checkpoint/stream_file.hpp"
 #include "files/folder/set_aside.hpp"
 #include "recipe/checkpoint_options.hpp"
 #include "run/run_state.hpp"
@@ -36,6 +40,9 @@
 
 namespace lockstep {
 
+// Which ranks get the arrays of the checkpoint that a run resumes from.
+enum class RestoredArrays : std::uint8_t { on_all_ranks, on_rank_0 };
+
 struct CustomRunOptions {
   std::filesystem::path output;  // not empty
   std::int64_t max_steps = 1;    // of all attempts
@@ -43,6 +50,7 @@ struct CustomRunOptions {
   std::string resume = "auto";   // auto | never | a file
   std::optional<double> time_limit_seconds = {};
   nlohmann::json of_program = nlohmann::json::object();  // the program's options, by name; a resume keeps them
+  RestoredArrays restored_arrays = RestoredArrays::on_all_ranks;
 };
 
 // Metrics by name (is_metric_name()). Values that are not finite are recorded as null.
@@ -64,19 +72,29 @@ class CustomRun {
   // Of the restored checkpoint; 0 if there is none, and restored() is empty.
   std::int64_t steps_completed() const { return restored_.steps_completed; }
   const CustomCheckpoint& restored() const { return restored_; }
+  // The arrays of restored(), which has none afterwards.
+  NamedArrays take_restored_arrays() { return std::exchange(restored_.arrays, {}); }
 
   // On rank 0 only: on another rank they throw Error(usage) that names the rank. They append a line to metrics.jsonl
   // and print it. `steps_completed` is from 1 to max_steps(). Throws Error(usage) also for a name that is not valid.
   void report_training_metrics(std::int64_t steps_completed, const MetricValues& metrics);
   void report_validation_metrics(std::int64_t steps_completed, const MetricValues& metrics);
 
-  // Collective. Rank 0 writes its arguments; those of other ranks are ignored. Returns when the file is on the disk.
+  // Collective. All ranks pass the same step. Rank 0 writes its arrays and metadata; those of other ranks are ignored.
+  // Returns when the file is on the disk.
   // Does nothing if the checkpoint of this step exists. `steps_completed` may not decrease. Throws AgreedError.
   void save_checkpoint(std::int64_t steps_completed, const NamedArrays& arrays, const nlohmann::json& metadata);
+
+  // The same with arrays that all ranks read block by block.
+  void stream_checkpoint(std::int64_t steps_completed, std::span<const StreamedArray> arrays,
+                         const nlohmann::json& metadata);
 
   // On rank 0 only. Writes the file OUTPUT/`name`, such as a model. A file of an earlier run is set aside with a
   // warning. Throws as write_file_atomically().
   void write_result(const std::string& name, std::span<const std::byte> bytes);
+  // Collective. Rank 0 writes the same with `about` and arrays that all ranks read block by block, in the form of a
+  // checkpoint. Throws AgreedError.
+  void stream_result(const std::string& name, const CustomCheckpoint& about, std::span<const StreamedArray> arrays);
   std::filesystem::path result(const std::string& name) const { return options_.output / name; }
 
   // Collective. Whether to end now, with a checkpoint: a rank has received SIGTERM, SIGUSR1 or SIGINT, or the time
@@ -89,6 +107,10 @@ class CustomRun {
 
  private:
   std::string find();
+  std::string restored_image(NamedArrays& arrays);
+  void stream(const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays,
+              const std::function<void(const WriteContent&)>& write);
+  void set_aside_if_earlier(const std::string& name);
   void begin();
   void require_step(std::int64_t steps, const char* what) const;
   void report(const char* kind, std::int64_t steps, const MetricValues& metrics);

@@ -6,11 +6,14 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "comm/agreed_error.hpp"
+#include "files/tensor_file.hpp"
 #include "run/checkpoint_files.hpp"
 #include "run/summary.hpp"
 #include "runtime/failure/failure_report.hpp"
@@ -175,6 +178,46 @@ TEST_F(CustomRunTest, resumes_from_the_newest_checkpoint) {
     EXPECT_EQ(read_summary(options_.output)->interruptions.size(), 1U);
   }
   release();
+}
+
+// Rank 0 writes what all ranks give together: here, the sum of their numbers.
+TEST_F(CustomRunTest, arrays_that_ranks_share_are_written_block_by_block) {
+  const std::vector<StreamedArray> arrays{{"x", 2, 1, [&](std::int64_t first, std::span<float> values) {
+                                             for (std::size_t i = 0; i < values.size(); ++i) {
+                                               values[i] = static_cast<float>(
+                                                   world_.sum(static_cast<double>(first) + static_cast<double>(i) + 1));
+                                             }
+                                           }}};
+  const auto size = static_cast<float>(world_.size());
+  {
+    CustomRun run(session_, options_);
+    run.stream_checkpoint(3, arrays, {{"steps_completed", 3}});
+    run.stream_checkpoint(3, arrays, {{"again", true}});  // which changes nothing
+    run.stream_result("model.h5", {3, {}, {{"error", 0.5}}}, arrays);
+    if (is_first()) {
+      std::string image = read_file(options_.output / "model.h5", tensor_file_limits::file_bytes);
+      const CustomCheckpoint model = parse_custom_checkpoint("model.h5", image);
+      EXPECT_EQ(model.arrays.at("x"), (std::vector<float>{size, 2 * size}));
+      EXPECT_EQ(model.metadata, (nlohmann::json{{"error", 0.5}}));
+    }
+    expect_error(Failure::usage, {"absent"}, [&] { run.stream_result("absent/model.h5", {3}, arrays); });
+  }
+  release();
+  for (const RestoredArrays restored : {RestoredArrays::on_rank_0, RestoredArrays::on_all_ranks}) {
+    options_.restored_arrays = restored;
+    {
+      CustomRun run(session_, options_);
+      EXPECT_EQ(run.restored().metadata, (nlohmann::json{{"steps_completed", 3}}));
+      const NamedArrays taken = run.take_restored_arrays();
+      EXPECT_TRUE(run.restored().arrays.empty());
+      if (is_first() || restored == RestoredArrays::on_all_ranks) {
+        EXPECT_EQ(taken, (NamedArrays{{"x", {size, 2 * size}}}));
+      } else {
+        EXPECT_TRUE(taken.empty());
+      }
+    }
+    release();
+  }
 }
 
 TEST_F(CustomRunTest, a_damaged_checkpoint_is_skipped_with_a_warning) {
