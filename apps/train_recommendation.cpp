@@ -2,6 +2,7 @@
 //
 //   train_recommendation --max-steps 5000 --width 32 --output runs/ratings         on synthetic ratings
 //   train_recommendation --data data/ml-1m --max-steps 5650 --output runs/ml-1m    ten passes over MovieLens 1M
+//   mpirun -n 6 train_recommendation --sync ps --servers 2 ...                     tables on two parameter servers
 //
 // After each pass, the output folder gets the model of the pass, pass-00001.h5, ... The best one has the lowest error
 // on the test ratings.
@@ -35,17 +36,24 @@ constexpr std::array<Choice<RowOptimizerKind>, 4> optimizers{{{"rmsprop", RowOpt
                                                               {"adagrad", RowOptimizerKind::adagrad},
                                                               {"sgd", RowOptimizerKind::sgd}}};
 
+enum class TableSync : std::uint8_t { all_reduce, servers };
+constexpr std::array<Choice<TableSync>, 2> syncs{{{"all-reduce", TableSync::all_reduce}, {"ps", TableSync::servers}}};
+
 constexpr std::array<Choice<Schedule>, 3> schedules{
     {{"constant", Schedule::constant}, {"cosine", Schedule::cosine}, {"one-cycle", Schedule::one_cycle}}};
 
 struct RecommendationOptions {
   static constexpr std::array<std::string_view, 2> metrics{"error", "error_in_stars"};
-  static constexpr std::array<std::string_view, 8> may_change{
-      "data", "pairs", "predictions", "report-every", "checkpoint-every", "device", "threads", "hang-timeout"};
+  static constexpr std::array<std::string_view, 10> may_change{
+      "data", "pairs",   "predictions", "report-every", "checkpoint-every",
+      "sync", "servers", "device",      "threads",      "hang-timeout"};
+  static constexpr RestoredArrays restored_arrays = RestoredArrays::on_rank_0;
 
   std::filesystem::path data;  // empty: synthetic
   SyntheticRatings synthetic;
   RatingTrainingOptions training{.optimizer = {.kind = RowOptimizerKind::rmsprop, .learning_rate = 1e-3F}};
+  TableSync sync = TableSync::all_reduce;
+  std::optional<int> servers;
   std::filesystem::path pairs;
   std::filesystem::path predictions;
   std::int64_t report_every = 100;
@@ -59,6 +67,7 @@ struct RecommendationOptions {
         ->type_name("FOLDER");
     declare_synthetic(app);
     declare_training(app);
+    declare_sync(app);
     CLI::Option* const table = add_result(
         app, "--predictions", predictions, require_place_for_table,
         "Write the stars that the best model predicts for --pairs: CSV, or tab-separated if it ends in .tsv");
@@ -81,6 +90,9 @@ struct RecommendationOptions {
   DeviceOptions device_options() const {
     require(device.name == "cpu" || device.name == "auto", Failure::usage,
             "train_recommendation computes on CPUs only, not on --device '{}'. Leave out --device.", device.name);
+    require(!servers || sync == TableSync::servers, Failure::usage,
+            "--servers {} has no effect with --sync {}. Add --sync ps, or leave out --servers.", servers.value_or(0),
+            choice_name(syncs, sync));
     DeviceOptions options = device;
     options.name = "cpu";
     return options;
@@ -93,6 +105,15 @@ struct RecommendationOptions {
                "Learning rate schedule over --max-steps, of tables and fc layers: " + choice_names(schedules));
     add_number(app, "--warmup", rate.warmup_passes, {0, 1'000'000},
                "Passes of linear warm-up, fractions allowed (default: a fifth of the steps with one-cycle, else none)");
+  }
+  void declare_sync(CLI::App& app) {
+    add_choice(
+        app, "--sync", syncs, sync,
+        "How ranks keep embedding tables. all-reduce: every rank has whole tables, and adds the gradients of all; "
+        "ps: parameter servers, which are the last ranks, have blocks of their rows, and other ranks have none");
+    add_number(app, "--servers", servers, {1, 65536},
+               "With --sync ps: parameter servers, which have no ratings (default: 1)")
+        ->type_name("RANKS");
   }
   void declare_synthetic(CLI::App& app) {
     constexpr const char* group = "Synthetic ratings";
@@ -135,9 +156,11 @@ struct BestTest {
   }
 };
 
-RatingTrainingOptions over(std::int64_t steps, RatingTrainingOptions options) {
-  options.rate.steps = steps;
-  return options;
+RatingTrainingOptions training_options(const RecommendationOptions& options, std::int64_t steps) {
+  RatingTrainingOptions training = options.training;
+  training.rate.steps = steps;
+  training.servers = options.sync == TableSync::servers ? options.servers.value_or(1) : 0;
+  return training;
 }
 
 // The demo's unit: the root of half of the error in stars, because a score is twice as many.
@@ -155,7 +178,7 @@ class Recommendation {
   Recommendation(CustomRun& run, const RecommendationOptions& options, const RatingData& data)
       : run_(run),
         options_(options),
-        training_(run.session(), data, over(run.max_steps(), options.training)),
+        training_(run.session(), data, training_options(options, run.max_steps())),
         data_hash_(hash_of(data)),
         best_(run.restored().metadata) {
     on_all_ranks(run.world(), [&] {
@@ -168,8 +191,8 @@ class Recommendation {
           "--output, or --resume never.",
           run.steps_completed(), data.name);
       require_same_length();
-      training_.assign(run.restored().arrays);
     });
+    if (run.steps_completed() > 0) training_.assign(run.take_restored_arrays());
     forget_absent_model();
     if (run.world().rank() != 0) return;
     log::info("data: {}, {} users, {} movies, {} ratings for training, {} for the test; {} steps per pass", data.name,
@@ -198,13 +221,20 @@ class Recommendation {
     log::info("the best error is {:.6g}, which means {:.4f} stars: '{}'", best_.error, in_stars(best_.error),
               run_.result(model_name(best_.step)).string());
   }
+  // Collective.
   void write_predictions(std::span<const Rating> pairs) {
-    const std::filesystem::path file = run_.result(model_name(best_.step));
-    std::string image = read_file(file, tensor_file_limits::file_bytes);
-    training_.assign_weights(parse_custom_checkpoint(file, image).arrays);
-    write_file_atomically(options_.predictions,
-                          ratings_table(pairs, training_.predict(pairs), table_format_of(options_.predictions)));
-    log::info("wrote {} predictions to '{}'", pairs.size(), options_.predictions.string());
+    NamedArrays weights;
+    on_rank_0(run_.world(), [&] {
+      const std::filesystem::path file = run_.result(model_name(best_.step));
+      std::string image = read_file(file, tensor_file_limits::file_bytes);
+      weights = parse_custom_checkpoint(file, image).arrays;
+    });
+    training_.assign_weights(weights);
+    const std::vector<float> stars = training_.predict(pairs);
+    on_rank_0(run_.world(), [&] {
+      write_file_atomically(options_.predictions, ratings_table(pairs, stars, table_format_of(options_.predictions)));
+      log::info("wrote {} predictions to '{}'", pairs.size(), options_.predictions.string());
+    });
   }
 
  private:
@@ -245,14 +275,12 @@ class Recommendation {
     best_.note(step, error);
     on_rank_0(run_.world(), [&] {
       run_.report_validation_metrics(step, {{"error", error}, {"error_in_stars", in_stars(error)}});
-      const nlohmann::json about = {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
-      run_.write_result(model_name(step), checkpoint_image({step, training_.weights(), about}));
     });
+    const nlohmann::json about = {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
+    run_.stream_result(model_name(step), {step, {}, about}, training_.weights());
   }
 
-  void save(std::int64_t step) {
-    run_.save_checkpoint(step, is_first() ? training_.state() : NamedArrays(), metadata());
-  }
+  void save(std::int64_t step) { run_.stream_checkpoint(step, training_.state(), metadata()); }
 
   CustomRun& run_;
   const RecommendationOptions& options_;
@@ -270,10 +298,8 @@ void train(CustomRun& run, const RecommendationOptions& options) {
   });
   Recommendation recommendation(run, options, data);
   if (!recommendation.train()) return;
-  on_rank_0(run.world(), [&] {
-    recommendation.report_best();
-    if (!options.predictions.empty()) recommendation.write_predictions(pairs);
-  });
+  on_rank_0(run.world(), [&] { recommendation.report_best(); });
+  if (!options.predictions.empty()) recommendation.write_predictions(pairs);
 }
 
 }  // namespace

@@ -2,28 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <numeric>
 
 namespace lockstep {
-namespace {
-
-constexpr std::size_t word = sizeof(std::int64_t);
-
-void append(std::string& message, std::span<const std::int64_t> values) {
-  message.append(reinterpret_cast<const char*>(values.data()), values.size() * word);
-}
-
-std::vector<std::int64_t> take(std::string_view& message, std::size_t count) {
-  assert(message.size() >= count * word);
-  std::vector<std::int64_t> values(count);
-  std::memcpy(values.data(), message.data(), count * word);
-  message.remove_prefix(count * word);
-  return values;
-}
-
-}  // namespace
-
 std::int64_t* RowSums::sums_of(std::int64_t row) {
   const auto [place, is_new] = places_.try_emplace(row, rows_.size());
   if (is_new) {
@@ -43,32 +24,30 @@ void RowSums::add(std::int64_t row, std::span<const float> values) {
 }
 
 // Whether values are in range, the number of rows, the rows, their sums.
-std::string RowSums::message() const {
-  std::string message;
-  message.reserve((2 + rows_.size() + sums_.size()) * word);
-  append(message, std::vector<std::int64_t>{is_in_range_ ? 1 : 0, count()});
-  append(message, rows_);
-  append(message, sums_);
-  return message;
+void RowSums::append_to(std::string& message, const RowRange& range) const {
+  std::vector<std::int64_t> head{is_in_range_ ? 1 : 0, 0};
+  std::vector<std::int64_t> sums;
+  const auto width = static_cast<std::size_t>(width_);
+  for (std::size_t place = 0; place < rows_.size(); ++place) {
+    if (!range.contains(rows_[place])) continue;
+    head.push_back(rows_[place]);
+    const auto first = sums_.begin() + static_cast<std::ptrdiff_t>(place * width);
+    sums.insert(sums.end(), first, first + width_);
+  }
+  head[1] = std::ssize(head) - 2;
+  append_numbers<std::int64_t>(message, head);
+  append_numbers<std::int64_t>(message, sums);
 }
 
-void RowSums::add_message(std::string_view message) {
-  const std::vector<std::int64_t> head = take(message, 2);
-  is_in_range_ = is_in_range_ && head[0] == 1;
-  const std::vector<std::int64_t> rows = take(message, static_cast<std::size_t>(head[1]));
-  const std::vector<std::int64_t> added = take(message, rows.size() * static_cast<std::size_t>(width_));
+void RowSums::add_from(RowMessage& message, const RowRange& range) {
+  const bool is_in_range = message.take<std::int64_t>(1)[0] == 1;
+  const std::vector<std::int64_t> rows = message.take_rows(range);
+  const std::vector<std::int64_t> added = message.take<std::int64_t>(rows.size() * static_cast<std::size_t>(width_));
+  is_in_range_ = is_in_range_ && is_in_range;
   const std::int64_t* from = added.data();
   for (const std::int64_t row : rows) {
     std::int64_t* const sums = sums_of(row);
     for (std::int64_t i = 0; i < width_; ++i) sums[i] += *from++;
-  }
-}
-
-void RowSums::sum_over_ranks(const Communicator& world) {
-  if (world.size() == 1) return;
-  const std::vector<std::string> messages = world.all_gather(message());
-  for (int rank = 0; rank < world.size(); ++rank) {
-    if (rank != world.rank()) add_message(messages[static_cast<std::size_t>(rank)]);
   }
 }
 

@@ -9,12 +9,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "comm/communicator.hpp"
 #include "device/flat/fixed_point.hpp"
+#include "embedding/row_message.hpp"
 
 namespace lockstep {
 
@@ -35,18 +34,18 @@ class RowSums {
   std::int64_t count() const { return std::ssize(rows_); }
   // `values` [width] are those of one occurrence of the row.
   void add(std::int64_t row, std::span<const float> values);
-  // Collective. Adds the sums of all other ranks. All ranks then have the same rows with the same bits. Throws Error if
-  // they take more than 2 GiB.
-  void sum_over_ranks(const Communicator& world);
-  // Whether no value was NaN or outside the range of the fixed point. After sum_over_ranks() the same on all ranks.
+  // Appends to a message what another rank adds with add_from(): whether all values are in range, and the sums of the
+  // rows in `range`.
+  void append_to(std::string& message, const RowRange& range) const;
+  // Throws Error as RowMessage.
+  void add_from(RowMessage& message, const RowRange& range);
+  // Whether no value was NaN or outside the range of the fixed point.
   bool is_in_range() const { return is_in_range_; }
   RowGradients gradients() const;
   void clear();
 
  private:
   std::int64_t* sums_of(std::int64_t row);
-  std::string message() const;
-  void add_message(std::string_view message);
 
   std::int64_t width_;
   FixedPoint form_;

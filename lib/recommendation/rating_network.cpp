@@ -12,6 +12,11 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t context = 5;  // characters in a window, of which the middle one is at the window's place
+// Places of the tables in table_shapes().
+struct Place {
+  enum : std::size_t { user_id, user_gender, user_age, user_occupation, movie_id, movie_title, count };
+};
+
 constexpr float cosine_scale = 5;
 // Smallest product of two lengths, as in torch.nn.functional.cosine_similarity.
 constexpr double least_lengths = 1e-8;
@@ -64,59 +69,65 @@ Tensor RatingNetwork::FullyConnected::backward(const Tensor& dy, GradientSink& s
   return out[0].result;
 }
 
-RatingNetwork::RatingNetwork(Device& device, const Catalogue& catalogue, std::int64_t width,
-                             const RowOptimizerOptions& optimizer)
-    : device_(device), catalogue_(catalogue), width_(width), optimizer_(optimizer), store_(device) {
+std::vector<TableShape> RatingNetwork::table_shapes(const Catalogue& catalogue, std::int64_t width) {
+  return {
+      {"user.id.embedding", catalogue.users(), width},   {"user.gender.embedding", Catalogue::genders, width},
+      {"user.age.embedding", Catalogue::ages, width},    {"user.occupation.embedding", Catalogue::occupations, width},
+      {"movie.id.embedding", catalogue.movies(), width}, {"movie.title.embedding", Catalogue::characters, width}};
+}
+
+std::int64_t RatingNetwork::terms_per_sample(const Catalogue& catalogue) {
+  std::size_t longest = 1;
+  for (const std::string& title : catalogue.titles) longest = std::max(longest, title.size());
+  return static_cast<std::int64_t>(longest);
+}
+
+RatingNetwork::RatingNetwork(Device& device, const Catalogue& catalogue, std::int64_t width, EmbeddingTables& tables)
+    : device_(device), catalogue_(catalogue), width_(width), tables_(tables), store_(device) {
+  assert(tables.tables().size() == Place::count);
   const LayerContext layers{device, store_, no_statistics_};
-  const auto add_feature = [&](const std::string& name, std::int64_t rows) {
-    user_features_.emplace_back(layers, add_table(name, rows), name + ".fc", width);
-  };
-  add_feature("user.id", catalogue.users());
-  add_feature("user.gender", Catalogue::genders);
-  add_feature("user.age", Catalogue::ages);
-  add_feature("user.occupation", Catalogue::occupations);
+  user_features_.emplace_back(layers, Place::user_id, "user.id.fc", width);
+  user_features_.emplace_back(layers, Place::user_gender, "user.gender.fc", width);
+  user_features_.emplace_back(layers, Place::user_age, "user.age.fc", width);
+  user_features_.emplace_back(layers, Place::user_occupation, "user.occupation.fc", width);
   user_fusion_ = std::make_unique<FullyConnected>(layers, "user.fusion", 4 * width, width);
-  movie_id_ = std::make_unique<Feature>(layers, add_table("movie.id", catalogue.movies()), "movie.id.fc", width);
-  characters_ = add_table("movie.title", Catalogue::characters);
+  movie_id_ = std::make_unique<Feature>(layers, Place::movie_id, "movie.id.fc", width);
   title_ = std::make_unique<FullyConnected>(layers, "movie.title.fc", context * width, width);
   genres_ = std::make_unique<FullyConnected>(layers, "movie.genres.fc1", catalogue.genre_count, width);
   genres_again_ = std::make_unique<FullyConnected>(layers, "movie.genres.fc2", width, width);
   movie_fusion_ = std::make_unique<FullyConnected>(layers, "movie.fusion", 3 * width, width);
 }
 
-std::size_t RatingNetwork::add_table(const std::string& name, std::int64_t rows) {
-  tables_.emplace_back(name + ".embedding", rows, width_, optimizer_);
-  return tables_.size() - 1;
-}
-
 void RatingNetwork::draw_embeddings(std::uint64_t seed) {
   const float deviation = 1 / std::sqrt(static_cast<float>(width_));
   std::int64_t number = 1;  // of the table
-  for (RowTable& table : tables_) {
+  for (DistributedTable& table : tables_.tables()) {
     const std::uint64_t stream = stream_counter(Stream::weights, number++);
-    std::vector<float> values(static_cast<std::size_t>(table.rows() * table.width()));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto bits = philox(seed, stream, i);
-      values[i] = deviation * normal(bits[0], bits[1]);
-    }
-    table.set_values(values);
+    table.fill([&](std::int64_t i) {
+      const auto bits = philox(seed, stream, static_cast<std::uint64_t>(i));
+      return deviation * normal(bits[0], bits[1]);
+    });
   }
 }
 
-std::int64_t RatingNetwork::terms_per_sample() const {
-  std::size_t longest = 1;
-  for (const std::string& title : catalogue_.titles) longest = std::max(longest, title.size());
-  return static_cast<std::int64_t>(longest);
+RowLists RatingNetwork::rows_of(std::span<const Rating> samples) const {
+  RowLists rows(Place::count);
+  for (const Rating& rating : samples) {
+    const auto user = static_cast<std::size_t>(rating.user);
+    rows[Place::user_id].push_back(rating.user);
+    rows[Place::user_gender].push_back(catalogue_.gender[user]);
+    rows[Place::user_age].push_back(catalogue_.age[user]);
+    rows[Place::user_occupation].push_back(catalogue_.occupation[user]);
+    rows[Place::movie_id].push_back(rating.movie);
+    for (const char character : catalogue_.titles[static_cast<std::size_t>(rating.movie)]) {
+      rows[Place::movie_title].push_back(static_cast<unsigned char>(character));
+    }
+  }
+  return rows;
 }
 
 Tensor RatingNetwork::make(std::int64_t rows, std::int64_t columns) {
   return device_.make({rows, columns}, DType::f32, Layout::plain);
-}
-
-Tensor RatingNetwork::fetch(const RowTable& table, std::span<const std::int64_t> rows) {
-  const Tensor values = make(std::ssize(rows), width_);
-  table.fetch(rows, {values.as<float>(), rows.size() * static_cast<std::size_t>(width_)});
-  return values;
 }
 
 Tensor RatingNetwork::join(std::span<const Tensor> parts) {
@@ -141,41 +152,30 @@ std::vector<Tensor> RatingNetwork::divide(const Tensor& joined) {
   return parts;
 }
 
-Tensor RatingNetwork::forward(Feature& feature, std::span<const Rating> samples, Mode mode) {
-  const std::array<const std::vector<std::int32_t>*, 4> classes{nullptr, &catalogue_.gender, &catalogue_.age,
-                                                                &catalogue_.occupation};
-  feature.rows.clear();
-  for (const Rating& rating : samples) {
-    if (&feature == movie_id_.get()) {
-      feature.rows.push_back(rating.movie);
-    } else {
-      const std::vector<std::int32_t>* const of_users = classes[feature.table];
-      feature.rows.push_back(of_users == nullptr ? rating.user : (*of_users)[static_cast<std::size_t>(rating.user)]);
-    }
-  }
-  return feature.fc.forward(fetch(tables_[feature.table], feature.rows), mode);
+Tensor RatingNetwork::forward(Feature& feature, Mode mode) {
+  const std::vector<std::int64_t>& rows = rows_[feature.table];
+  const Tensor values = make(std::ssize(rows), width_);
+  tables_.fetch(feature.table, rows, {values.as<float>(), rows.size() * static_cast<std::size_t>(width_)});
+  return feature.fc.forward(values, mode);
 }
 
 void RatingNetwork::backward(Feature& feature, const Tensor& dy, GradientSink& sink, std::span<RowSums> sums) {
   const Tensor dx = feature.fc.backward(dy, sink);
-  for (std::int64_t i = 0; i < std::ssize(feature.rows); ++i) {
-    sums[feature.table].add(feature.rows[static_cast<std::size_t>(i)], row_of(dx, i));
-  }
+  std::int64_t i = 0;
+  for (const std::int64_t row : rows_[feature.table]) sums[feature.table].add(row, row_of(dx, i++));
 }
 
 // A window for each character. An empty title has one window, of zeros.
 Tensor RatingNetwork::title_forward(std::span<const Rating> samples, Mode mode) {
-  title_rows_.clear();
   title_sizes_.clear();
   std::int64_t windows = 0;
   for (const Rating& rating : samples) {
     const std::string& title = catalogue_.titles[static_cast<std::size_t>(rating.movie)];
-    for (const char character : title) title_rows_.push_back(static_cast<unsigned char>(character));
     title_sizes_.push_back(std::ssize(title));
     windows += std::max<std::int64_t>(1, std::ssize(title));
   }
-  std::vector<float> characters(title_rows_.size() * static_cast<std::size_t>(width_));
-  tables_[characters_].fetch(title_rows_, characters);
+  std::vector<float> characters(rows_[Place::movie_title].size() * static_cast<std::size_t>(width_));
+  tables_.fetch(Place::movie_title, rows_[Place::movie_title], characters);
 
   const Tensor x = make(windows, context * width_);
   float* to = x.as<float>();
@@ -222,7 +222,7 @@ void RatingNetwork::title_backward(const Tensor& dy, GradientSink& sink, RowSums
   // Each character takes part in up to five windows of its title.
   std::vector<float> d_character(static_cast<std::size_t>(width_));
   std::int64_t window = 0;
-  auto row = title_rows_.begin();
+  auto row = rows_[Place::movie_title].begin();
   for (const std::int64_t size : title_sizes_) {
     for (std::int64_t at = 0; at < size; ++at) {
       std::ranges::fill(d_character, 0.0F);
@@ -249,10 +249,11 @@ Tensor RatingNetwork::genres_of(std::span<const Rating> samples) {
 
 std::vector<float> RatingNetwork::forward(std::span<const Rating> samples, Mode mode) {
   assert(!samples.empty());
+  rows_ = rows_of(samples);
   std::vector<Tensor> of_user;
-  for (Feature& feature : user_features_) of_user.push_back(forward(feature, samples, mode));
+  for (Feature& feature : user_features_) of_user.push_back(forward(feature, mode));
   user_vectors_ = user_fusion_->forward(join(of_user), mode);
-  std::vector<Tensor> of_movie{forward(*movie_id_, samples, mode), title_forward(samples, mode)};
+  std::vector<Tensor> of_movie{forward(*movie_id_, mode), title_forward(samples, mode)};
   of_movie.push_back(genres_again_->forward(genres_->forward(genres_of(samples), mode), mode));
   movie_vectors_ = movie_fusion_->forward(join(of_movie), mode);
   std::vector<float> scores;
@@ -287,7 +288,7 @@ void RatingNetwork::backward(std::span<const float> d_scores, GradientSink& sink
   // In reverse order of forward.
   const std::vector<Tensor> of_movie = divide(movie_fusion_->backward(d_movie, sink));
   genres_->backward(genres_again_->backward(of_movie[2], sink), sink);
-  title_backward(of_movie[1], sink, sums[characters_]);
+  title_backward(of_movie[1], sink, sums[Place::movie_title]);
   backward(*movie_id_, of_movie[0], sink, sums);
   const std::vector<Tensor> of_user = divide(user_fusion_->backward(d_user, sink));
   for (std::size_t i = user_features_.size(); i-- > 0;) backward(user_features_[i], of_user[i], sink, sums);

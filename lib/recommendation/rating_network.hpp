@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "embedding/row_table.hpp"
+#include "embedding/embedding_tables.hpp"
 #include "nn/elementwise.hpp"
 #include "nn/linear.hpp"
 #include "recommendation/rating_data.hpp"
@@ -28,23 +28,26 @@ namespace lockstep {
 // Rows are read and gradients written through pointers to tensors, so the device is a CPU.
 class RatingNetwork {
  public:
-  // `catalogue` and `device` outlive this. Afterwards, allocate and initialize dense_parameters(), and call
-  // draw_embeddings().
-  RatingNetwork(Device& device, const Catalogue& catalogue, std::int64_t width, const RowOptimizerOptions& optimizer);
+  // The embedding tables of such a network.
+  static std::vector<TableShape> table_shapes(const Catalogue& catalogue, std::int64_t width);
+  // The largest number of gradients that one sample adds to a row.
+  static std::int64_t terms_per_sample(const Catalogue& catalogue);
+
+  // `tables` have the table_shapes(). All arguments outlive this. Afterwards, allocate and initialize
+  // dense_parameters(), and call draw_embeddings().
+  RatingNetwork(Device& device, const Catalogue& catalogue, std::int64_t width, EmbeddingTables& tables);
 
   ParameterStore& dense_parameters() { return store_; }
   const ParameterStore& dense_parameters() const { return store_; }
-  std::deque<RowTable>& tables() { return tables_; }
-  const std::deque<RowTable>& tables() const { return tables_; }
   // Normal values with standard deviation 1 / sqrt(width), a function of seed, table and element.
   void draw_embeddings(std::uint64_t seed);
 
-  // Scores of the micro-batch, one or more samples. Throws as RowTable::fetch().
+  // Collective. Prefetches the rows of these samples, which may be none (EmbeddingTables::prefetch()).
+  void prefetch(std::span<const Rating> samples) { tables_.prefetch(rows_of(samples)); }
+  // Scores of the micro-batch, one or more samples that were prefetched. Throws as EmbeddingTables::fetch().
   std::vector<float> forward(std::span<const Rating> samples, Mode mode);
   // After forward() under Mode::train. Adds the gradients of embeddings to `sums`, one for each table.
   void backward(std::span<const float> d_scores, GradientSink& sink, std::span<RowSums> sums);
-  // The largest number of gradients that one sample adds to a row.
-  std::int64_t terms_per_sample() const;
 
  private:
   // tanh(weight * x + bias)
@@ -60,18 +63,16 @@ class RatingNetwork {
   struct Feature {
     std::size_t table;
     FullyConnected fc;
-    std::vector<std::int64_t> rows = {};  // of the micro-batch
 
     Feature(const LayerContext& context, std::size_t of_table, const std::string& name, std::int64_t width)
         : table(of_table), fc(context, name, width, width) {}
   };
 
-  std::size_t add_table(const std::string& name, std::int64_t rows);
+  RowLists rows_of(std::span<const Rating> samples) const;
   Tensor make(std::int64_t rows, std::int64_t columns);
-  Tensor fetch(const RowTable& table, std::span<const std::int64_t> rows);
   Tensor join(std::span<const Tensor> parts);
   std::vector<Tensor> divide(const Tensor& joined);
-  Tensor forward(Feature& feature, std::span<const Rating> samples, Mode mode);
+  Tensor forward(Feature& feature, Mode mode);
   void backward(Feature& feature, const Tensor& dy, GradientSink& sink, std::span<RowSums> sums);
   Tensor title_forward(std::span<const Rating> samples, Mode mode);
   void title_backward(const Tensor& dy, GradientSink& sink, RowSums& sums);
@@ -80,21 +81,19 @@ class RatingNetwork {
   Device& device_;
   const Catalogue& catalogue_;
   std::int64_t width_;
-  RowOptimizerOptions optimizer_;
+  EmbeddingTables& tables_;
   ParameterStore store_;
   StatisticsShare no_statistics_;
-  std::deque<RowTable> tables_;
   // In the order of forward.
   std::deque<Feature> user_features_;
   std::unique_ptr<FullyConnected> user_fusion_;
   std::unique_ptr<Feature> movie_id_;
-  std::size_t characters_ = 0;  // the table
   std::unique_ptr<FullyConnected> title_;
   std::unique_ptr<FullyConnected> genres_;
   std::unique_ptr<FullyConnected> genres_again_;
   std::unique_ptr<FullyConnected> movie_fusion_;
   // Of the micro-batch, for backward:
-  std::vector<std::int64_t> title_rows_;   // characters of all titles, one after another
+  RowLists rows_;                          // of each table; of titles, their characters, one after another
   std::vector<std::int64_t> title_sizes_;  // [samples]
   Tensor user_vectors_;
   Tensor movie_vectors_;

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "comm/same_on_ranks.hpp"
+#include "comm/server_all_reducer.hpp"
 #include "nn/initialize.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -39,21 +44,26 @@ RatingTrainingOptions with_schedule(const Session& session, const RatingData& da
   return options;
 }
 
-// The device, once all ranks have checked data and options.
-Device& checked_device(const Session& session, const RatingData& data, const RatingTrainingOptions& options) {
-  on_all_ranks(session.world, [&] {
+// Collective. Once all ranks have checked data and options.
+std::unique_ptr<EmbeddingTables> checked_tables(const Session& session, const RatingData& data,
+                                                const RatingTrainingOptions& options) {
+  const Communicator& world = session.world;
+  on_all_ranks(world, [&] {
     row_rule(options.optimizer);
-    require(options.virtual_ranks % session.world.size() == 0, Failure::usage,
-            "{} ranks cannot share {} virtual ranks equally. Choose a --virtual-ranks that is a multiple of {}.",
-            session.world.size(), options.virtual_ranks, session.world.size());
+    const int trainers = require_trainers(world.size(), options.servers);
+    require(options.virtual_ranks % trainers == 0, Failure::usage,
+            "{} cannot share {} virtual ranks equally. Choose a --virtual-ranks that is a multiple of {}.",
+            counted(trainers, options.servers > 0 ? "trainer" : "rank"), options.virtual_ranks, trainers);
     require(!data.train.empty() && !data.test.empty(), Failure::bad_data,
             "the data '{}' have {} ratings for training and {} for the test. Use data with at least one of each.",
             data.name, data.train.size(), data.test.size());
     require_known_ids(data);
   });
-  require_same_on_ranks(session.world, {{"the ratings of '" + data.name + "'", hash_of(data)}},
+  require_same_on_ranks(world, {{"the ratings of '" + data.name + "'", hash_of(data)}},
                         "Use the same shards on all nodes.");
-  return session.device();
+  const int terms = limited_int(options.batch * RatingNetwork::terms_per_sample(data.catalogue));
+  return make_embedding_tables(world, options.servers, RatingNetwork::table_shapes(data.catalogue, options.width),
+                               options.optimizer, terms);
 }
 
 }  // namespace
@@ -62,15 +72,15 @@ RatingTraining::RatingTraining(const Session& session, const RatingData& data, c
     : session_(session),
       data_(data),
       options_(with_schedule(session, data, options)),
-      network_(checked_device(session, data, options_), data.catalogue, options.width, options_.optimizer) {
+      tables_(checked_tables(session, data, options_)),
+      network_(session.device(), data.catalogue, options.width, *tables_) {
   ParameterStore& store = network_.dense_parameters();
   all_reduce_ = make_all_reduce(session, store, {.sums = Sums::reproducible}, options.virtual_ranks);
   initialize(store, options.seed);
   network_.draw_embeddings(options.seed);
-  const int terms = limited_int(options.batch * network_.terms_per_sample());
-  for (const RowTable& table : network_.tables()) sums_.emplace_back(table.width(), terms);
-  dense_ = std::make_unique<RowTable>("dense", 1, store.gradient_count(), options_.optimizer);
-  dense_->set_values({store.values().as<float>(), static_cast<std::size_t>(store.gradient_count())});
+  dense_ = std::make_unique<DistributedTable>(session.world, TableShape{"dense", 1, store.gradient_count()},
+                                              options_.optimizer);
+  dense_->held().set_values({store.values().as<float>(), static_cast<std::size_t>(store.gradient_count())});
 }
 
 std::int64_t RatingTraining::steps_per_pass() const { return batches(data_, options_.batch); }
@@ -93,6 +103,17 @@ std::vector<Rating> RatingTraining::micro_batch(std::int64_t step, int virtual_r
   return samples;
 }
 
+// A server has one without ratings, so that it takes part in the sums.
+std::vector<std::vector<Rating>> RatingTraining::own_micro_batches(std::int64_t step) const {
+  const int rank = session_.world.rank();
+  const int trainers = trainers_of(session_.world.size(), options_.servers);
+  if (rank >= trainers) return {{}};
+  const int count = options_.virtual_ranks / trainers;
+  std::vector<std::vector<Rating>> micro_batches;
+  for (int i = 0; i < count; ++i) micro_batches.push_back(micro_batch(step, rank * count + i));
+  return micro_batches;
+}
+
 // Leaves the micro-batch's gradients and loss in the flat gradient buffer.
 void RatingTraining::compute(std::span<const Rating> samples, std::int64_t batch_size) {
   ParameterStore& store = network_.dense_parameters();
@@ -113,26 +134,30 @@ void RatingTraining::compute(std::span<const Rating> samples, std::int64_t batch
   }
   device.flat().set(store.metric_slots(ParameterStore::loss_slot), static_cast<float>(loss));
   rank_status::enter(Phase::backward);
-  network_.backward(d_scores, *all_reduce_, sums_);
+  network_.backward(d_scores, *all_reduce_, tables_->sums());
 }
 
 double RatingTraining::step(std::int64_t step) {
-  assert(step == dense_->steps() + 1);
+  assert(step == dense_->held().steps() + 1);
   const Communicator& world = session_.world;
-  const int own = options_.virtual_ranks / world.size();
-  for (RowSums& sums : sums_) sums.clear();
-  for (int i = 0; i < own; ++i) {
-    all_reduce_->begin_micro_batch(i, own);
-    compute(micro_batch(step, world.rank() * own + i), batch_size(step));
+  const std::vector<std::vector<Rating>> micro_batches = own_micro_batches(step);
+  std::vector<Rating> samples;
+  for (const std::vector<Rating>& one : micro_batches) samples.insert(samples.end(), one.begin(), one.end());
+  rank_status::enter(Phase::gathering_weights);
+  network_.prefetch(samples);
+  tables_->clear_sums();
+  const auto count = static_cast<int>(micro_batches.size());
+  for (int i = 0; i < count; ++i) {
+    all_reduce_->begin_micro_batch(i, count);
+    compute(micro_batches[static_cast<std::size_t>(i)], batch_size(step));
   }
   all_reduce_->finish();
-  for (RowSums& sums : sums_) sums.sum_over_ranks(world);
+  const bool are_rows_in_range = tables_->sum_over_ranks();
 
   rank_status::enter(Phase::updating);
   ParameterStore& store = network_.dense_parameters();
   const float loss = *store.metric_slots(ParameterStore::loss_slot).as<float>();
-  const bool is_in_range = *store.metric_slots(ParameterStore::overflow_slot).as<float>() == 0 &&
-                           std::ranges::all_of(sums_, &RowSums::is_in_range);
+  const bool is_in_range = are_rows_in_range && *store.metric_slots(ParameterStore::overflow_slot).as<float>() == 0;
   if (!is_in_range) {
     throw_on_all_ranks(
         world, 0,
@@ -140,90 +165,113 @@ double RatingTraining::step(std::int64_t step) {
               fmt::format("the loss or a gradient of step {} is not finite or too large. Try a lower --lr.", step)));
   }
   const float* const gradients = store.gradients().as<float>();
-  dense_->update({{0}, {gradients, gradients + store.gradient_count()}});
+  dense_->held().update({{0}, {gradients, gradients + store.gradient_count()}});
   copy_dense_values();
-  std::size_t table = 0;
-  for (const RowSums& sums : sums_) network_.tables()[table++].update(sums.gradients());
+  tables_->update();
   return static_cast<double>(loss);
 }
 
 void RatingTraining::copy_dense_values() {
-  std::ranges::copy(dense_->values(), network_.dense_parameters().values().as<float>());
+  std::ranges::copy(dense_->held().values(), network_.dense_parameters().values().as<float>());
+}
+
+// Collective. The ranks, servers included, compute micro-batches in turn. Passes each of this rank's with its scores to
+// `take`.
+template <class Take>
+void RatingTraining::evaluate(std::span<const Rating> ratings, const Take& take) {
+  const Communicator& world = session_.world;
+  const auto count = std::ssize(ratings);
+  const Phase before = rank_status::record().phase;
+  for (std::int64_t first_of_all = 0; first_of_all < count; first_of_all += world.size() * test_micro_batch) {
+    const std::int64_t first = std::min(first_of_all + world.rank() * test_micro_batch, count);
+    const std::span<const Rating> samples = ratings.subspan(
+        static_cast<std::size_t>(first), static_cast<std::size_t>(std::min(test_micro_batch, count - first)));
+    rank_status::enter(Phase::gathering_weights);
+    network_.prefetch(samples);
+    rank_status::enter(Phase::testing);
+    if (!samples.empty()) take(samples, network_.forward(samples, Mode::evaluate));
+  }
+  rank_status::enter(before);
 }
 
 // Each micro-batch's error is rounded to a multiple of 2^-20: such sums are exact in any order.
 double RatingTraining::test_error() {
-  const Communicator& world = session_.world;
-  rank_status::enter(Phase::testing);
-  const std::int64_t count = std::ssize(data_.test);
   double sum = 0;
-  std::int64_t number = 0;
-  for (std::int64_t first = 0; first < count; first += test_micro_batch, ++number) {
-    if (number % world.size() != world.rank()) continue;
-    const auto samples = std::span(data_.test)
-                             .subspan(static_cast<std::size_t>(first),
-                                      static_cast<std::size_t>(std::min(test_micro_batch, count - first)));
-    const std::vector<float> scores = network_.forward(samples, Mode::evaluate);
+  evaluate(data_.test, [&](std::span<const Rating> samples, const std::vector<float>& scores) {
     double squares = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       squares += std::pow(static_cast<double>(scores[i]) - static_cast<double>(score_of(samples[i].stars)), 2);
     }
     sum += std::nearbyint(squares * 0x1p20);
-    rank_status::mark_progress();
-  }
-  return world.sum(sum) * 0x1p-20 / static_cast<double>(count);
+  });
+  return session_.world.sum(sum) * 0x1p-20 / static_cast<double>(std::ssize(data_.test));
 }
 
 std::vector<float> RatingTraining::predict(std::span<const Rating> ratings) {
-  std::vector<float> stars;
-  for (std::size_t first = 0; first < ratings.size(); first += test_micro_batch) {
-    const std::size_t count = std::min<std::size_t>(test_micro_batch, ratings.size() - first);
-    for (const float score : network_.forward(ratings.subspan(first, count), Mode::evaluate)) {
-      stars.push_back(stars_of(score));
-    }
+  std::string own;
+  evaluate(ratings, [&](std::span<const Rating> /*samples*/, const std::vector<float>& scores) {
+    for (const float score : scores) append_numbers<float>(own, std::vector<float>{stars_of(score)});
+  });
+  const std::vector<std::string> of_ranks = session_.world.all_gather(own);
+  std::vector<std::string_view> rests(of_ranks.begin(), of_ranks.end());
+  std::vector<float> stars(ratings.size());
+  std::size_t rank = 0;
+  for (std::size_t first = 0; first < stars.size(); first += test_micro_batch) {
+    std::string_view& rest = rests[rank];
+    const std::size_t bytes = std::min<std::size_t>(test_micro_batch, stars.size() - first) * sizeof(float);
+    assert(bytes <= rest.size());
+    std::memcpy(stars.data() + first, rest.data(), bytes);
+    rest.remove_prefix(bytes);
+    rank = (rank + 1) % rests.size();
   }
   return stars;
 }
 
-RowTable::Arrays RatingTraining::state() const {
-  RowTable::Arrays state = dense_->state();
-  for (const RowTable& table : network_.tables()) state.merge(table.state());
+std::vector<StreamedArray> RatingTraining::state() const {
+  std::vector<StreamedArray> state = dense_->state();
+  for (const DistributedTable& table : tables_->tables()) {
+    for (StreamedArray& array : table.state()) state.push_back(std::move(array));
+  }
   return state;
 }
 
 void RatingTraining::assign(const RowTable::Arrays& state) {
   dense_->assign(state);
-  for (RowTable& table : network_.tables()) table.assign(state);
+  for (DistributedTable& table : tables_->tables()) table.assign(state);
   copy_dense_values();
 }
 
-RowTable::Arrays RatingTraining::weights() const {
-  RowTable::Arrays weights;
-  for (const RowTable& table : network_.tables()) weights.emplace(table.name(), table.values());
-  for (ParameterStore::Entry& entry : network_.dense_parameters().entries()) {
-    weights.emplace(std::move(entry.name), std::move(entry.values));
+std::vector<StreamedArray> RatingTraining::weights() const {
+  std::vector<StreamedArray> weights;
+  for (const DistributedTable& table : tables_->tables()) weights.push_back(table.values());
+  for (const ParameterStore::Entry& entry : network_.dense_parameters().entries()) {
+    weights.push_back(streamed_array(entry.name, entry.values));
   }
   return weights;
 }
 
 void RatingTraining::assign_weights(const RowTable::Arrays& weights) {
-  const auto values_of = [&](const std::string& name, std::size_t count) -> const std::vector<float>& {
+  const Communicator& world = session_.world;
+  ParameterStore& store = network_.dense_parameters();
+  std::vector<ParameterStore::Entry> entries = store.entries();
+  const auto values_of = [&](const std::string& name, std::int64_t count) -> const std::vector<float>& {
     const auto found = weights.find(name);
-    require(found != weights.end() && found->second.size() == count, Failure::bad_data,
+    require(found != weights.end() && std::ssize(found->second) == count, Failure::bad_data,
             "the model has no array '{}' of {} values. It belongs to another network or other data.", name, count);
     return found->second;
   };
-  for (RowTable& table : network_.tables()) {
-    RowTable plain(table.name(), table.rows(), table.width(), options_.optimizer);
-    plain.set_values(values_of(table.name(), table.values().size()));
-    table = std::move(plain);
+  on_rank_0(world, [&] {
+    for (const DistributedTable& table : tables_->tables()) {
+      values_of(table.held().name(), table.held().rows() * table.held().width());
+    }
+    for (ParameterStore::Entry& entry : entries) entry.values = values_of(entry.name, std::ssize(entry.values));
+  });
+  for (DistributedTable& table : tables_->tables()) {
+    table.assign_values(world.rank() == 0 ? weights.at(table.held().name()) : std::span<const float>());
   }
-  ParameterStore& store = network_.dense_parameters();
-  std::vector<ParameterStore::Entry> entries = store.entries();
-  for (ParameterStore::Entry& entry : entries) entry.values = values_of(entry.name, entry.values.size());
+  for (ParameterStore::Entry& entry : entries) world.broadcast(std::as_writable_bytes(std::span(entry.values)), 0);
   store.assign(entries);
-  dense_ = std::make_unique<RowTable>("dense", 1, store.gradient_count(), options_.optimizer);
-  dense_->set_values({store.values().as<float>(), static_cast<std::size_t>(store.gradient_count())});
+  dense_->assign_values({store.values().as<float>(), static_cast<std::size_t>(store.gradient_count())});
 }
 
 }  // namespace lockstep

@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace lockstep::row_sums_test {
 
 using testing::ElementsAre;
 
-Communicator world() { return Communicator(MPI_COMM_WORLD); }
+constexpr RowRange whole{0, std::int64_t{1} << 40};
 
 // Contribution `i` of a step: rows repeat, and sums in fp32 would depend on the order.
 std::int64_t row_of(int i) { return i * i % 7 * 100'000'000; }
@@ -31,35 +32,50 @@ TEST(RowSumsTest, duplicates_are_added_and_rows_ascend) {
   EXPECT_THAT(sums.gradients().values, ElementsAre(1, 2));
 }
 
-TEST(RowSumsTest, ranks_get_the_bits_of_one_rank) {
-  RowSums own(3, contributions);
+TEST(RowSumsTest, messages_add_up_to_the_bits_of_one_sum) {
+  constexpr int ranks = 3;
+  std::vector<RowSums> own(ranks, RowSums(3, contributions));
   RowSums all(3, contributions);
   for (int i = 0; i < contributions; ++i) {
-    if (i % world().size() == world().rank()) own.add(row_of(i), values_of(i));
+    own[static_cast<std::size_t>(i % ranks)].add(row_of(i), values_of(i));
     all.add(row_of(contributions - 1 - i), values_of(contributions - 1 - i));
   }
-  own.sum_over_ranks(world());
-  EXPECT_EQ(own.gradients().rows, all.gradients().rows);
-  EXPECT_EQ(own.gradients().values, all.gradients().values);
-  EXPECT_EQ(own.count(), 4) << "squares have four remainders by seven";
+  for (int rank = 1; rank < ranks; ++rank) {
+    std::string text;
+    own[static_cast<std::size_t>(rank)].append_to(text, whole);
+    RowMessage message{text, rank};
+    own[0].add_from(message, whole);
+    message.end();
+  }
+  EXPECT_EQ(own[0].gradients().rows, all.gradients().rows);
+  EXPECT_EQ(own[0].gradients().values, all.gradients().values);
+  EXPECT_EQ(own[0].count(), 4) << "squares have four remainders by seven";
 }
 
-TEST(RowSumsTest, a_rank_without_rows_gets_those_of_the_others) {
-  const int last = world().size() - 1;
+TEST(RowSumsTest, a_message_has_the_rows_of_a_range) {
   RowSums sums(1, 2);
-  if (world().rank() == last) sums.add(3, std::vector<float>{5});
-  sums.sum_over_ranks(world());
-  EXPECT_THAT(sums.gradients().rows, ElementsAre(3));
-  EXPECT_THAT(sums.gradients().values, ElementsAre(5));
+  for (const std::int64_t row : {7, 3, 5, 9}) sums.add(row, std::vector<float>{static_cast<float>(row)});
+  std::string text;
+  sums.append_to(text, {5, 4});
+  RowMessage message{text, 1};
+  RowSums received(1, 2);
+  received.add_from(message, {5, 4});
+  message.end();
+  EXPECT_THAT(received.gradients().rows, ElementsAre(5, 7));
+  EXPECT_THAT(received.gradients().values, ElementsAre(5, 7));
 }
 
-TEST(RowSumsTest, all_ranks_learn_of_a_value_out_of_range) {
-  const int last = world().size() - 1;
-  const auto is_in_range = [&](float value) {
+TEST(RowSumsTest, a_message_tells_of_a_value_out_of_range) {
+  const auto is_in_range = [](float value) {
     RowSums sums(1, 4);
-    sums.add(0, std::vector<float>{world().rank() == last ? value : 1});
-    sums.sum_over_ranks(world());
-    return sums.is_in_range();
+    sums.add(0, std::vector<float>{value});
+    std::string text;
+    sums.append_to(text, {1, 1});  // without that row
+    RowMessage message{text, 1};
+    RowSums received(1, 4);
+    received.add_from(message, {1, 1});
+    EXPECT_EQ(received.count(), 0);
+    return received.is_in_range();
   };
   EXPECT_TRUE(is_in_range(0x1p20F - 1));
   EXPECT_FALSE(is_in_range(0x1p20F)) << "four of them reach 2^22";

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "support/messages.hpp"
@@ -184,6 +186,34 @@ TEST(RowTableTest, a_row_beyond_the_table_is_refused_before_anything_changes) {
   });
   expect_error(Failure::bad_data, {"-1", "'t'"}, [&] { table.update({{0, -1}, {1, 1, 1, 1}}); });
   EXPECT_EQ(table.state(), before);
+}
+
+TEST(RowTableTest, parts_have_the_bits_of_the_whole) {
+  const RowOptimizerOptions options{.kind = RowOptimizerKind::adamw, .learning_rate = 0.1F, .weight_decay = 0.3F};
+  RowTable whole = small_table(options);
+  RowTable part({"t", 4, 2}, {2, 2}, options);
+  part.set_values(whole.array(0).subspan(4));
+  for (const RowGradients& gradients : three_steps) {
+    whole.update(gradients);
+    RowGradients own;
+    for (std::size_t i = 0; i < gradients.rows.size(); ++i) {
+      if (gradients.rows[i] < 2) continue;
+      own.rows.push_back(gradients.rows[i]);
+      own.values.insert(own.values.end(), {gradients.values[2 * i], gradients.values[2 * i + 1]});
+    }
+    part.update(own);
+  }
+  for (std::size_t i = 0; i < whole.arrays().size(); ++i) {
+    const std::span<const float> rows = std::as_const(whole).array(i).last(part.array(i).size());
+    EXPECT_TRUE(std::ranges::equal(part.array(i), rows)) << whole.arrays()[i].name;
+  }
+  const std::vector<float> all = whole.values();
+  EXPECT_EQ(part.values(), std::vector<float>(all.begin() + 4, all.end()));
+  EXPECT_EQ(2 * part.bytes(), whole.bytes());
+  std::vector<float> values(4);
+  expect_error(Failure::bad_data, {"row 1", "'t'", "2 rows from row 2"}, [&] {
+    part.fetch(std::vector<std::int64_t>{2, 1}, values);
+  });
 }
 
 TEST(RowTableTest, a_state_of_another_table_is_refused) {

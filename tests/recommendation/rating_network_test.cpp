@@ -31,7 +31,9 @@ class RatingNetworkTest : public testing::Test {
     data_.catalogue.titles[1] = "";
     data_.catalogue.titles[2] = "abba";  // characters that occur twice
     data_.catalogue.titles[3] = "x";
-    network_ = std::make_unique<RatingNetwork>(*device_, data_.catalogue, width, RowOptimizerOptions{});
+    tables_ = make_embedding_tables(Communicator(MPI_COMM_SELF), 0, RatingNetwork::table_shapes(data_.catalogue, width),
+                                    {}, 100);
+    network_ = std::make_unique<RatingNetwork>(*device_, data_.catalogue, width, *tables_);
     ParameterStore& store = network_->dense_parameters();
     store.allocate(device_->make_persistent(store.gradient_buffer_count(), DType::f32));
     initialize(store, 5);
@@ -43,7 +45,7 @@ class RatingNetworkTest : public testing::Test {
     for (const ParameterStore::Entry& entry : network_->dense_parameters().entries()) {
       weights[entry.name] = entry.values;
     }
-    for (const RowTable& table : network_->tables()) weights[table.name()] = table.values();
+    for (const DistributedTable& table : tables_->tables()) weights[table.held().name()] = table.held().values();
     return weights;
   }
 
@@ -53,6 +55,7 @@ class RatingNetworkTest : public testing::Test {
 
   RatingData data_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<EmbeddingTables> tables_;
   std::unique_ptr<RatingNetwork> network_;
 };
 
@@ -139,8 +142,7 @@ TEST_F(RatingNetworkTest, scores_are_those_of_plain_loops) {
 TEST_F(RatingNetworkTest, gradients_are_central_differences) {
   std::vector<float> d_scores;
   for (std::size_t i = 0; i < samples().size(); ++i) d_scores.push_back(static_cast<float>(slope(i)));
-  std::vector<RowSums> sums;
-  for (const RowTable& table : network_->tables()) sums.emplace_back(table.width(), 100);
+  const std::span<RowSums> sums = tables_->sums();
   network_->forward(samples(), Mode::train);
   Sink sink;
   network_->backward(d_scores, sink, sums);
@@ -149,7 +151,8 @@ TEST_F(RatingNetworkTest, gradients_are_central_differences) {
   const ParameterStore& store = network_->dense_parameters();
   for (const ParameterStore::Entry& entry : store.entries_of(store.gradients())) gradients[entry.name] = entry.values;
   std::size_t number = 0;
-  for (const RowTable& table : network_->tables()) {
+  for (const DistributedTable& distributed : tables_->tables()) {
+    const RowTable& table = distributed.held();
     std::vector<float>& of_table = gradients[table.name()];
     of_table.resize(static_cast<std::size_t>(table.rows() * table.width()));
     const RowGradients rows = sums[number++].gradients();
@@ -182,8 +185,7 @@ TEST_F(RatingNetworkTest, gradients_are_central_differences) {
 }
 
 TEST_F(RatingNetworkTest, gradients_are_reported_in_reverse_order_and_rows_are_those_of_the_batch) {
-  std::vector<RowSums> sums;
-  for (const RowTable& table : network_->tables()) sums.emplace_back(table.width(), 100);
+  const std::span<RowSums> sums = tables_->sums();
   const std::vector<Rating> batch{{1, 2, 5}, {1, 3, 4}};
   network_->forward(batch, Mode::train);
   Sink sink;
