@@ -2,15 +2,21 @@
 #include "base/net/sealed_frames.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/net/line_listener.hpp"
+
 namespace lockstep::sealed_frames_test {
 
+using namespace std::chrono_literals;
 using Side = LinkSeal::Side;
 using State = SealedSocket::State;
 using Bytes = std::vector<std::byte>;
@@ -57,6 +63,23 @@ class SealedFramesTest : public testing::Test {
   const std::string challenge_0_ = draw_secret();
   const std::string challenge_1_ = draw_secret();
 };
+
+// A trainer's connection ended if its push came while the server was in a test of more than eight seconds.
+TEST_F(SealedFramesTest, a_peer_may_be_given_any_time) {
+  const LineListener listener;
+  const auto seconds_of = [](const SealedFrames& frames) {
+    unsigned milliseconds = 0;
+    socklen_t length = sizeof milliseconds;
+    EXPECT_EQ(::getsockopt(frames.handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, &length), 0);
+    return milliseconds / 1000;
+  };
+  SealedFrames frames(std::make_unique<SealedSocket>(connect_to("127.0.0.1", listener.port(), 5s, 100),
+                                                     LinkSeal(token_, challenge_0_, challenge_1_, Side::caller)),
+                      longest);
+  EXPECT_EQ(seconds_of(frames), 8U);
+  frames.wait_for_busy_peer();
+  EXPECT_EQ(seconds_of(frames), 0U);  // unlimited
+}
 
 TEST_F(SealedFramesTest, messages_arrive_whole_and_in_order) {
   End caller = make(Side::caller);

@@ -1,5 +1,7 @@
 #include "base/net/sealed_frames.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,6 +16,11 @@ using State = SealedSocket::State;
 SealedFrames::SealedFrames(std::unique_ptr<SealedSocket> socket, std::size_t longest_message)
     : socket_(socket->take_descriptor()), seal_(socket->seal()), longest_message_(longest_message) {
   if (socket_ < 0) state_ = State::unreachable;
+}
+
+void SealedFrames::wait_for_busy_peer() {
+  const int system_default = 0;
+  ::setsockopt(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, &system_default, sizeof system_default);
 }
 
 void SealedFrames::fail(int error) { state_ = error == ECONNRESET ? State::ended : State::unreachable; }

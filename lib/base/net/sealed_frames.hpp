@@ -28,6 +28,10 @@ class SealedFrames {
   // one knows only then that its greeting has been read.
   SealedFrames(std::unique_ptr<SealedSocket> socket, std::size_t longest_message);
   void set_longest_message(std::size_t bytes) { longest_message_ = bytes; }
+  // From now on, the other end may be busy for any time without reading. Otherwise the connection ends if it takes
+  // nothing for eight seconds. If its node goes down while it has not taken all, that is found out after about 15
+  // minutes.
+  void wait_for_busy_peer();
 
   // Sends one message, which consists of these parts. Buffers what the other end does not accept yet; receive() sends
   // it. If has_unsent(), poll() for writing.
