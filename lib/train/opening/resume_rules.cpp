@@ -132,17 +132,10 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
   return text;
 }
 
-namespace {
-
-// The instruction set of "cpu: AVX2, bf16" as an option. If this version does not know it, a placeholder.
-std::string option_in(const Origin& origin) {
-  const std::string_view conditions = origin.plan_conditions;
-  const std::size_t first = conditions.find(": ") + 2;
-  const std::string option = cpu::option_named(conditions.substr(first, conditions.find(',') - first));
-  return option.empty() ? "(the earlier one)" : option;
+std::string instruction_set_in(std::string_view plan_conditions) {
+  const std::size_t first = plan_conditions.find(": ") + 2;
+  return cpu::option_named(plan_conditions.substr(first, plan_conditions.find(',') - first));
 }
-
-}  // namespace
 
 std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums) {
   const auto is_cpu = [](const Origin& origin) { return origin.plan_conditions.starts_with("cpu"); };
@@ -151,8 +144,9 @@ std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums
     text += " A training started with --virtual-ranks is bitwise identical on any number of ranks.";
   }
   if (is_cpu(earlier) && is_cpu(now) && earlier.plan_conditions != now.plan_conditions) {
+    const std::string option = instruction_set_in(earlier.plan_conditions);
     text += fmt::format(" With --instruction-set {}, it is bitwise identical on any processor that supports it.",
-                        option_in(earlier));
+                        option.empty() ? "(the earlier one)" : option);
   }
   return text;
 }

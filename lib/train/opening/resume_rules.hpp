@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "backend/session.hpp"
 #include "dataset/shards/manifest.hpp"
@@ -39,6 +40,9 @@ Origin this_origin(const Session& session, int trainers, const std::string& grad
 // Why the results will not be bit-identical to an uninterrupted training: changes of ranks and reductions (unless sums
 // are reproducible), kernels or versions. Empty if nothing changed.
 std::string origin_difference(const Origin& earlier, const Origin& now, Sums sums);
+// The option of the instruction set in Device::plan_conditions() of a CPU, such as "cpu: AVX2, bf16"; empty if this
+// version does not know it.
+std::string instruction_set_in(std::string_view plan_conditions);
 // What would have preserved the bits, as sentences; empty if nothing would.
 std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums);
 

@@ -9,8 +9,10 @@
 #include "base/text/json_text.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/shards/hash.hpp"
+#include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "recipe/fields.hpp"
 #include "run/run_file.hpp"
+#include "train/opening/resume_rules.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,6 +47,22 @@ std::string layout_of(const Model& model) {
   return xxh3_64_hex(std::as_bytes(std::span(text)));
 }
 
+// Arrays travel in the device's layout, and their bits depend on the instruction set.
+void take_instruction_set(const nlohmann::json& offer, std::string& own) {
+  const std::string of_server = text_in(offer, "instruction_set");
+  require(own == "auto" || own == of_server, Failure::usage,
+          "--instruction-set {} is not that of the server, {}. Leave out --instruction-set.", own, of_server);
+  try {
+    cpu::choose_instruction_set(of_server);
+  } catch (const Error&) {
+    throw Error(Failure::usage, fmt::format("the server computes with --instruction-set {}, which this processor does "
+                                            "not support. Start the server with one that all nodes support, such as "
+                                            "avx2.",
+                                            of_server));
+  }
+  own = of_server;
+}
+
 }  // namespace
 
 std::string offer_to_trainers(const OpenedTraining& training) {
@@ -54,6 +72,7 @@ std::string offer_to_trainers(const OpenedTraining& training) {
                     {"trainers", training.run.sums.trainers},
                     {"data", std::filesystem::absolute(training.run.data).string()},
                     {"data_identity", identity_of(*training.data)},
+                    {"instruction_set", instruction_set_in(training.session.device().plan_conditions())},
                     {"model_layout", layout_of(training.learner->model)}});
 }
 
@@ -74,6 +93,7 @@ ValidSettings accept_offer(const nlohmann::json& offer, const Session& session, 
   }
   require(is_whole, Failure::other, "the server's offer is damaged (a bug). Please report it.");
   settings.run.sums.trainers = static_cast<int>(trainers);
+  take_instruction_set(offer, settings.run.device.instruction_set);
   if (settings.run.data.empty()) settings.run.data = text_in(offer, "data");
   return ValidSettings(std::move(settings));
 }

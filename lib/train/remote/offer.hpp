@@ -1,5 +1,5 @@
 // What a server offers to each of its trainers that are programs of their own: the recipe, and what must be the same at
-// both ends: version, data, model.
+// both ends: version, data, model, instruction set.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,9 @@ namespace lockstep {
 
 std::string offer_to_trainers(const OpenedTraining& training);
 
-// The settings of a trainer: the server's recipe, and `own` for what the trainer decides itself. Throws Error(usage) if
-// the trainer is of another version, and Error(other) if the offer is damaged.
+// The settings of a trainer: the server's recipe and instruction set, and `own` for what the trainer decides itself.
+// Throws Error(usage) if the trainer is of another version, or its processor lacks the instruction set, and
+// Error(other) if the offer is damaged.
 ValidSettings accept_offer(const nlohmann::json& offer, const Session& session, const RunOptions& own);
 
 // Throws Error(usage) if the data that the trainer has opened, or its model, are not the server's.
