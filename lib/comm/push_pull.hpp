@@ -35,8 +35,8 @@ struct Push {
 };
 
 struct PushAnswer {
-  std::int64_t age = 0;  // as in the push
-  bool is_applied = true;
+  std::int64_t age = 0;                 // as in the push
+  bool is_applied = true;               // false: the weights are as before the push
   std::optional<int> micro_batch = {};  // that the trainer takes next; the first server hands them out
 };
 
@@ -51,7 +51,8 @@ struct PushedArrays {
 class TrainerEnd {
  public:
   virtual ~TrainerEnd() = default;
-  // Sends the arrays to the servers, and replaces `weights` by theirs. The first server's answer.
+  // Sends the arrays to the servers, and replaces `weights` by theirs. The first server's answer. Over TCP, the weights
+  // stay as they are unless they have changed and the trainer has micro-batches left.
   virtual PushAnswer push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -34,16 +35,15 @@ TrainingEnded end_of(const std::string& text) {
 
 }  // namespace
 
-RemoteServer::RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host, double patience_seconds,
+RemoteServer::RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host,
                            std::function<void()> while_waiting)
-    : frames_(std::move(connected), message_kind_bytes + longest_offer),
-      patience_seconds_(patience_seconds),
-      while_waiting_(std::move(while_waiting)) {
+    : frames_(std::move(connected), message_kind_bytes + longest_offer), while_waiting_(std::move(while_waiting)) {
+  frames_.wait_for_busy_peer();
   const std::string hello = json_text({{"host", host}, {"process", std::to_string(::getpid())}});
   send_message(frames_, TrainerMessage::hello, bytes_of(hello));
 }
 
-std::string RemoteServer::offer() { return wait_for(TrainerMessage::offer, Patience::unlimited).text(); }
+std::string RemoteServer::offer() { return wait_for(TrainerMessage::offer).text(); }
 
 void RemoteServer::set_sizes(std::int64_t weights, std::int64_t micro_batches) {
   weight_bytes_ = static_cast<std::size_t>(weights) * sizeof(float);
@@ -53,8 +53,9 @@ void RemoteServer::set_sizes(std::int64_t weights, std::int64_t micro_batches) {
 
 RemoteWork RemoteServer::ask(const Tensor& weights) {
   send_message(frames_, TrainerMessage::ready);
-  const WorkHeader header = receive_work(weights, Patience::unlimited);
-  if (header.micro_batches == 0) refuse_message();
+  const WorkHeader header = receive_work(weights);
+  if (header.micro_batches == 0 || (header.has_weights == 0 && header.step != step_)) refuse_message();
+  step_ = header.step;
   RemoteWork work{header.step, {}};
   for (std::size_t index = 0; index < static_cast<std::size_t>(header.micro_batches); ++index) {
     work.micro_batches.push_back(static_cast<int>(header.micro_batch.at(index)));
@@ -65,7 +66,7 @@ RemoteWork RemoteServer::ask(const Tensor& weights) {
 PushAnswer RemoteServer::push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) {
   send_message(frames_, TrainerMessage::push, std::as_bytes(std::span(&learning_rate, 1)), bytes_of(arrays.gradients),
                bytes_of(arrays.statistics), bytes_of(arrays.metrics));
-  const WorkHeader header = receive_work(weights, Patience::limited);
+  const WorkHeader header = receive_work(weights);
   PushAnswer answer{header.age, header.is_applied != 0};
   if (header.micro_batches > 1) refuse_message();
   if (header.micro_batches == 1) answer.micro_batch = static_cast<int>(header.micro_batch.front());
@@ -88,23 +89,25 @@ void RemoteServer::wait_for_event() const {
   ::poll(&wait, 1, look_every_ms);
 }
 
-WorkHeader RemoteServer::receive_work(const Tensor& weights, Patience patience) {
-  const ReceivedMessage message = wait_for(TrainerMessage::work, patience);
+WorkHeader RemoteServer::receive_work(const Tensor& weights) {
+  const ReceivedMessage message = wait_for(TrainerMessage::work);
   WorkHeader header;
-  const std::span<float> values = elements(weights);
-  if (message.body.size() != sizeof header + weight_bytes_ || values.size_bytes() != weight_bytes_) refuse_message();
+  if (message.body.size() < sizeof header) refuse_message();
   std::memcpy(&header, message.body.data(), sizeof header);
+  const std::span<const std::byte> sent = message.body.subspan(sizeof header);
+  const std::span<float> values = elements(weights);
+  assert(values.size_bytes() == weight_bytes_);
   const auto is_of_step = [this](std::int64_t micro_batch) { return micro_batch >= 0 && micro_batch < micro_batches_; };
-  const bool is_possible = header.step >= 0 && header.age >= 0 && header.micro_batches >= 0 &&
+  const bool is_possible = sent.size() == (header.has_weights == 0 ? 0 : weight_bytes_) && header.step >= 0 &&
+                           header.age >= 0 && header.micro_batches >= 0 &&
                            header.micro_batches <= WorkHeader::most_micro_batches &&
                            std::ranges::all_of(header.micro_batch, is_of_step);
   if (!is_possible) refuse_message();
-  std::memcpy(values.data(), message.body.data() + sizeof header, weight_bytes_);
+  std::memcpy(values.data(), sent.data(), sent.size());
   return header;
 }
 
-ReceivedMessage RemoteServer::wait_for(TrainerMessage kind, Patience patience) {
-  const Stopwatch watch;
+ReceivedMessage RemoteServer::wait_for(TrainerMessage kind) {
   while (true) {
     if (const std::optional<ReceivedMessage> message = receive_message(frames_)) {
       if (message->kind == TrainerMessage::end && message->body.size() <= longest_trainer_text) {
@@ -120,13 +123,6 @@ ReceivedMessage RemoteServer::wait_for(TrainerMessage kind, Patience patience) {
     }
     if (frames_.state() != State::open) {
       throw TrainingEnded(lost, "the server has ended without a reason. Its own log may have one.");
-    }
-    const bool is_late = patience == Patience::limited && patience_seconds_ > 0 && watch.seconds() > patience_seconds_;
-    if (is_late) {
-      throw TrainingEnded(
-          lost, fmt::format(
-                    "the server has not answered for {:g} seconds (--hang-timeout). Check its process and the network.",
-                    patience_seconds_));
     }
     while_waiting_();
     wait_for_event();

@@ -39,33 +39,32 @@ struct RemoteWork {
 
 class RemoteServer final : public TrainerEnd {
  public:
-  // `connected`: after the handshake. `host`: where this trainer runs. `patience_seconds`: of a push without an answer;
-  // 0: unlimited. `while_waiting` is called several times a second, and may throw.
-  RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host, double patience_seconds,
-               std::function<void()> while_waiting);
+  // `connected`: after the handshake. `host`: where this trainer runs. `while_waiting` is called several times a
+  // second, and may throw. Nothing else limits the time for which the server may be busy.
+  RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host, std::function<void()> while_waiting);
 
   // What the server offers to each trainer; waits for it.
   std::string offer();
   // Before the first work. The elements of the weights, and how many micro-batches a step has.
   void set_sizes(std::int64_t weights, std::int64_t micro_batches);
 
-  // Waits until the server has work, and replaces `weights` by the server's. At least one micro-batch.
+  // Waits until the server has work, and replaces `weights` by the server's if it has sent some, as it does for each
+  // step. At least one micro-batch.
   RemoteWork ask(const Tensor& weights);
   PushAnswer push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) override;
   // This trainer ends. Waits briefly until the server knows.
   void say_goodbye(const std::string& why);
 
  private:
-  enum class Patience : std::uint8_t { unlimited, limited };
-  ReceivedMessage wait_for(TrainerMessage kind, Patience patience);
-  WorkHeader receive_work(const Tensor& weights, Patience patience);
+  ReceivedMessage wait_for(TrainerMessage kind);
+  WorkHeader receive_work(const Tensor& weights);
   void wait_for_event() const;
 
   SealedFrames frames_;
-  double patience_seconds_;
   std::function<void()> while_waiting_;
   std::size_t weight_bytes_ = 0;
   std::int64_t micro_batches_ = 0;
+  std::int64_t step_ = -1;  // whose weights this trainer has
 };
 
 }  // namespace lockstep

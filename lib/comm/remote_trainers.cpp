@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -22,7 +23,12 @@ using namespace std::chrono_literals;
 using State = SealedSocket::State;
 
 constexpr auto look_every = 200ms;
-constexpr double longest_look_seconds = 1;  // more than that was no time in which trainers could be heard
+constexpr std::size_t longest_name = 64;      // of a host or a process, in the log
+constexpr std::size_t longest_reason = 1000;  // of a goodbye, likewise
+constexpr double longest_look_seconds = 1;    // more than that was no time in which trainers could be heard
+// A trainer is late if it takes this many times as long as usual, and at least so long.
+constexpr double late_ratio = 2;
+constexpr double least_late_seconds = 0.2;
 
 const char* describe(State state) {
   switch (state) {
@@ -35,6 +41,13 @@ const char* describe(State state) {
       break;
   }
   return "can no longer be reached";
+}
+
+// Of a push.
+double learning_rate_of(const ReceivedMessage& message) {
+  double rate = 0;
+  std::memcpy(&rate, message.body.data(), sizeof rate);
+  return rate;
 }
 
 }  // namespace
@@ -53,17 +66,24 @@ int RemoteTrainers::trainers() const {
 }
 
 void RemoteTrainers::begin_round(std::int64_t step, int micro_batches, const Tensor& weights) {
+  ++round_;
   step_ = step;
   weights_ = weights;
-  unanswered_ = micro_batches;
+  round_size_ = micro_batches;
   is_canceled_ = false;
   micro_batches_.clear();
-  for (int index = 0; index < micro_batches; ++index) micro_batches_.push_back(index);
-  for (const auto& trainer : trainers_) trainer->micro_batches.clear();  // of a round that was canceled
+  missing_.clear();
+  for (int index = 0; index < micro_batches; ++index) {
+    micro_batches_.push_back(index);
+    missing_.insert(index);
+  }
   since_look_ = {};
 }
 
-bool RemoteTrainers::is_round_over() const { return is_canceled_ || unanswered_ == 0; }
+// Of the trainer's next push.
+bool RemoteTrainers::is_missing(const Trainer& trainer) const {
+  return trainer.round == round_ && missing_.contains(trainer.micro_batches.front());
+}
 
 std::optional<Push> RemoteTrainers::next() {
   const auto look_around = [this] {
@@ -74,7 +94,7 @@ std::optional<Push> RemoteTrainers::next() {
   while (!is_round_over()) {
     // Also if pushes never cease, so that trainers can join.
     if (since_look_.milliseconds() >= static_cast<double>(look_every.count())) look_around();
-    const std::optional<Push> push = take_push();
+    const std::optional<Push> push = next_push();
     offer_work();
     if (push) return push;
     wait();
@@ -84,7 +104,7 @@ std::optional<Push> RemoteTrainers::next() {
 }
 
 // Begins with the trainer after the last one, so that a fast one does not keep the others from being heard.
-std::optional<Push> RemoteTrainers::take_push() {
+std::optional<Push> RemoteTrainers::next_push() {
   std::optional<Push> push;
   const std::size_t count = trainers_.size();
   for (std::size_t i = 0; i < count && !push; ++i) {
@@ -95,27 +115,36 @@ std::optional<Push> RemoteTrainers::take_push() {
   return push;
 }
 
-// Reads messages of the trainer until one is a push.
+// Reads messages of the trainer until one is a push that counts.
 std::optional<Push> RemoteTrainers::read(Trainer& trainer) {
   while (const std::optional<ReceivedMessage> message = receive_message(*trainer.frames)) {
     trainer.silent_seconds = 0;
+    const bool has_read = message->kind == TrainerMessage::goodbye || !trainer.frames->has_unsent();
     const bool is_push = message->kind == TrainerMessage::push && !trainer.micro_batches.empty() &&
-                         message->body.size() == pushed_bytes_;
-    if (is_push) {
-      Push push{trainer.number, updates_ - trainer.answered_at, 0};
-      std::memcpy(&push.learning_rate, message->body.data(), sizeof(double));
-      trainer.pushed = message->body.subspan(sizeof(double));
-      if (std::isfinite(push.learning_rate)) return push;
-    }
-    if (!handle(trainer, *message)) {
+                         message->body.size() == pushed_bytes_ && std::isfinite(learning_rate_of(*message));
+    if (!has_read || !(is_push || handle(trainer, *message))) {
       lose(trainer, "is cut off, because it sent what no trainer sends");
-      return std::nullopt;
     }
     if (trainer.frames == nullptr) return std::nullopt;
+    if (!is_push) continue;
+    if (is_missing(trainer)) return take_push(trainer, *message);
+    drop_push(trainer);
   }
-  if (trainer.frames != nullptr && trainer.frames->state() != State::open)
-    lose(trainer, describe(trainer.frames->state()));
+  if (trainer.frames->state() != State::open) lose(trainer, describe(trainer.frames->state()));
   return std::nullopt;
+}
+
+Push RemoteTrainers::take_push(Trainer& trainer, const ReceivedMessage& message) {
+  const double seconds = std::exchange(trainer.since_work, {}).seconds();
+  usual_seconds_ = usual_seconds_ == 0 ? seconds : (usual_seconds_ + seconds) / 2;
+  trainer.pushed = message.body.subspan(sizeof(double));
+  return {trainer.number, weights_version() - trainer.weights, learning_rate_of(message)};
+}
+
+// Another trainer was first, or its round is over.
+void RemoteTrainers::drop_push(Trainer& trainer) {
+  trainer.micro_batches.pop_front();
+  send_work(trainer, {}, 1, weights_);
 }
 
 // Of any message but a push. Whether a trainer sends it at this time.
@@ -130,7 +159,7 @@ bool RemoteTrainers::handle(Trainer& trainer, const ReceivedMessage& message) {
     return true;
   }
   if (message.kind != TrainerMessage::goodbye || message.body.size() > longest_trainer_text) return false;
-  lose(trainer, fmt::format("leaves: {}", printable(message.text())));
+  lose(trainer, fmt::format("leaves: {}", printable(message.text().substr(0, longest_reason))));
   return true;
 }
 
@@ -138,7 +167,7 @@ void RemoteTrainers::admit(Trainer& trainer, const std::string& hello) {
   const nlohmann::json said = try_parse_json(hello, 2);
   const auto field = [&](const char* name) {
     const bool is_there = said.is_object() && said.contains(name) && said[name].is_string();
-    return printable(is_there ? said[name].get<std::string>() : "?");
+    return printable(is_there ? said[name].get<std::string>().substr(0, longest_name) : "?");
   };
   int number = 0;
   while (std::ranges::any_of(trainers_, [&](const auto& other) { return other->number == number; })) ++number;
@@ -150,26 +179,51 @@ void RemoteTrainers::admit(Trainer& trainer, const std::string& hello) {
   log::info("{} has joined: {} now", trainer.name, counted(trainers(), "trainer"));
 }
 
-void RemoteTrainers::offer_work() {
+bool RemoteTrainers::is_late(const Trainer& trainer) const {
+  const double limit = std::max(late_ratio * usual_seconds_, least_late_seconds);
+  return usual_seconds_ > 0 && !trainer.micro_batches.empty() && trainer.since_work.seconds() > limit;
+}
+
+void RemoteTrainers::back_up_late_trainers() {
+  const auto is_idle = [](const auto& trainer) { return trainer->is_ready; };
+  if (!micro_batches_.empty() || std::ranges::none_of(trainers_, is_idle)) return;
   for (const auto& trainer : trainers_) {
-    if (!trainer->is_ready || micro_batches_.empty()) continue;
-    trainer->is_ready = false;
-    trainer->answered_at = updates_;
-    send_work(*trainer, {.is_applied = 1}, WorkHeader::most_micro_batches, weights_);
+    if (!is_late(*trainer) || give_back(*trainer) == 0 || std::exchange(trainer->was_called_slow, true)) continue;
+    log::info("{} is slow. Trainers without work compute its last micro-batches as well.", trainer->name);
   }
 }
 
-// With at most `most` micro-batches.
+void RemoteTrainers::offer_work() {
+  back_up_late_trainers();
+  // At first not more than an equal share. While one micro-batch is computed, the other one is loaded.
+  const std::int64_t most =
+      std::clamp<std::int64_t>(round_size_ / std::max(trainers(), 1), 1, WorkHeader::most_micro_batches);
+  for (const auto& trainer : trainers_) {
+    if (!trainer->is_ready || micro_batches_.empty()) continue;
+    trainer->is_ready = false;
+    trainer->round = round_;
+    send_work(*trainer, {.is_applied = 1}, most, weights_);
+  }
+}
+
+// With at most `most` micro-batches. A trainer that still has some of another round gets none.
 void RemoteTrainers::send_work(Trainer& trainer, WorkHeader header, std::int64_t most, const Tensor& weights) {
+  const bool is_of_round = trainer.round == round_ && !is_canceled_;
   header.step = step_;
-  while (header.micro_batches < most && !micro_batches_.empty() && !is_canceled_) {
+  while (is_of_round && header.micro_batches < most && !micro_batches_.empty()) {
     const int micro_batch = micro_batches_.front();
     micro_batches_.pop_front();
     trainer.micro_batches.push_back(micro_batch);
     header.micro_batch.at(static_cast<std::size_t>(header.micro_batches++)) = micro_batch;
   }
+  const bool needs_weights = is_of_round && !trainer.micro_batches.empty() && trainer.weights != weights_version();
+  if (needs_weights) trainer.weights = weights_version();
+  header.has_weights = needs_weights ? 1 : 0;
+  trainer.is_backed_up = false;
+  trainer.since_work = {};
   trainer.silent_seconds = 0;
-  send_message(*trainer.frames, TrainerMessage::work, std::as_bytes(std::span(&header, 1)), bytes_of(weights));
+  send_message(*trainer.frames, TrainerMessage::work, std::as_bytes(std::span(&header, 1)),
+               needs_weights ? bytes_of(weights) : std::span<const std::byte>());
 }
 
 RemoteTrainers::Trainer& RemoteTrainers::by_number(int number) {
@@ -190,10 +244,11 @@ void RemoteTrainers::receive(const Push& push, const PushedArrays& arrays) {
 
 void RemoteTrainers::answer(const Push& push, const PushAnswer& answer, const Tensor& weights) {
   Trainer& trainer = by_number(push.trainer);
+  const int micro_batch = trainer.micro_batches.front();
   trainer.micro_batches.pop_front();
-  --unanswered_;
+  missing_.erase(micro_batch);
+  std::erase(micro_batches_, micro_batch);  // if others were to get it as well
   if (answer.is_applied) ++updates_;
-  trainer.answered_at = updates_;
   send_work(trainer, {.age = answer.age, .is_applied = answer.is_applied ? 1 : 0}, 1, weights);
 }
 
@@ -242,10 +297,9 @@ void RemoteTrainers::count_silence() {
 
 // Closes the connection. forget_lost() follows.
 void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
-  const std::size_t unfinished = is_round_over() ? 0 : trainer.micro_batches.size();
+  const std::size_t unfinished = is_round_over() ? 0 : give_back(trainer);
   trainer.frames.reset();
   const bool had_joined = std::exchange(trainer.number, -1) >= 0;
-  give_back(trainer);
   if (!had_joined) return log::warning("{} {}.", trainer.name, why);
   log::warning("{} {}. {}{} left.", trainer.name, why,
                unfinished == 0 ? ""
@@ -254,10 +308,15 @@ void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
                trainers() == 1 ? "1 trainer is" : fmt::format("{} trainers are", trainers()));
 }
 
-// In the order in which it got them, before all others.
-void RemoteTrainers::give_back(Trainer& trainer) {
-  micro_batches_.insert(micro_batches_.begin(), trainer.micro_batches.begin(), trainer.micro_batches.end());
-  trainer.micro_batches.clear();
+// Others get the trainer's micro-batches, before all others and in its order, unless they do already. How many.
+std::size_t RemoteTrainers::give_back(Trainer& trainer) {
+  if (trainer.round != round_ || std::exchange(trainer.is_backed_up, true)) return 0;
+  std::vector<int> wanted;
+  std::ranges::copy_if(trainer.micro_batches, std::back_inserter(wanted), [this](int micro_batch) {
+    return missing_.contains(micro_batch) && std::ranges::find(micro_batches_, micro_batch) == micro_batches_.end();
+  });
+  micro_batches_.insert(micro_batches_.begin(), wanted.begin(), wanted.end());
+  return wanted.size();
 }
 
 void RemoteTrainers::forget_lost() {

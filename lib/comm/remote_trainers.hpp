@@ -6,8 +6,12 @@
 //   end()           the trainers' programs end
 //
 // A trainer that dies, is silent for too long, or sends what no trainer sends, is named in the log, and its unfinished
-// micro-batches return to the list. So each micro-batch of a round is pushed exactly once. A connection that cannot
-// prove that it belongs to the job does not get that far (base/net/handshake).
+// micro-batches return to the list. A connection that cannot prove that it belongs to the job does not get that far
+// (base/net/handshake).
+//
+// The end of a round waits for its last micro-batches. So if a trainer takes much longer than usual, one that has no
+// others gets its micro-batches as well (backup tasks: Dean and Ghemawat 2004, "MapReduce"). The first push of a
+// micro-batch counts. Later ones are dropped here, also in later rounds, so next() returns each micro-batch once.
 //
 // Everything happens on the calling thread. Between rounds, trainers wait.
 #pragma once
@@ -19,6 +23,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,12 +63,15 @@ class RemoteTrainers final : public ServerEnd {
   // the trainer joined. Throws Error(out_of_step) if no trainer is there for too long.
   std::optional<Push> next() override;
   void receive(const Push& push, const PushedArrays& arrays) override;
-  // Adds the trainer's next micro-batch.
+  // Adds the trainer's next micro-batch. `weights` are sent unless the trainer has them, or has no micro-batch left.
+  // They change between rounds and by pushes that were applied, and only then.
   void answer(const Push& push, const PushAnswer& answer, const Tensor& weights) override;
 
   // All trainers end with this code and sentence. Waits briefly until they have it.
   void end(int code, const std::string& sentence);
   int trainers() const;  // that have joined and are still there
+  // "trainer 0 (process 4711 on n1)", of one that has pushed.
+  const std::string& name_of(int number) { return by_number(number).name; }
 
  private:
   struct Trainer {
@@ -72,23 +80,33 @@ class RemoteTrainers final : public ServerEnd {
     std::unique_ptr<SealedFrames> frames;
     bool is_ready = false;
     std::deque<int> micro_batches = {};      // that it has, the oldest one first
-    std::int64_t answered_at = 0;            // the updates at the last answer
+    std::int64_t round = 0;                  // in which it got them
+    bool is_backed_up = false;               // others get them as well
+    bool was_called_slow = false;            // in the log
+    Stopwatch since_work = {};               // since it last got a message of work, or pushed
+    std::int64_t weights = 0;                // their version that it has
     double silent_seconds = 0;               // while a message was due
     std::span<const std::byte> pushed = {};  // the push that next() has returned
   };
 
-  bool is_round_over() const;
-  std::optional<Push> take_push();
+  bool is_round_over() const { return is_canceled_ || missing_.empty(); }
+  std::int64_t weights_version() const { return round_ + updates_; }
+  bool is_missing(const Trainer& trainer) const;
+  bool is_late(const Trainer& trainer) const;
+  std::optional<Push> next_push();
   std::optional<Push> read(Trainer& trainer);
+  Push take_push(Trainer& trainer, const ReceivedMessage& message);
+  void drop_push(Trainer& trainer);
   bool handle(Trainer& trainer, const ReceivedMessage& message);
   void admit(Trainer& trainer, const std::string& hello);
+  void back_up_late_trainers();
   void offer_work();
   void send_work(Trainer& trainer, WorkHeader header, std::int64_t most, const Tensor& weights);
   void wait();
   void count_silence();
   void accept_trainers();
   void lose(Trainer& trainer, const std::string& why);
-  void give_back(Trainer& trainer);
+  std::size_t give_back(Trainer& trainer);
   void forget_lost();
   Trainer& by_number(int number);
 
@@ -100,13 +118,16 @@ class RemoteTrainers final : public ServerEnd {
   std::function<void(int)> while_waiting_;
   std::vector<std::unique_ptr<Trainer>> trainers_;
   std::size_t next_to_read_ = 0;
+  std::int64_t round_ = 0;
   std::int64_t step_ = 0;
   Tensor weights_;
-  std::deque<int> micro_batches_;  // of the round, that no trainer has
-  int unanswered_ = 0;             // micro-batches of the round
+  int round_size_ = 0;             // micro-batches
+  std::deque<int> micro_batches_;  // of the round, for trainers that are ready
+  std::set<int> missing_;          // those whose push was not answered
   bool is_canceled_ = false;
   std::int64_t updates_ = 0;
-  Stopwatch since_look_;  // at silence
+  double usual_seconds_ = 0;  // from work to push, of all trainers, the last ones weigh most
+  Stopwatch since_look_;      // at silence
   double alone_seconds_ = 0;
 };
 

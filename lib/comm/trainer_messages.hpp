@@ -4,15 +4,15 @@
 //   trainer   hello       who it is, as JSON
 //   server    offer       what is trained, as text of the server's program
 //   trainer   ready       wants micro-batches
-//   server    work        micro-batches, and the weights
+//   server    work        micro-batches, and the weights unless the trainer has them
 //   trainer   push        a micro-batch's learning rate, gradients, batch statistics and metrics
-//   server    work        the answer: the next micro-batch, if one is left, and the weights
+//   server    work        the answer: likewise, with the next micro-batch if one is left
 //   trainer   goodbye     why it leaves, as text
 //   server    end         exit code and reason, as JSON: the trainer ends
 //
-// A trainer is ready again once it has pushed all of its micro-batches, in the order in which it got them. A message
-// begins with its kind. Lengths are checked against what the two ends have agreed on; a message that does not fit ends
-// the connection.
+// A trainer is ready again once it has pushed all of its micro-batches, in the order in which it got them. It sends
+// nothing but a goodbye before it has read the answer to its last message. A message begins with its kind. Lengths are
+// checked against what the two ends have agreed on; a message that does not fit ends the connection.
 #pragma once
 
 #include <array>
@@ -31,12 +31,13 @@ namespace lockstep {
 
 enum class TrainerMessage : std::uint8_t { hello, offer, ready, work, push, goodbye, end };
 
-// Of a message of work, before the weights.
+// Of a message of work, before the weights if there are any.
 struct WorkHeader {
   static constexpr std::int64_t most_micro_batches = 2;
   std::int64_t step = 0;
-  std::int64_t age = 0;         // as in PushAnswer, and the next one
-  std::int64_t is_applied = 0;  // 0 or 1
+  std::int64_t age = 0;          // as in PushAnswer, and the next one
+  std::int64_t is_applied = 0;   // 0 or 1
+  std::int64_t has_weights = 0;  // 0 or 1
   std::int64_t micro_batches = 0;
   std::array<std::int64_t, most_micro_batches> micro_batch{};  // of the step
 };

@@ -215,7 +215,7 @@ void declare_training(CLI::App& app, Settings& settings, std::optional<ValidSett
     valid = checked(settings);
     print.throw_if_called_for([&] {
       require_network(settings.recipe.model);
-      return json_lines(json_of(settings, Field::Part::recipe));
+      return json_lines(json_of(Settings{valid->recipe(), valid->run()}, Field::Part::recipe));
     });
   });
 }

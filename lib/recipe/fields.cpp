@@ -245,11 +245,13 @@ std::vector<Field> sync_fields() {
                          "update weights"},
                         of(&RunOptions::sums, &ReducerOptions::servers), from_to(1, 65536)),
               "sync", {"ps", "ps-async"}),
-      read_by(one_value({"trainers", group, "COUNT",
-                         "With --sync ps-async: be the server alone, for this many trainers that are programs of their "
-                         "own (--trainer-of) and may come, go and die; 0: the first ranks are trainers"},
-                        of(&RunOptions::sums, &ReducerOptions::trainers), from_to(0, 65536)),
-              "sync", {"ps-async"}),
+      read_by(
+          one_value({"trainers", group, "COUNT",
+                     "With --sync ps and ps-async: be the server alone, for this many trainers that are programs of "
+                     "their own (--trainer-of) and may come, go and die; 0: the first ranks are trainers. With ps, "
+                     "this is the default of --virtual-ranks"},
+                    of(&RunOptions::sums, &ReducerOptions::trainers), from_to(0, 65536)),
+          "sync", {"ps", "ps-async"}),
       one_value({"trainer-of", group, "FOLDER",
                  "Be a trainer of the server with this --output and --trainers, which decides all that affects the "
                  "weights"},

@@ -62,11 +62,24 @@ void require_possible_async_updates(const Recipe& recipe, const RunOptions& run)
           "not learn of it. Use --precision bf16.");
 }
 
-void require_possible_trainers(const RunOptions& run) {
+// Trainers come and go, so weights must not depend on how many there are.
+Settings with_virtual_ranks(Settings settings) {
+  std::optional<int>& virtual_ranks = settings.recipe.batch.virtual_ranks;
+  const int trainers = settings.run.sums.trainers;
+  if (settings.recipe.sync == Sync::servers && trainers > 0 && !virtual_ranks) virtual_ranks = trainers;
+  return settings;
+}
+
+void require_possible_trainers(const Recipe& recipe, const RunOptions& run) {
   require(run.sums.servers == 1, Failure::usage,
           "--trainers {} needs one server, but --servers is {}. Leave out --servers, or start trainers and servers in "
           "one MPI world without --trainers.",
           run.sums.trainers, run.sums.servers);
+  const int virtual_ranks = recipe.batch.virtual_ranks.value_or(run.sums.trainers);
+  require(virtual_ranks >= run.sums.trainers, Failure::usage,
+          "--trainers {} cannot share --virtual-ranks {}, because each virtual rank is computed by one trainer. Raise "
+          "--virtual-ranks, or lower --trainers.",
+          run.sums.trainers, virtual_ranks);
   require(!run.output.empty() || !run.trainer_of.empty(), Failure::usage,
           "--trainers {} needs --output, in which trainers find the address of the server.", run.sums.trainers);
 }
@@ -146,7 +159,7 @@ void require_possible_tags(const std::vector<std::string>& tags) {
 
 }  // namespace
 
-ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings)) {
+ValidSettings::ValidSettings(Settings settings) : settings_(with_virtual_ranks(std::move(settings))) {
   const auto& [recipe, run] = settings_;
   require_model(model_name(recipe), recipe.residual_init);
   require(recipe.init.head == Head::as_written || !recipe.init.file.empty() || is_onnx_path(recipe.model),
@@ -172,7 +185,7 @@ ValidSettings::ValidSettings(Settings settings) : settings_(std::move(settings))
   if (recipe.local_shares == LocalShares::by_speed) require_possible_shares_by_speed(recipe, run);
   if (recipe.sync == Sync::servers || is_async) require_possible_servers(recipe, run);
   if (is_async) require_possible_async_updates(recipe, run);
-  if (run.sums.trainers > 0) require_possible_trainers(run);
+  if (run.sums.trainers > 0) require_possible_trainers(recipe, run);
   if (needs_whole_matrices(recipe.optimizer)) require_whole_matrices(recipe, run);
   if (recipe.powersgd_rank > 0) require_possible_compression(recipe, run);
   require_possible_tags(run.tags);

@@ -36,7 +36,7 @@ struct ReducerOptions {
   std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_mib = 4;   // 0: chosen from the latency and bandwidth measured at the start
   int servers = 1;               // with Sync::servers: ranks without samples, which update the weights
-  int trainers = 0;              // with Sync::async_servers: programs of their own; 0: the other ranks are trainers
+  int trainers = 0;              // with servers: programs of their own; 0: the other ranks are trainers
   bool shard_optimizer = false;  // each rank keeps only its part of the optimizer state and the EMA (ZeRO stage 1)
 };
 
@@ -72,8 +72,8 @@ struct Settings {
 // a device is opened, --print-recipe prints only what a training accepts, and no other caller can omit the check.
 class ValidSettings {
  public:
-  // Throws Error(usage) for an unknown model, images that would shrink, a batch given in two ways, a warm-up as long as
-  // the training.
+  // With Sync::servers, trainers that are programs of their own are virtual ranks by default. Throws Error(usage) for
+  // an unknown model, images that would shrink, a batch given in two ways, a warm-up as long as the training.
   explicit ValidSettings(Settings settings);
 
   const Recipe& recipe() const { return settings_.recipe; }

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-class ReplicatedSync final : public AllReduceSync {
+class ReplicatedSync : public AllReduceSync {
  public:
   ReplicatedSync(const Communicator& world, ParameterStore& store, std::unique_ptr<AllReduce> all_reduce,
                  const WeightSyncOptions& options)

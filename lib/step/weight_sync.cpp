@@ -7,6 +7,8 @@
 #include "step/async_sync.hpp"
 #include "step/local_sync.hpp"
 #include "step/remote_async_sync.hpp"
+#include "step/remote_server_sync.hpp"
+#include "step/remote_trainer_sync.hpp"
 #include "step/replicated_sync.hpp"
 #include "step/sharded_sync.hpp"
 
@@ -61,19 +63,24 @@ std::vector<ParameterStore::Entry> weights_to_use(const WeightSync& sync) {
 std::unique_ptr<WeightSync> make_weight_sync(const Session& session, ParameterStore& store,
                                              const WeightSyncOptions& options, int micro_batches) {
   Sharding sharding = Sharding::none;
-  const bool is_sharded = options.shard_optimizer || options.remote_trainers != nullptr || options.reduce.servers > 0;
+  const bool is_of_programs = options.remote_trainers != nullptr;
+  const bool is_sharded = options.shard_optimizer || (is_of_programs && options.async) || options.reduce.servers > 0;
   if (is_sharded) {
     sharding = needs_norms(options.optimizer) ? Sharding::updates : Sharding::sums_and_updates;
   }
-  auto all_reduce = make_all_reduce(session, store, options.reduce, micro_batches, sharding);
+  AllReduceOptions reduce = options.reduce;
+  if (options.remote_server != nullptr) reduce.sums = Sums::rounded;  // of one micro-batch
+  auto all_reduce = make_all_reduce(session, store, reduce, micro_batches, sharding);
   std::unique_ptr<WeightSync> sync;
   on_all_ranks(session.world, [&] {
     std::vector<FlatPart> own = all_reduce->parts_of(session.world.rank());
     if (options.local) {
       sync = std::make_unique<LocalSync>(session.world, store, std::move(all_reduce), options);
-    } else if (options.remote_trainers != nullptr) {
-      sync = std::make_unique<RemoteServerSync>(session.world, store, std::move(all_reduce), options, std::move(own),
-                                                micro_batches);
+    } else if (is_of_programs && options.async) {
+      sync = std::make_unique<RemoteAsyncSync>(session.world, store, std::move(all_reduce), options, std::move(own),
+                                               micro_batches);
+    } else if (is_of_programs) {
+      sync = std::make_unique<RemoteServerSync>(session.world, store, std::move(all_reduce), options, micro_batches);
     } else if (options.remote_server != nullptr) {
       sync = std::make_unique<RemoteTrainerSync>(session.world, store, std::move(all_reduce), options, micro_batches);
     } else if (options.async) {

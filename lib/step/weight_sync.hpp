@@ -56,9 +56,10 @@ struct WeightSyncOptions {
   bool shard_optimizer = false;            // see sharded_sync.hpp; so with servers
   std::optional<LocalUpdates> local = {};  // see local_sync.hpp; unset: no rank has weights of its own
   std::optional<AsyncUpdates> async = {};  // see async_sync.hpp; unset: servers update once per step
-  // With `async`, if trainers are programs of their own (remote_async_sync.hpp): set on the server, or on a trainer.
+  // If trainers are programs of their own (remote_rounds.hpp): set on the server, or on a trainer. Without `async`,
+  // sums are reproducible.
   RemoteTrainers* remote_trainers = nullptr;
-  int expected_trainers = 0;
+  int expected_trainers = 0;  // with `async`
   RemoteServer* remote_server = nullptr;
 };
 

@@ -52,37 +52,40 @@ class RemoteTrainersTest : public testing::Test {
     return std::move(connect_to_node({"127.0.0.1"}, server_.port(), token_, 20s).value().socket);
   }
   std::unique_ptr<RemoteServer> joined() const {
-    auto server = std::make_unique<RemoteServer>(connected(), "n1", 20, [] {});
+    auto server = std::make_unique<RemoteServer>(connected(), "n1", [] {});
     EXPECT_EQ(server->offer(), "what is trained");
-    server->set_sizes(weight_count, micro_batches);
+    server->set_sizes(std::ssize(weights_), micro_batches);
     return server;
   }
-  // Pushes until the server ends it, which it returns. The gradient of micro-batch m is m + 1.
-  TrainingEnded train(RemoteServer& server) {
-    std::vector<float> weights(weight_count);
+  // The gradient of micro-batch m is m + 1.
+  static PushAnswer push(RemoteServer& server, int micro_batch, std::vector<float>& weights, double rate = 0) {
+    const auto value = static_cast<float>(micro_batch + 1);
+    std::vector<float> gradients(weight_count, value);
+    std::vector<float> statistics(statistic_count, 10 * value);
+    std::vector<float> metrics(metric_count, 100 * value);
+    return server.push(rate, {tensor(gradients), tensor(statistics), tensor(metrics)}, tensor(weights));
+  }
+  // Until the trainer has no micro-batch.
+  static void push_all(RemoteServer& server, const RemoteWork& work, std::vector<float>& weights) {
+    std::deque<int> available(work.micro_batches.begin(), work.micro_batches.end());
+    while (!available.empty()) {
+      const PushAnswer answer = push(server, available.front(), weights, 0.5 * static_cast<double>(work.step));
+      available.pop_front();
+      if (answer.micro_batch) available.push_back(*answer.micro_batch);
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  // Pushes until the server ends it, which it returns.
+  TrainingEnded train(RemoteServer& server) const {
+    std::vector<float> weights(weights_.size());
     try {
-      while (true) {
-        const RemoteWork work = server.ask(tensor(weights));
-        std::deque<int> available(work.micro_batches.begin(), work.micro_batches.end());
-        while (!available.empty()) {
-          const auto value = static_cast<float>(available.front() + 1);
-          available.pop_front();
-          std::vector<float> gradients(weight_count, value);
-          std::vector<float> statistics(statistic_count, 10 * value);
-          std::vector<float> metrics(metric_count, 100 * value);
-          const PushAnswer answer =
-              server.push(0.5 * static_cast<double>(work.step),
-                          {tensor(gradients), tensor(statistics), tensor(metrics)}, tensor(weights));
-          if (answer.micro_batch) available.push_back(*answer.micro_batch);
-          std::this_thread::sleep_for(1ms);
-        }
-      }
+      while (true) push_all(server, server.ask(tensor(weights)), weights);
     } catch (const TrainingEnded& end) {
       return end;
     }
   }
-  // A round in which each gradient is subtracted from the weights.
-  std::vector<Served> serve(std::int64_t step = 3) {
+  // A round in which each gradient is subtracted from the weights, or, if `sums` is set, added to it.
+  std::vector<Served> serve(std::int64_t step = 3, float* sums = nullptr) {
     std::vector<Served> served;
     server_.begin_round(step, micro_batches, tensor(weights_));
     while (const std::optional<Push> push = server_.next()) {
@@ -90,11 +93,12 @@ class RemoteTrainersTest : public testing::Test {
       std::vector<float> statistics(statistic_count);
       std::vector<float> metrics(metric_count);
       server_.receive(*push, {tensor(gradients), tensor(statistics), tensor(metrics)});
-      for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] -= gradients[i];
+      for (std::size_t i = 0; i < gradients.size() && sums == nullptr; ++i) weights_[i] -= gradients[i];
+      if (sums != nullptr) *sums += gradients.front();
       EXPECT_EQ(statistics, std::vector<float>(statistic_count, 10 * gradients.front()));
       ++served_;
       served.push_back({push->trainer, push->age, push->learning_rate, gradients.back(), metrics.back()});
-      server_.answer(*push, {push->age, true}, tensor(weights_));
+      server_.answer(*push, {push->age, sums == nullptr}, tensor(weights_));
     }
     return served;
   }
@@ -109,6 +113,7 @@ class RemoteTrainersTest : public testing::Test {
   const std::string token_ = draw_secret();
   RemoteTrainers server_;
   std::atomic<int> served_ = 0;  // pushes
+  std::atomic<bool> has_begun_ = false;
   std::vector<float> weights_ = std::vector<float>(weight_count, 100);
 };
 
@@ -140,11 +145,7 @@ TEST_F(RemoteTrainersTest, a_trainer_has_the_weights_after_its_own_push) {
     EXPECT_EQ(work.step, 3);
     EXPECT_EQ(work.micro_batches, (std::vector<int>{0, 1}));
     EXPECT_EQ(weights, std::vector<float>(weight_count, 100));
-    std::vector<float> gradients(weight_count, 1);
-    std::vector<float> statistics(statistic_count, 10);
-    std::vector<float> metrics(metric_count, 100);
-    const PushAnswer answer =
-        server->push(0.1, {tensor(gradients), tensor(statistics), tensor(metrics)}, tensor(weights));
+    const PushAnswer answer = push(*server, 0, weights);
     EXPECT_EQ(weights, std::vector<float>(weight_count, 99));
     EXPECT_EQ(answer.micro_batch, 2);
     EXPECT_TRUE(answer.is_applied);
@@ -154,6 +155,52 @@ TEST_F(RemoteTrainersTest, a_trainer_has_the_weights_after_its_own_push) {
   });
   EXPECT_EQ(serve().size(), micro_batches);
   server_.end(0, "");
+}
+
+// As if all of them were one update, after the round.
+TEST_F(RemoteTrainersTest, weights_that_no_push_changes_are_sent_once_per_round) {
+  std::jthread trainer([&] {
+    const auto server = joined();
+    const std::vector<float> untouched(weight_count, -1);
+    for (const float expected : {100.0F, 64.0F}) {
+      std::vector<float> weights = untouched;
+      const RemoteWork work = server->ask(tensor(weights));
+      EXPECT_EQ(weights, std::vector<float>(weight_count, expected));
+      weights = untouched;
+      push_all(*server, work, weights);
+      EXPECT_EQ(weights, untouched);
+    }
+    EXPECT_EQ(train(*server).code(), 0);
+  });
+  for (const std::int64_t step : {3, 4}) {
+    float sum = 0;
+    const std::vector<Served> served = serve(step, &sum);
+    expect_each_once(served);
+    EXPECT_TRUE(std::ranges::all_of(served, [](const Served& one) { return one.age == 0; }));
+    EXPECT_EQ(sum, 36);
+    std::ranges::fill(weights_, 100 - sum);
+  }
+  server_.end(0, "");
+}
+
+// Not more, although only one asks.
+TEST_F(RemoteTrainersTest, at_first_a_trainer_gets_an_equal_share) {
+  std::jthread trainers([&] {
+    std::vector<std::unique_ptr<RemoteServer>> all;
+    for (int index = 0; index < micro_batches; ++index) all.push_back(joined());
+    while (!has_begun_) std::this_thread::sleep_for(1ms);
+    std::vector<float> weights(weight_count);
+    const RemoteWork work = all.back()->ask(tensor(weights));
+    EXPECT_EQ(work.micro_batches.size(), 1U);
+    push_all(*all.back(), work, weights);
+  });
+  server_.set_while_waiting([&](int count) {
+    if (count == micro_batches) server_.cancel_round();
+  });
+  serve();  // until all have joined
+  server_.set_while_waiting({});
+  has_begun_ = true;
+  expect_each_once(serve());
 }
 
 TEST_F(RemoteTrainersTest, several_trainers_share_the_micro_batches_and_ages_count_the_updates_of_others) {
@@ -206,6 +253,50 @@ TEST_F(RemoteTrainersTest, a_trainer_that_is_done_takes_over_within_the_round) {
   server_.end(0, "");
 }
 
+// The first push of a micro-batch counts, whoever got it first.
+TEST_F(RemoteTrainersTest, an_idle_trainer_also_gets_the_micro_batches_of_a_slow_one) {
+  std::jthread trainers([&] {
+    std::vector<float> weights(weight_count);
+    const auto slow = joined();
+    EXPECT_EQ(slow->ask(tensor(weights)).micro_batches, (std::vector<int>{0, 1}));
+    const auto other = joined();
+    push_all(*other, other->ask(tensor(weights)), weights);
+    EXPECT_EQ(other->ask(tensor(weights)).micro_batches, (std::vector<int>{0, 1}));
+    push(*other, 0, weights);
+    EXPECT_FALSE(push(*slow, 0, weights).is_applied);
+    push(*slow, 1, weights);
+    EXPECT_THROW(push(*other, 1, weights), TrainingEnded);
+  });
+  const std::vector<Served> served = serve();
+  expect_each_once(served);
+  EXPECT_EQ(served[micro_batches - 2].gradient, 1);
+  EXPECT_EQ(served[micro_batches - 2].trainer, 1);
+  EXPECT_EQ(served[micro_batches - 1].trainer, 0);
+  server_.end(0, "");
+}
+
+TEST_F(RemoteTrainersTest, what_a_slow_trainer_pushes_in_a_later_round_counts_nothing) {
+  std::jthread trainers([&] {
+    std::vector<float> weights(weight_count);
+    const auto slow = joined();
+    const RemoteWork work = slow->ask(tensor(weights));
+    std::jthread other([&] { train(*joined()); });
+    while (served_ < micro_batches) std::this_thread::sleep_for(1ms);
+    for (const int micro_batch : work.micro_batches) EXPECT_FALSE(push(*slow, micro_batch, weights).micro_batch);
+    train(*slow);
+  });
+  const Stopwatch watch;
+  bool has_slow_one = false;
+  for (std::int64_t step = 1; !has_slow_one && watch.seconds() < 60; ++step) {
+    const std::vector<Served> served = serve(step);
+    expect_each_once(served);
+    has_slow_one = std::ranges::count(served, 0, &Served::trainer) > 0;
+    for (const Served& one : served) EXPECT_EQ(one.learning_rate, 0.5 * static_cast<double>(step));
+  }
+  EXPECT_TRUE(has_slow_one);
+  server_.end(0, "");
+}
+
 class ImpatientServerTest : public RemoteTrainersTest {
  protected:
   ImpatientServerTest() : RemoteTrainersTest(1.5) {}
@@ -225,11 +316,33 @@ TEST_F(ImpatientServerTest, a_silent_trainer_is_named_and_others_go_on) {
       reason = end.what();
     }
   });
-  expect_each_once(serve());
+  const Stopwatch watch;
+  do {
+    expect_each_once(serve());
+  } while (server_.trainers() > 1 && watch.seconds() < 60);
   server_.end(0, "");
   trainers.join();
   EXPECT_TRUE(reason.starts_with("trainer 0 (process ")) << reason;
   EXPECT_TRUE(reason.ends_with("has sent nothing for 1.5 seconds (--hang-timeout).")) << reason;
+}
+
+// It is in the log and in what the trainer ends with.
+TEST_F(ImpatientServerTest, a_name_has_a_limit) {
+  std::string end;
+  std::jthread trainer([&] {
+    SealedFrames frames(connected(), 1 << 20);
+    const std::string hello = R"({"host": ")" + std::string(4000, 'x') + R"(", "process": "1"})";
+    send_message(frames, TrainerMessage::hello, bytes_of(hello));
+    while (frames.state() == SealedSocket::State::open) {
+      const std::optional<ReceivedMessage> message = receive_message(frames);
+      if (message && message->kind == TrainerMessage::end) end = message->text();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  expect_error(Failure::out_of_step, {"--hang-timeout"}, [&] { serve(); });
+  trainer.join();
+  EXPECT_NE(end.find("has sent nothing for 1.5 seconds"), std::string::npos);
+  EXPECT_LT(end.size(), 300U);
 }
 
 TEST_F(ImpatientServerTest, a_server_without_trainers_gives_up) {
@@ -250,7 +363,7 @@ TEST_F(RemoteTrainersTest, trainers_of_a_dead_server_say_so) {
   auto dying = std::make_unique<RemoteTrainers>(token_, 60);
   std::string reason;
   std::jthread trainer([port = dying->port(), &reason, this] {
-    RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token_, 20s).value().socket), "n1", 20, [] {});
+    RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token_, 20s).value().socket), "n1", [] {});
     server.offer();
     server.set_sizes(weight_count, micro_batches);
     const TrainingEnded end = train(server);
@@ -315,6 +428,25 @@ TEST_F(RemoteTrainersTest, a_trainer_that_misbehaves_is_cut_off_and_the_round_go
     train(*honest);
   });
   expect_each_once(serve());
+  server_.end(0, "");
+}
+
+// The server would keep the answers.
+TEST_F(RemoteTrainersTest, a_trainer_that_pushes_before_it_has_read_the_answer_is_cut_off) {
+  weights_.resize(std::size_t{4} << 20U);  // more than TCP buffers
+  server_.set_while_waiting([&](int count) { has_begun_ = has_begun_ || count > 0; });
+  std::jthread trainers([&] {
+    SealedFrames deaf(connected(), 1 << 20);
+    send_message(deaf, TrainerMessage::hello, std::vector<std::byte>(3));
+    send_message(deaf, TrainerMessage::ready);
+    while (!has_begun_) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(300ms);
+    send_message(deaf, TrainerMessage::push, std::vector<std::byte>(52));
+    train(*joined());
+  });
+  float sum = 0;
+  expect_each_once(serve(3, &sum));
+  EXPECT_EQ(server_.trainers(), 1);
   server_.end(0, "");
 }
 

@@ -215,6 +215,16 @@ TEST_F(OptionsTest, the_recipe_is_printed_as_a_checkpoint_keeps_it) {
   }
 }
 
+// As ValidSettings completes it.
+TEST_F(OptionsTest, the_printed_recipe_has_the_virtual_ranks_of_trainers) {
+  try {
+    app_.parse("--sync ps --trainers 3 --output o --print-recipe");
+    ADD_FAILURE() << "it goes on";
+  } catch (const CLI::Success& printed) {
+    EXPECT_EQ(nlohmann::json::parse(printed.what())["virtual-ranks"], 3);
+  }
+}
+
 // A recipe was printed that no training would have taken.
 TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
   struct Refusal {

@@ -170,7 +170,35 @@ TEST(SyncTest, what_parameter_servers_cannot_keep_is_refused) {
       {"a divided optimizer", refuses([](Settings& settings) { settings.run.sums.shard_optimizer = true; }),
        "--shard-optimizer"},
       {"local updates", refuses([](Settings& settings) { settings.recipe.batch.local_steps = 4; }), "--local-steps"},
+      {"trainers without micro-batches", refuses([](Settings& settings) {
+         settings.run.output = "o";
+         settings.run.sums.trainers = 5;
+         settings.recipe.batch.virtual_ranks = 4;
+       }),
+       "--virtual-ranks 4"},
+      {"batches of ranks", refuses([](Settings& settings) {
+         settings.run.output = "o";
+         settings.run.sums.trainers = 5;
+         settings.recipe.batch = {{}, 32};
+       }),
+       "--global-batch"},
   });
+}
+
+TEST(SyncTest, trainers_that_come_and_go_are_virtual_ranks_unless_their_number_is_given) {
+  Settings settings;
+  settings.recipe.model = "lenet";
+  settings.recipe.batch.global_batch = ChosenNumber{96};
+  settings.recipe.sync = Sync::servers;
+  EXPECT_EQ(ValidSettings(settings).recipe().batch.virtual_ranks, std::nullopt);
+  settings.run.output = "o";
+  settings.run.sums.trainers = 3;
+  EXPECT_EQ(ValidSettings(settings).recipe().batch.virtual_ranks, 3);
+  settings.recipe.batch.virtual_ranks = 12;
+  EXPECT_EQ(ValidSettings(settings).recipe().batch.virtual_ranks, 12);
+  settings.recipe.batch.virtual_ranks.reset();
+  settings.recipe.sync = Sync::async_servers;
+  EXPECT_EQ(ValidSettings(settings).recipe().batch.virtual_ranks, std::nullopt);
 }
 
 TEST(SyncTest, what_asynchronous_updates_cannot_keep_is_refused) {

@@ -11,7 +11,7 @@
 #include "base/net/link_seal.hpp"
 #include "base/text/json_text.hpp"
 #include "runtime/watch/rank_status.hpp"
-#include "step/remote_async_sync.hpp"
+#include "step/remote_trainer_sync.hpp"
 #include "train/loop/training_loop.hpp"
 #include "train/opening/sample_loader.hpp"
 #include "train/remote/offer.hpp"
@@ -37,7 +37,7 @@ void require_own_world(const Session& session) {
 
 void require_host_memory(const Session& session) {
   require(session.device().steps_ahead() == 0, Failure::usage,
-          "--sync ps-async computes on CPUs only. Use --device cpu, or --sync all-reduce.");
+          "--trainers and --trainer-of are for CPUs only. Use --device cpu, or --sync all-reduce without them.");
 }
 
 // Null if there is no server yet.
@@ -55,8 +55,8 @@ std::unique_ptr<SealedSocket> connect(const Session& session, const RunOptions& 
     if (std::unique_ptr<SealedSocket> socket = try_to_connect(own.trainer_of)) return socket;
     stop_if_asked(session, "before the server was there");
     require(own.hang_timeout_seconds <= 0 || watch.seconds() < own.hang_timeout_seconds, Failure::out_of_step,
-            "no server has answered for {:g} seconds (--hang-timeout). Start it with --sync ps-async --trainers and "
-            "--output '{}'.",
+            "no server has answered for {:g} seconds (--hang-timeout). Start it with --sync ps or ps-async, --trainers "
+            "and --output '{}'.",
             own.hang_timeout_seconds, own.trainer_of.string());
     std::this_thread::sleep_for(200ms);
   }
@@ -126,7 +126,7 @@ TrainingOutcome train_with_trainers(OpenedTraining& training) {
 JoinedServer join_server(const Session& session, const RunOptions& own) {
   require_own_world(session);
   rank_status::enter(Phase::meeting);
-  auto server = std::make_unique<RemoteServer>(connect(session, own), log::host(), own.hang_timeout_seconds,
+  auto server = std::make_unique<RemoteServer>(connect(session, own), log::host(),
                                                [&session] { stop_if_asked(session, "between two micro-batches"); });
   nlohmann::json offer = try_parse_json(server->offer());
   try {

@@ -1,4 +1,4 @@
-// A training whose trainers are programs of their own (step/remote_async_sync.hpp), at both ends.
+// A training whose trainers are programs of their own (step/remote_rounds.hpp), at both ends.
 #pragma once
 
 #include <memory>
