@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A training whose trainers are programs of their own: what it learns, and what it does if they or the server die.
 
-remote_trainers_run_test.py PROGRAMS [--kills K] [--seed S]
+remote_trainers_run_test.py PROGRAMS [--sync ps-async ps] [--kills K] [--seed S]
 
-One trainer gets the bits of a training without servers, also if the server is killed and resumes. With several, trainers
-die, are stopped, leave and join at random moments: each is named, and every micro-batch of every step is used once.
+Trainers die, are stopped, leave and join at random moments: each is named, and every micro-batch of every step is used once.
+With ps-async, one trainer gets the bits of a training without servers. With ps, any trainers do, whoever dies and whoever
+joins late.
 """
 import argparse
 import atexit
@@ -19,9 +20,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, expect, make_data, send  # noqa: E402: found only now
+from training import Training, expect, make_data, send, under_mpirun  # noqa: E402: found only now
 
-SAMPLES, BATCH, STEPS = 288, 8, 3  # of the training set, of an update, of --local-steps
+SAMPLES, BATCH, STEPS = 288, 8, 3  # of the training set, of an update of one trainer, of --local-steps
+VIRTUAL_RANKS, SYNCHRONOUS_BATCH = 6, 24
 OUT_OF_STEP, STOPPED, USAGE = 76, 75, 2
 LIMIT = 120
 
@@ -48,15 +50,26 @@ class Trainer:
             sys.exit(f"a trainer ended with {self.process.returncode} instead of {code}: {self.words()}")
 
 
-def training(options, data, output, *more, epochs=2):
-    return Training([options.programs / "train_cifar", "--data", data, "--model", "lenet", "--lr", "0.02", "--threads", "1",
-                     "--epochs", str(epochs), "--report-every", "1", "--checkpoint-every", "4", "--device", "cpu",
-                     "--plan-folder", "", "--output", output, *more], output)
+def training(options, data, output, *more, epochs=2, model="lenet", launcher=()):
+    return Training([*launcher, options.programs / "train_cifar", "--data", data, "--model", model, "--lr", "0.02",
+                     "--threads", "1", "--epochs", str(epochs), "--report-every", "1", "--checkpoint-every", "4", "--device",
+                     "cpu", "--plan-folder", "", "--output", output, *more], output)
 
 
 def served(options, data, output, trainers, *more, epochs=2):
     return training(options, data, output, "--global-batch", str(BATCH * trainers), "--sync", "ps-async", "--trainers",
                     str(trainers), "--local-steps", str(STEPS), *more, epochs=epochs)
+
+
+def synchronous(options, data, output, *more, epochs=2, model="lenet", launcher=()):
+    """With virtual ranks, whoever computes them."""
+    return training(options, data, output, "--global-batch", str(SYNCHRONOUS_BATCH), "--virtual-ranks", str(VIRTUAL_RANKS),
+                    *more, epochs=epochs, model=model, launcher=launcher)
+
+
+def synchronously_served(options, data, output, trainers, *more, epochs=2, model="lenet"):
+    return synchronous(options, data, output, "--sync", "ps", "--trainers", str(trainers), "--hang-timeout", "60", *more,
+                       epochs=epochs, model=model)
 
 
 def one_trainer_gets_the_same_bits(options, folder, data):
@@ -75,9 +88,8 @@ def one_trainer_gets_the_same_bits(options, folder, data):
     return hashes[0]
 
 
-def a_killed_server_resumes(options, folder, data, expected, kills):
-    run = served(options, data, folder / "killed", 1, "--hang-timeout", "60")
-    steps = 2 * (SAMPLES // (BATCH * STEPS))
+def a_killed_server_resumes(options, folder, run, expected, kills):
+    steps = 2 * (SAMPLES // SYNCHRONOUS_BATCH)  # also of --local-steps
     killed = 0
     for step in sorted(random.sample(range(1, steps), kills)):
         program = run.start()
@@ -129,8 +141,8 @@ CHANGES = ((signal.SIGKILL, ["has ended without a goodbye"], -signal.SIGKILL),
            (signal.SIGUSR1, ["leaves: stopped between two micro-batches (SIGUSR1)"], STOPPED))
 
 
-def trainers_come_and_go(options, folder, data, changes):
-    run = served(options, data, folder / "changing", 3, "--hang-timeout", "10", epochs=10000)
+def trainers_come_and_go(options, folder, run, changes):
+    """Three of them, until the server is stopped."""
     program = run.start()
     trainers = [joined_trainer(options, folder, run, program) for _ in range(3)]
     if changes > 1:
@@ -150,6 +162,9 @@ def trainers_come_and_go(options, folder, data, changes):
     expect(run.wait(program) == STOPPED, "the server was not stopped", run)
     for trainer in trainers:
         trainer.expect_end(STOPPED)
+
+
+def expect_each_micro_batch_once(run):
     summary = run.summary()
     micro_batches = summary["step"] * STEPS * 3
     expect(sum(summary["pushes"]) == micro_batches, f"{summary['pushes']} pushes instead of {micro_batches}", run)
@@ -177,31 +192,144 @@ def what_a_trainer_must_not_say_is_refused(options, folder, data):
     elsewhere = Trainer(options.programs, folder, run.output, "--data", other)
     elsewhere.expect_end(USAGE)
     wait_for_line(run, program, "leaves: the training set has 296 samples")
+    other_bits = Trainer(options.programs, folder, run.output, "--instruction-set", "baseline")
+    other_bits.expect_end(USAGE)
+    wait_for_line(run, program, "leaves: --instruction-set baseline is not that of the server")
     copy = Trainer(options.programs, folder, run.output, "--data", data)
     expect(run.wait(program) == 0, "the server failed", run)
     copy.expect_end(0)
 
 
+def weights_of(run, code):
+    expect(code == 0, f"it ended with {code}", run)
+    return run.summary()["weights_hash"]
+
+
+def join(options, folder, run, count):
+    return [Trainer(options.programs, folder, run.output) for _ in range(count)]
+
+
+def learn_served(options, folder, run, trainers):
+    program = run.start()
+    all_of_them = join(options, folder, run, trainers)
+    weights = weights_of(run, run.wait(program))
+    for trainer in all_of_them:
+        trainer.expect_end(0)
+    return weights
+
+
+def learn_while_trainers_change(options, folder, run):
+    """Of three trainers, one is stopped within a step, which the others complete, and then killed. One joins late."""
+    program = run.start()
+    stopped, other = join(options, folder, run, 2)
+    expect(run.wait_for_step(program, 3), "it ended early", run)
+    send(stopped.process.pid, signal.SIGSTOP)
+    expect(run.wait_for_step(program, run.steps_reported() + 2), "the others wait for a stopped trainer", run)
+    send(other.process.pid, signal.SIGSTOP)  # so that the training cannot end meanwhile
+    send(stopped.process.pid, signal.SIGKILL)
+    wait_for_line(run, program, stopped.name(), "has ended without a goodbye")
+    late = joined_trainer(options, folder, run, program)
+    send(other.process.pid, signal.SIGCONT)
+    weights = weights_of(run, run.wait(program))
+    for trainer in (other, late):
+        trainer.expect_end(0)
+    return weights
+
+
+def learn_after_a_kill(options, folder, first, second, trainers_of_first, trainers_of_second):
+    """Of two ways to train in one folder."""
+    program = first.start()
+    trainers = join(options, folder, first, trainers_of_first)
+    expect(first.wait_for_step(program, 9), "it ended early", first)
+    send(program.pid, signal.SIGKILL)
+    program.wait()
+    for trainer in trainers:
+        trainer.expect_end(OUT_OF_STEP)
+    return learn_served(options, folder, second, trainers_of_second)
+
+
+def all_ways_have_one_hash(options, folder, data):
+    """All-reduce, servers in one MPI world, and any number of trainers that come and go."""
+    # Trainers compute as their server does, whatever else their processors could do.
+    more = ("--optimizer", "adamw", "--clip-norm", "1", "--ema", "0.9", "--mixup", "0.4", "--label-smoothing", "0.1",
+            "--instruction-set", "baseline")
+    whole = synchronous(options, data, folder / "whole", *more, model="convnet")
+    hashes = {"all-reduce": weights_of(whole, whole.run())}
+    world = synchronous(options, data, folder / "world", "--sync", "ps", *more, model="convnet", launcher=under_mpirun(3))
+    hashes["2 trainers and a server in one MPI world"] = weights_of(world, world.run())
+
+    def over_tcp(name, trainers):
+        return synchronously_served(options, data, folder / name, trainers, *more, model="convnet")
+
+    one, three = over_tcp("one", 1), over_tcp("three", 3)
+    hashes["1 trainer"] = learn_served(options, folder, one, 1)
+    hashes["3 trainers that change"] = learn_while_trainers_change(options, folder, three)
+    alone = synchronous(options, data, folder / "resumed", *more, model="convnet")
+    hashes["2 trainers, killed, then all-reduce"] = learn_after_a_kill(options, folder, over_tcp("resumed", 2), alone, 2, 0)
+    alone = synchronous(options, data, folder / "served", *more, model="convnet")
+    hashes["all-reduce, killed, then 2 trainers"] = learn_after_a_kill(options, folder, alone, over_tcp("served", 2), 0, 2)
+    for way, weights in hashes.items():
+        print(f"{way:42} {weights}")
+    expect(len(set(hashes.values())) == 1, "weights differ", whole)
+    for run in (one, three):
+        expect(run.history() == whole.history(), f"reports differ from {whole.history()}", run)
+
+
+def expect_weights_of_all_reduce(options, folder, data, run):
+    """Of a training that was stopped, and whose schedule is for more epochs."""
+    step = run.summary()["step"]
+    whole = synchronous(options, data, folder / "undisturbed", "--max-steps", str(step), epochs=10000)
+    expect(whole.run() == 0, "the training without servers failed", whole)
+    hashes = [one.summary()["weights_hash"] for one in (whole, run)]
+    expect(hashes[0] == hashes[1], f"weights differ after {step} steps: {hashes}", run)
+    samples = [entry["samples"] for entry in run.history() if entry["kind"] == "training"]
+    expect(samples[-1] == step * SYNCHRONOUS_BATCH, f"{samples[-1]} samples", run)
+    print(f"weights {hashes[0]} after {step} steps with all-reduce, and with trainers that come and go")
+
+
+def test_asynchronous(options, folder, data):
+    weights = one_trainer_gets_the_same_bits(options, folder, data)
+    changing = served(options, data, folder / "changing", 3, "--hang-timeout", "10", epochs=10000)
+    trainers_come_and_go(options, folder, changing, max(options.kills, 1))
+    expect_each_micro_batch_once(changing)
+    print(f"weights {weights}")
+    if options.kills == 0:
+        return
+    killed = served(options, data, folder / "killed", 1, "--hang-timeout", "60")
+    a_killed_server_resumes(options, folder, killed, weights, options.kills)
+    a_server_without_trainers_ends(options, folder, data)
+    what_a_trainer_must_not_say_is_refused(options, folder, data)
+
+
+def test_synchronous(options, folder, data):
+    all_ways_have_one_hash(options, folder, data)
+    if options.kills == 0:
+        return
+    changing = synchronous(options, data, folder / "changing", "--sync", "ps", "--trainers", "3", "--hang-timeout", "10",
+                           epochs=10000)
+    trainers_come_and_go(options, folder, changing, options.kills)
+    expect_weights_of_all_reduce(options, folder, data, changing)
+    alone = synchronous(options, data, folder / "alone", model="lenet")
+    weights = weights_of(alone, alone.run())
+    a_killed_server_resumes(options, folder, synchronously_served(options, data, folder / "killed", 1), weights,
+                            options.kills)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("--sync", nargs="+", default=["ps-async"], choices=["ps-async", "ps"])
     parser.add_argument("--kills", type=int, default=0, help="of the server, and of trainers; 0: only the short checks")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
     random.seed(options.seed)
     print(f"{options.kills} kills, --seed {options.seed}")
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        data = folder / "data"
-        make_data(options.programs, "train_cifar", SAMPLES, data)
-        weights = one_trainer_gets_the_same_bits(options, folder, data)
-        trainers_come_and_go(options, folder, data, max(options.kills, 1))
-        if options.kills == 0:
-            return print(f"weights {weights}")
-        a_killed_server_resumes(options, folder, data, weights, options.kills)
-        a_server_without_trainers_ends(options, folder, data)
-        what_a_trainer_must_not_say_is_refused(options, folder, data)
-        print(f"weights {weights}, also after {options.kills} kills of the server")
+    for sync in options.sync:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            data = folder / "data"
+            make_data(options.programs, "train_cifar", SAMPLES, data)
+            test_synchronous(options, folder, data) if sync == "ps" else test_asynchronous(options, folder, data)
 
 
 if __name__ == "__main__":
