@@ -117,6 +117,9 @@ class Accuracy(unittest.TestCase):
         self.assertRegex(self.rows(1)["cifar10-90"], "^FAILED: 94.01 % .*, stopped$")
         self.bundle.program("train_cifar", "#!/bin/bash\necho out of memory; exit 71\n")
         self.assertEqual(self.rows(1)["cifar10-90"], "FAILED: out of memory")
+        self.bundle.program("train_cifar", "#!/bin/bash\n")
+        self.assertEqual(self.rows(1)["cifar10-90"], "FAILED: no accuracy in summary.json")
+        self.assertEqual(self.done.stderr, "")
 
     def test_comes_last(self):
         self.pack(self.shards)

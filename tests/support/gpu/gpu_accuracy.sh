@@ -18,9 +18,11 @@ accuracy_of() {
   local name="$recipe${*:+ $*}"
   due "$name" || return 0
   rm -rf "$run"
-  bounded $((budget / 2)) "$bundle/run" train_cifar --device cuda --data "$shards" --recipe "$recipe" --output "$run" "$@"
+  bounded $((budget / 2)) "$bundle/run" train_cifar --device cuda --data "$shards" --recipe "$recipe" \
+    --output "$run" "$@"
   ((code == 0)) || { program_failed "$name"; return 0; }
-  result=$(python3 "$root/tests/support/gpu/reached_accuracy.py" "$run/summary.json" "$least") && code=0 || code=$?
+  result=$(python3 "$root/tests/support/gpu/reached_accuracy.py" "$run/summary.json" "$least" 2>>"$log") &&
+    code=0 || code=$?
   if ((code == 0)); then
     done_row "$name" "$result"
   else
