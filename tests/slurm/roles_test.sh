@@ -257,6 +257,46 @@ trainer_killed() {
   expect_undisturbed 60
 }
 
+# train_with_trainers NAME: a server and three trainers, all programs of their own. Returns when all have joined.
+train_with_trainers() {
+  local name=$1 trainer=("$programs/train_cifar" --threads 1 --trainer-of)
+  make_data
+  output="$work/results of $name"
+  roles "$name" "$(role server 1 '"min_succeeded_instances": 1' "${training[@]}" --sync ps --trainers 3 \
+    --checkpoint-every 25 --hang-timeout 30 --epochs 60 --output "$output")" \
+    "$(role trainer 3 '"min_failed_instances": -1, "min_succeeded_instances": -1' "${trainer[@]}" "$output")"
+  JOB_RETRY_COUNT=9 run "$name" --nodes=3 --ntasks=4 --ntasks-per-node=2 -- --checkpoints "$output/checkpoints" --grace 3
+  wait_for 60 grep -q ': 3 trainers now' "$work/$name.out" || fail "the trainers did not join"
+}
+# kill_on_a_node PATTERN: the process whose command is like it.
+kill_on_a_node() {
+  local node
+  for node in n1 n2 n3; do
+    cluster in "$node" pkill -KILL --full "^$programs/train_cifar .*$1" && return
+  done
+  fail "no process '$1' to kill"
+}
+# A trainer of its own dies: the job goes on without it, with the same weights.
+own_trainer_killed() {
+  train_with_trainers own_trainer_killed
+  kill_on_a_node '--trainer-of'
+  expect_code 0
+  expect_log own_trainer_killed "has ended without a goodbye"
+  expect_log own_trainer_killed "role 'server' succeeded"
+  [ ! -e "$work/cluster-$id.1.json" ] || fail "there was a second attempt"
+  expect_undisturbed 60
+}
+# Their server dies: the attempt ends, and the next one goes on from the checkpoint.
+own_server_killed() {
+  train_with_trainers own_server_killed
+  wait_for 60 has_checkpoint || fail "the training wrote no checkpoint"
+  kill_on_a_node '--trainers 3'
+  expect_code 0
+  expect_attempt own_server_killed killed
+  expect_log own_server_killed "role 'server' failed"
+  expect_undisturbed 60
+}
+
 # An instance that cannot join is named, and so is one whose program is not there.
 absent() {
   roles absent "$(role worker 3 '' bash -c "$sleeping")"
