@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/reducer_cases.hpp"
+#include "support/messages.hpp"
 
 namespace lockstep::server_all_reducer_test {
 
@@ -105,6 +106,12 @@ TEST_P(ServerAllReducerTest, adds_whole_numbers_and_different_kinds_of_slices_in
     ASSERT_EQ(whole.as<std::int64_t>()[i], ranks * ((std::int64_t{1} << 53) + i) + ranks * (ranks - 1) / 2);
   }
   EXPECT_EQ(wrong_in(values, {0, count}, trainers_, 5, 0), 0);
+}
+
+TEST(TrainersTest, a_world_of_servers_alone_is_refused) {
+  EXPECT_EQ(require_trainers(3, 2), 1);
+  expect_error(Failure::usage, {"2 ranks", "2 servers", "--servers"}, [] { require_trainers(2, 2); });
+  expect_error(Failure::usage, {"1 rank", "3 servers", "--servers"}, [] { require_trainers(1, 3); });
 }
 
 INSTANTIATE_TEST_SUITE_P(, ServerAllReducerTest, testing::Values(1, 2, 3),
