@@ -64,7 +64,7 @@ class SealedFramesTest : public testing::Test {
   const std::string challenge_1_ = draw_secret();
 };
 
-// A trainer's connection ended if its push came while the server was in a test of more than eight seconds.
+// The push of a slow trainer may come while the server is in a test of minutes.
 TEST_F(SealedFramesTest, a_peer_may_be_given_any_time) {
   const LineListener listener;
   const auto seconds_of = [](const SealedFrames& frames) {
