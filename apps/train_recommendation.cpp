@@ -156,11 +156,20 @@ struct BestTest {
   }
 };
 
-RatingTrainingOptions training_options(const RecommendationOptions& options, std::int64_t steps) {
+struct Inputs {
+  RatingData data;
+  std::vector<Rating> pairs;
+};
+
+RatingTrainingOptions training_options(const RecommendationOptions& options) {
   RatingTrainingOptions training = options.training;
-  training.rate.steps = steps;
   training.servers = options.sync == TableSync::servers ? options.servers.value_or(1) : 0;
   return training;
+}
+
+RatingTrainingOptions over(std::int64_t steps, RatingTrainingOptions options) {
+  options.rate.steps = steps;
+  return options;
 }
 
 // The demo's unit: the root of half of the error in stars, because a score is twice as many.
@@ -178,7 +187,7 @@ class Recommendation {
   Recommendation(CustomRun& run, const RecommendationOptions& options, const RatingData& data)
       : run_(run),
         options_(options),
-        training_(run.session(), data, training_options(options, run.max_steps())),
+        training_(run.session(), data, over(run.max_steps(), training_options(options))),
         data_hash_(hash_of(data)),
         best_(run.restored().metadata) {
     on_all_ranks(run.world(), [&] {
@@ -289,19 +298,24 @@ class Recommendation {
   BestTest best_;
 };
 
-void train(CustomRun& run, const RecommendationOptions& options) {
-  RatingData data;
-  std::vector<Rating> pairs;
-  on_all_ranks(run.world(), [&] {
-    data = load(options);
-    if (!options.pairs.empty()) pairs = read_pairs(options.pairs, data.catalogue);
+// Refuses what it can while the results of an earlier training are still untouched.
+Inputs prepare(const Session& session, const RecommendationOptions& options) {
+  Inputs inputs;
+  on_all_ranks(session.world, [&] {
+    inputs.data = load(options);
+    if (!options.pairs.empty()) inputs.pairs = read_pairs(options.pairs, inputs.data.catalogue);
+    require_possible(inputs.data, training_options(options), session.world.size());
   });
-  Recommendation recommendation(run, options, data);
+  return inputs;
+}
+
+void train(CustomRun& run, const RecommendationOptions& options, const Inputs& inputs) {
+  Recommendation recommendation(run, options, inputs.data);
   if (!recommendation.train()) return;
   on_rank_0(run.world(), [&] { recommendation.report_best(); });
-  if (!options.predictions.empty()) recommendation.write_predictions(pairs);
+  if (!options.predictions.empty()) recommendation.write_predictions(inputs.pairs);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_custom_loop<RecommendationOptions>(argc, argv, train); }
+int main(int argc, char** argv) { return run_custom_loop<RecommendationOptions>(argc, argv, prepare, train); }

@@ -17,6 +17,9 @@
 #   peers      the same steps in PyTorch
 #   accuracy   CIFAR-10 to the end: at least 93.5 % by cifar10-94, 89.5 % by cifar10-90
 #
+# Packing takes about 3 minutes, pack-data a minute, on an idle core. On the GPU machine, unpacking and the first start may
+# take 5 minutes before the first part: on a cold machine, use --seconds 120 where a call may last 10 minutes.
+#
 # If a call is short, or carries few files, repeat the call. A part goes on where the last call ended: what passed or was
 # measured is kept in BUNDLE.rows and printed again, if the bundle, the kind of GPU and what works there are the same.
 # CIFAR-10 is unpacked once all its archives are here. For example, with 64 MiB and 10 minutes per call:
@@ -26,8 +29,9 @@
 #   build/gpu_cifar.2.part                                                 tests/gpu.sh run benches kernels --seconds 280
 #   build/gpu_cifar.3.part                                                 tests/gpu.sh run peers accuracy --seconds 280
 #
-# Append "; cp -r build/gpu_bundle.rows $OUT" and carry that folder too, as build/gpu_bundle.rows, if a call may get
-# another machine.
+# All of them need the same machine, which keeps what was carried: `accuracy` needs all archives. If a call gets another
+# one, carry the bundle again; to keep rows, append "; cp -r build/gpu_bundle.rows $OUT" and carry that folder, too, as
+# build/gpu_bundle.rows.
 #
 # Options of run:
 #   --bundle FOLDER      folder of the bundle (default: build/gpu_bundle); if it is absent, FOLDER.tar.xz is unpacked
@@ -38,7 +42,7 @@
 #   --python PROGRAM     Python interpreter that can import torch
 #   --compile-mode MODE  mode of torch.compile (default: reduce-overhead; max-autotune takes minutes to the first step)
 #
-# Exit code: 77 without a GPU (peers: or without PyTorch), 1 if something failed. pack refuses archives of more than
+# Exit code: 77 without a GPU (peers: or without PyTorch), 2 without a bundle, 1 if something failed. pack refuses archives of more than
 # 45 MiB (variable LOCKSTEP_BUNDLE_MIB: another limit).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

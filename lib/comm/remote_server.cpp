@@ -36,14 +36,14 @@ TrainingEnded end_of(const std::string& text) {
 }  // namespace
 
 RemoteServer::RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host,
-                           std::function<void()> while_waiting)
+                           WhileTrainerWaits while_waiting)
     : frames_(std::move(connected), message_kind_bytes + longest_offer), while_waiting_(std::move(while_waiting)) {
   frames_.wait_for_busy_peer();
   const std::string hello = json_text({{"host", host}, {"process", std::to_string(::getpid())}});
   send_message(frames_, TrainerMessage::hello, bytes_of(hello));
 }
 
-std::string RemoteServer::offer() { return wait_for(TrainerMessage::offer).text(); }
+std::string RemoteServer::offer() { return wait_for(TrainerMessage::offer, TrainerWait::between_steps).text(); }
 
 void RemoteServer::set_sizes(std::int64_t weights, std::int64_t micro_batches) {
   weight_bytes_ = static_cast<std::size_t>(weights) * sizeof(float);
@@ -52,8 +52,9 @@ void RemoteServer::set_sizes(std::int64_t weights, std::int64_t micro_batches) {
 }
 
 RemoteWork RemoteServer::ask(const Tensor& weights) {
+  while_waiting_(TrainerWait::between_steps, 0);
   send_message(frames_, TrainerMessage::ready);
-  const WorkHeader header = receive_work(weights);
+  const WorkHeader header = receive_work(weights, TrainerWait::between_steps);
   if (header.micro_batches == 0 || (header.has_weights == 0 && header.step != step_)) refuse_message();
   step_ = header.step;
   RemoteWork work{header.step, {}};
@@ -66,7 +67,7 @@ RemoteWork RemoteServer::ask(const Tensor& weights) {
 PushAnswer RemoteServer::push(double learning_rate, const PushedArrays& arrays, const Tensor& weights) {
   send_message(frames_, TrainerMessage::push, std::as_bytes(std::span(&learning_rate, 1)), bytes_of(arrays.gradients),
                bytes_of(arrays.statistics), bytes_of(arrays.metrics));
-  const WorkHeader header = receive_work(weights);
+  const WorkHeader header = receive_work(weights, TrainerWait::within_step);
   PushAnswer answer{header.age, header.is_applied != 0};
   if (header.micro_batches > 1) refuse_message();
   if (header.micro_batches == 1) answer.micro_batch = static_cast<int>(header.micro_batch.front());
@@ -89,8 +90,8 @@ void RemoteServer::wait_for_event() const {
   ::poll(&wait, 1, look_every_ms);
 }
 
-WorkHeader RemoteServer::receive_work(const Tensor& weights) {
-  const ReceivedMessage message = wait_for(TrainerMessage::work);
+WorkHeader RemoteServer::receive_work(const Tensor& weights, TrainerWait wait) {
+  const ReceivedMessage message = wait_for(TrainerMessage::work, wait);
   WorkHeader header;
   if (message.body.size() < sizeof header) refuse_message();
   std::memcpy(&header, message.body.data(), sizeof header);
@@ -107,7 +108,8 @@ WorkHeader RemoteServer::receive_work(const Tensor& weights) {
   return header;
 }
 
-ReceivedMessage RemoteServer::wait_for(TrainerMessage kind) {
+ReceivedMessage RemoteServer::wait_for(TrainerMessage kind, TrainerWait wait) {
+  const Stopwatch watch;
   while (true) {
     if (const std::optional<ReceivedMessage> message = receive_message(frames_)) {
       if (message->kind == TrainerMessage::end && message->body.size() <= longest_trainer_text) {
@@ -124,7 +126,7 @@ ReceivedMessage RemoteServer::wait_for(TrainerMessage kind) {
     if (frames_.state() != State::open) {
       throw TrainingEnded(lost, "the server has ended without a reason. Its own log may have one.");
     }
-    while_waiting_();
+    while_waiting_(wait, watch.seconds());
     wait_for_event();
   }
 }

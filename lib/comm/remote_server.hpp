@@ -37,11 +37,16 @@ struct RemoteWork {
   std::vector<int> micro_batches;
 };
 
+// What a trainer waits for: the answer to a push, after which it may have micro-batches left, or anything else.
+enum class TrainerWait : std::uint8_t { within_step, between_steps };
+// With the seconds of this wait so far. May throw.
+using WhileTrainerWaits = std::function<void(TrainerWait wait, double seconds)>;
+
 class RemoteServer final : public TrainerEnd {
  public:
-  // `connected`: after the handshake. `host`: where this trainer runs. `while_waiting` is called several times a
-  // second, and may throw. Nothing else limits the time for which the server may be busy.
-  RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host, std::function<void()> while_waiting);
+  // `connected`: after the handshake. `host`: where this trainer runs. `while_waiting` is called before each wait for
+  // work, and several times a second in all waits. Nothing else limits the time for which the server may be busy.
+  RemoteServer(std::unique_ptr<SealedSocket> connected, const std::string& host, WhileTrainerWaits while_waiting);
 
   // What the server offers to each trainer; waits for it.
   std::string offer();
@@ -56,12 +61,12 @@ class RemoteServer final : public TrainerEnd {
   void say_goodbye(const std::string& why);
 
  private:
-  ReceivedMessage wait_for(TrainerMessage kind);
-  WorkHeader receive_work(const Tensor& weights);
+  ReceivedMessage wait_for(TrainerMessage kind, TrainerWait wait);
+  WorkHeader receive_work(const Tensor& weights, TrainerWait wait);
   void wait_for_event() const;
 
   SealedFrames frames_;
-  std::function<void()> while_waiting_;
+  WhileTrainerWaits while_waiting_;
   std::size_t weight_bytes_ = 0;
   std::int64_t micro_batches_ = 0;
   std::int64_t step_ = -1;  // whose weights this trainer has

@@ -33,7 +33,7 @@ constexpr double least_late_seconds = 0.2;
 const char* describe(State state) {
   switch (state) {
     case State::ended:
-      return "has ended without a goodbye";
+      return "has ended without a goodbye (killed, or its node is gone)";
     case State::forged:
       return "is cut off, because its connection carried a message that it did not send";
     case State::unreachable:
@@ -300,8 +300,9 @@ void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
   const std::size_t unfinished = is_round_over() ? 0 : give_back(trainer);
   trainer.frames.reset();
   const bool had_joined = std::exchange(trainer.number, -1) >= 0;
-  if (!had_joined) return log::warning("{} {}.", trainer.name, why);
-  log::warning("{} {}. {}{} left.", trainer.name, why,
+  const std::string reason = why.ends_with('.') ? why.substr(0, why.size() - 1) : why;
+  if (!had_joined) return log::warning("{} {}.", trainer.name, reason);
+  log::warning("{} {}. {}{} left.", trainer.name, reason,
                unfinished == 0 ? ""
                                : fmt::format("Others get its {}. ",
                                              counted(unfinished, "unfinished micro-batch", "unfinished micro-batches")),

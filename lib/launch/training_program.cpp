@@ -12,9 +12,13 @@ namespace {
 bool is_trainer(const ValidSettings& settings) { return !settings.run().trainer_of.empty(); }
 
 Ending train_for_other(Session& session, const ValidSettings& settings) {
-  JoinedServer joined = join_server(session, settings.run());
-  open_device(session, device_options(joined.settings.recipe(), joined.settings.run()));
-  return train_for_server(session, joined);
+  try {
+    JoinedServer joined = join_server(session, settings.run());
+    open_device(session, device_options(joined.settings.recipe(), joined.settings.run()));
+    return train_for_server(session, joined);
+  } catch (const TrainingEnded& end) {  // before this trainer had joined
+    return ending_of(end);
+  }
 }
 
 }  // namespace

@@ -48,17 +48,7 @@ RatingTrainingOptions with_schedule(const Session& session, const RatingData& da
 std::unique_ptr<EmbeddingTables> checked_tables(const Session& session, const RatingData& data,
                                                 const RatingTrainingOptions& options) {
   const Communicator& world = session.world;
-  on_all_ranks(world, [&] {
-    row_rule(options.optimizer);
-    const int trainers = require_trainers(world.size(), options.servers);
-    require(options.virtual_ranks % trainers == 0, Failure::usage,
-            "{} cannot share {} virtual ranks equally. Choose a --virtual-ranks that is a multiple of {}.",
-            counted(trainers, options.servers > 0 ? "trainer" : "rank"), options.virtual_ranks, trainers);
-    require(!data.train.empty() && !data.test.empty(), Failure::bad_data,
-            "the data '{}' have {} ratings for training and {} for the test. Use data with at least one of each.",
-            data.name, data.train.size(), data.test.size());
-    require_known_ids(data);
-  });
+  on_all_ranks(world, [&] { require_possible(data, options, world.size()); });
   require_same_on_ranks(world, {{"the ratings of '" + data.name + "'", hash_of(data)}},
                         "Use the same shards on all nodes.");
   const int terms = limited_int(options.batch * RatingNetwork::terms_per_sample(data.catalogue));
@@ -67,6 +57,18 @@ std::unique_ptr<EmbeddingTables> checked_tables(const Session& session, const Ra
 }
 
 }  // namespace
+
+void require_possible(const RatingData& data, const RatingTrainingOptions& options, int ranks) {
+  row_rule(options.optimizer);
+  const int trainers = require_trainers(ranks, options.servers);
+  require(options.virtual_ranks % trainers == 0, Failure::usage,
+          "{} cannot share {} virtual ranks equally. Choose a --virtual-ranks that is a multiple of {}.",
+          counted(trainers, options.servers > 0 ? "trainer" : "rank"), options.virtual_ranks, trainers);
+  require(!data.train.empty() && !data.test.empty(), Failure::bad_data,
+          "the data '{}' have {} ratings for training and {} for the test. Use data with at least one of each.",
+          data.name, data.train.size(), data.test.size());
+  require_known_ids(data);
+}
 
 RatingTraining::RatingTraining(const Session& session, const RatingData& data, const RatingTrainingOptions& options)
     : session_(session),

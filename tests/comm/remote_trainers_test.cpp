@@ -52,7 +52,7 @@ class RemoteTrainersTest : public testing::Test {
     return std::move(connect_to_node({"127.0.0.1"}, server_.port(), token_, 20s).value().socket);
   }
   std::unique_ptr<RemoteServer> joined() const {
-    auto server = std::make_unique<RemoteServer>(connected(), "n1", [] {});
+    auto server = std::make_unique<RemoteServer>(connected(), "n1", [](TrainerWait, double) {});
     EXPECT_EQ(server->offer(), "what is trained");
     server->set_sizes(std::ssize(weights_), micro_batches);
     return server;
@@ -363,7 +363,8 @@ TEST_F(RemoteTrainersTest, trainers_of_a_dead_server_say_so) {
   auto dying = std::make_unique<RemoteTrainers>(token_, 60);
   std::string reason;
   std::jthread trainer([port = dying->port(), &reason, this] {
-    RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token_, 20s).value().socket), "n1", [] {});
+    RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token_, 20s).value().socket), "n1",
+                        [](TrainerWait, double) {});
     server.offer();
     server.set_sizes(weight_count, micro_batches);
     const TrainingEnded end = train(server);

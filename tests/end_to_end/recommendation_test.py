@@ -151,10 +151,26 @@ def foreign_files_are_refused(folder, source, shards, output):
     refused(65, ["train-00001.h5", "has changed"], "make_shards", "verify", shards)
 
 
+def results_stay_when_a_start_is_refused(folder):
+    """A start that was refused set earlier results aside, or marked them as failed."""
+    train = ["train_recommendation", *SMALL, *SYNTHETIC, "--max-steps", 25, "--output", folder / "whole"]
+    (folder / "no_pairs").write_text("1,1\nuser\n")
+    before = {path: path.read_bytes() for path in (folder / "whole").rglob("*") if path.is_file() and path.name != "lock"}
+    refused(2, ["1 server"], *train, "--sync", "ps", "--resume", "never")
+    refused(2, ["--virtual-ranks"], *train[:1], "--virtual-ranks", "0", *train[1:])
+    refused(65, ["line 2"], *train, "--pairs", folder / "no_pairs", "--predictions", folder / "p.csv")
+    after = {path: path.read_bytes() for path in (folder / "whole").rglob("*") if path.is_file() and path.name != "lock"}
+    expect("files after refused starts", {path.name for path in after.keys() - before.keys()} <= {"failure.json"},
+           sorted(after.keys() - before.keys()))
+    changed = [path.name for path, content in before.items() if after.get(path) != content]
+    expect("results after refused starts", not changed, changed)
+
+
 with tempfile.TemporaryDirectory() as name:
     os.environ["OMPI_MCA_mpi_yield_when_idle"] = "1"
     place = pathlib.Path(name)
     interrupted_runs_have_the_same_models(place)
+    results_stay_when_a_start_is_refused(place)
     foreign_files_are_refused(place, *movielens_is_trained(place))
 for fault in faults:
     print(fault)

@@ -51,9 +51,11 @@ class Trainer:
 
 
 def training(options, data, output, *more, epochs=2, model="lenet", launcher=()):
+    if "--checkpoint-every" not in more:
+        more = (*more, "--checkpoint-every", "4")
     return Training([*launcher, options.programs / "train_cifar", "--data", data, "--model", model, "--lr", "0.02",
-                     "--threads", "1", "--epochs", str(epochs), "--report-every", "1", "--checkpoint-every", "4", "--device",
-                     "cpu", "--plan-folder", "", "--output", output, *more], output)
+                     "--threads", "1", "--epochs", str(epochs), "--report-every", "1", "--device", "cpu",
+                     "--plan-folder", "", "--output", output, *more], output)
 
 
 def served(options, data, output, trainers, *more, epochs=2):
@@ -138,7 +140,7 @@ def flood_port(options, run, seconds):
 # A stopped trainer also reads nothing, which TCP may report first.
 CHANGES = ((signal.SIGKILL, ["has ended without a goodbye"], -signal.SIGKILL),
            (signal.SIGSTOP, ["has sent nothing for 10 seconds", "can no longer be reached"], OUT_OF_STEP),
-           (signal.SIGUSR1, ["leaves: stopped between two micro-batches (SIGUSR1)"], STOPPED))
+           (signal.SIGUSR1, ["leaves: stopped between two steps (SIGUSR1)"], STOPPED))
 
 
 def trainers_come_and_go(options, folder, run, changes):
@@ -287,12 +289,30 @@ def expect_weights_of_all_reduce(options, folder, data, run):
     print(f"weights {hashes[0]} after {step} steps with all-reduce, and with trainers that come and go")
 
 
+def a_stop_of_all_loses_no_step(options, folder, run):
+    """As a job does it that is told to stop: server and trainers get the same signal."""
+    program = run.start()
+    trainers = join(options, folder, run, 2)
+    expect(run.wait_for_step(program, 5), "it ended early", run)
+    for process in (program, *(trainer.process for trainer in trainers)):
+        send(process.pid, signal.SIGUSR1)
+    expect(run.wait(program) == STOPPED, f"the server ended with {program.returncode}", run)
+    for trainer in trainers:
+        trainer.expect_end(STOPPED)
+    summary = run.summary()
+    expect(summary["state"] == "stopped", f"its state is {summary['state']}", run)
+    steps = run.checkpoints()
+    expect(max(steps) == summary["step"], f"step {summary['step']} is not in a checkpoint: {list(steps)}", run)
+
+
 def test_asynchronous(options, folder, data):
     weights = one_trainer_gets_the_same_bits(options, folder, data)
     changing = served(options, data, folder / "changing", 3, "--hang-timeout", "10", epochs=10000)
     trainers_come_and_go(options, folder, changing, max(options.kills, 1))
     expect_each_micro_batch_once(changing)
     print(f"weights {weights}")
+    stopped = served(options, data, folder / "stopped", 2, "--checkpoint-every", "1000000", epochs=10000)
+    a_stop_of_all_loses_no_step(options, folder, stopped)
     if options.kills == 0:
         return
     killed = served(options, data, folder / "killed", 1, "--hang-timeout", "60")
@@ -303,6 +323,8 @@ def test_asynchronous(options, folder, data):
 
 def test_synchronous(options, folder, data):
     all_ways_have_one_hash(options, folder, data)
+    stopped = synchronously_served(options, data, folder / "stopped", 2, "--checkpoint-every", "1000000", epochs=10000)
+    a_stop_of_all_loses_no_step(options, folder, stopped)
     if options.kills == 0:
         return
     changing = synchronous(options, data, folder / "changing", "--sync", "ps", "--trainers", "3", "--hang-timeout", "10",

@@ -97,7 +97,7 @@ class ServedTrainingTest : public testing::Test {
   }
   void compute(const Training& training, const std::string& token, int port) {
     RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token, std::chrono::seconds(20)).value().socket),
-                        "n1", [] {});
+                        "n1", [](TrainerWait, double) {});
     server.offer();
     const auto step = make(training, nullptr, &server);
     MicroBatchLoader samples(session_.device(), shape, share(training));

@@ -1,6 +1,10 @@
 #include "train/remote/remote_training.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -10,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/net/link_seal.hpp"
 #include "base/text/json_text.hpp"
+#include "run/summary.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/remote_trainer_sync.hpp"
 #include "train/loop/training_loop.hpp"
@@ -40,27 +45,90 @@ void require_host_memory(const Session& session) {
           "--trainers and --trainer-of are for CPUs only. Use --device cpu, or --sync all-reduce without them.");
 }
 
-// Null if there is no server yet.
-std::unique_ptr<SealedSocket> try_to_connect(const std::filesystem::path& output) {
-  const std::optional<ServerContact> contact = find_contact(output);
-  if (!contact) return nullptr;
-  const std::vector<std::string> addresses = addresses_that_lead_to(contact->node, addresses_of_this_node());
-  std::optional<AuthenticatedPeer> peer = connect_to_node(addresses, contact->port, contact->token, 5s);
-  return peer ? std::move(peer->socket) : nullptr;
+struct Connection {
+  std::unique_ptr<SealedSocket> socket;
+  std::string why_not;  // if there is none
+};
+
+Connection try_to_connect(const RunOptions& own) {
+  const FoundContact found = find_contact(own.trainer_of);
+  if (!found.contact) return {nullptr, found.why_not};
+  const ServerContact& contact = *found.contact;
+  const std::vector<std::string> addresses = addresses_that_lead_to(contact.node, addresses_of_this_node());
+  // The watcher, which has the same limit, would otherwise be the first to complain.
+  const auto longest = own.hang_timeout_seconds > 0 ? std::min(5.0, own.hang_timeout_seconds / 4) : 5.0;
+  std::optional<AuthenticatedPeer> peer = connect_to_node(
+      addresses, contact.port, contact.token, std::chrono::milliseconds(static_cast<std::int64_t>(1000 * longest)));
+  if (peer) return {std::move(peer->socket), ""};
+  return {nullptr, fmt::format("the server at {}, port {}, does not answer", fmt::join(addresses, ", "), contact.port)};
 }
 
+bool is_done(const std::filesystem::path& output) {
+  const std::optional<Summary> summary = read_summary(output);
+  return summary && summary->state == RunState::done;
+}
+
+// Throws TrainingEnded if the training is done and nobody continues it.
 std::unique_ptr<SealedSocket> connect(const Session& session, const RunOptions& own) {
+  constexpr double silent_seconds = 5;
+  const double limit = own.hang_timeout_seconds;
+  bool has_told = false;
   const Stopwatch watch;
   while (true) {
-    if (std::unique_ptr<SealedSocket> socket = try_to_connect(own.trainer_of)) return socket;
+    Connection connection = try_to_connect(own);
+    if (connection.socket) return std::move(connection.socket);
     stop_if_asked(session, "before the server was there");
-    require(own.hang_timeout_seconds <= 0 || watch.seconds() < own.hang_timeout_seconds, Failure::out_of_step,
-            "no server has answered for {:g} seconds (--hang-timeout). Start it with --sync ps or ps-async, --trainers "
-            "and --output '{}'.",
-            own.hang_timeout_seconds, own.trainer_of.string());
+    if (limit > 0 && watch.seconds() >= limit) {
+      if (is_done(own.trainer_of)) throw TrainingEnded(0, "");
+      throw Error(
+          Failure::out_of_step,
+          fmt::format("no server has answered for {:g} seconds (--hang-timeout): {}. Start it with --sync ps or "
+                      "ps-async, --trainers and --output '{}'.",
+                      limit, connection.why_not, own.trainer_of.string()));
+    }
+    if (watch.seconds() >= silent_seconds && !std::exchange(has_told, true)) {
+      log::info("waiting for the server of '{}'{}: {}{}.", own.trainer_of.string(),
+                limit > 0 ? fmt::format(", for at most {:g} seconds (--hang-timeout)", limit) : "", connection.why_not,
+                is_done(own.trainer_of) ? ". The training is done" : "");
+    }
     std::this_thread::sleep_for(200ms);
   }
 }
+
+// What a trainer does while it waits for the server. A job may tell both to stop at the same time. So the trainer
+// completes the micro-batches of a step, for which the server would wait, and between two steps it gives the server
+// time to end the training.
+class TrainerPatience {
+ public:
+  TrainerPatience(const Session& session, double hang_timeout_seconds)
+      : session_(session), limit_(hang_timeout_seconds) {}
+
+  void operator()(TrainerWait wait, double seconds) {
+    rank_status::mark_progress();
+    if (session_.signals != nullptr && session_.signals->request() != 0) {
+      if (!since_request_) since_request_.emplace();
+      const bool has_time = since_request_->seconds() < stop_seconds;
+      if (!has_time && (wait == TrainerWait::between_steps || seconds > stop_seconds)) {
+        stop_if_asked(session_, "between two steps");
+      }
+    }
+    if (limit_ <= 0 || seconds < limit_) {
+      has_warned_ = false;
+    } else if (!std::exchange(has_warned_, true)) {
+      log::warning(
+          "the server has sent nothing for {:g} seconds (--hang-timeout). It may be in a long test. If not, check its "
+          "process. This trainer waits on.",
+          limit_);
+    }
+  }
+
+ private:
+  static constexpr double stop_seconds = 2;
+  const Session& session_;
+  double limit_;
+  std::optional<Stopwatch> since_request_;
+  bool has_warned_ = false;
+};
 
 // Computes until the server ends the training, which throws.
 [[noreturn]] void compute(const Session& session, const Recipe& recipe, const RunOptions& run, const TrainingData& data,
@@ -127,7 +195,7 @@ JoinedServer join_server(const Session& session, const RunOptions& own) {
   require_own_world(session);
   rank_status::enter(Phase::meeting);
   auto server = std::make_unique<RemoteServer>(connect(session, own), log::host(),
-                                               [&session] { stop_if_asked(session, "between two micro-batches"); });
+                                               TrainerPatience(session, own.hang_timeout_seconds));
   nlohmann::json offer = try_parse_json(server->offer());
   try {
     ValidSettings settings = accept_offer(offer, session, own);
@@ -138,15 +206,25 @@ JoinedServer join_server(const Session& session, const RunOptions& own) {
   }
 }
 
+Ending ending_of(const TrainingEnded& end) {
+  if (end.code() == 0) {
+    log::info("the training is done");
+    return {};
+  }
+  return {end.code(), fmt::format("the server has ended this trainer: {}", end.what())};
+}
+
 Ending train_for_server(const Session& session, JoinedServer& joined) {
   try {
     train_until_end(session, joined);
     return {};
   } catch (const TrainingEnded& end) {
-    if (end.code() == 0) return {};
-    return {end.code(), fmt::format("the server has ended this trainer: {}", end.what())};
+    const Ending ending = ending_of(end);
+    if (ending.code == static_cast<int>(Failure::stopped_early)) log::info(ending.sentence);
+    return ending;
   } catch (const Error& error) {
     joined.server->say_goodbye(error.what());
+    if (error.failure() == Failure::stopped_early) log::info(error.what());
     return {error.exit_code(), error.what()};
   }
 }

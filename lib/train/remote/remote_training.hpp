@@ -28,5 +28,7 @@ struct JoinedServer {
 JoinedServer join_server(const Session& session, const RunOptions& own);
 // Computes what the server hands out, until the training ends or this process is asked to stop.
 Ending train_for_server(const Session& session, JoinedServer& joined);
+// What join_server() may throw, too: the training has ended meanwhile.
+Ending ending_of(const TrainingEnded& end);
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "train/remote/server_contact.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -38,16 +39,21 @@ PublishedContact::~PublishedContact() {
   std::filesystem::remove(file_, ignored);
 }
 
-std::optional<ServerContact> find_contact(const std::filesystem::path& output) {
+FoundContact find_contact(const std::filesystem::path& output) {
+  std::error_code error;
+  if (!std::filesystem::exists(output / contact_file, error)) {
+    return {{}, error ? "the folder cannot be read" : fmt::format("the folder has no '{}'", contact_file)};
+  }
+  const FoundContact damaged{{}, fmt::format("'{}' is damaged, or of another version", contact_file)};
   const std::optional<std::string> text = read_run_file(output / contact_file, longest_file);
-  if (!text) return std::nullopt;
+  if (!text) return {{}, fmt::format("'{}' cannot be read. Only the owner of the training can", contact_file)};
   const nlohmann::json json = try_parse_json(*text, 3);
-  if (!json.is_object() || count_in(json, "format") != 1) return std::nullopt;
+  if (!json.is_object() || count_in(json, "format") != 1) return damaged;
   const std::int64_t port = count_in(json, "port").value_or(0);
   ServerContact contact{{text_in(json, "network"), texts_in(json, "addresses")}, 0, text_in(json, "token")};
-  if (port < 1 || port > largest_port || !is_secret_text(contact.token)) return std::nullopt;
+  if (port < 1 || port > largest_port || !is_secret_text(contact.token)) return damaged;
   contact.port = static_cast<int>(port);
-  return contact;
+  return {contact, ""};
 }
 
 }  // namespace lockstep

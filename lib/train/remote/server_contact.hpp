@@ -30,7 +30,10 @@ class PublishedContact {
   std::filesystem::path file_;
 };
 
-// Nothing if there is none, or if it is damaged.
-std::optional<ServerContact> find_contact(const std::filesystem::path& output);
+struct FoundContact {
+  std::optional<ServerContact> contact;
+  std::string why_not;  // if there is none
+};
+FoundContact find_contact(const std::filesystem::path& output);
 
 }  // namespace lockstep
