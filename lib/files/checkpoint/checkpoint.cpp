@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <exception>
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "base/io/file.hpp"
+#include "files/checkpoint/guarded_stream.hpp"
 #include "files/content_hash.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -139,27 +138,16 @@ class CheckpointStream {
 }  // namespace
 
 void stream_checkpoint(UnpublishedFile* file, const Checkpoint& checkpoint, const WeightSync& sync) {
-  std::optional<CheckpointStream> stream;
-  std::exception_ptr failure;
-  const auto attempt = [&](const auto& work) {
-    if (file == nullptr || failure) return;
-    try {
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-      stream.reset();
-    }
-  };
-  attempt([&] { stream.emplace(*file, checkpoint, sync); });
+  GuardedStream<CheckpointStream> stream(file, checkpoint, sync);
   for (const std::string& group : sync.groups()) {
-    attempt([&] { stream->begin(group); });
+    stream.write([&](CheckpointStream& to) { to.begin(group); });
     sync.visit(group, [&](const ParameterStore::Entry& tensor) {
       rank_status::enter(Phase::saving);  // after a gather; each tensor is progress
-      attempt([&] { stream->take(tensor); });
+      stream.write([&](CheckpointStream& to) { to.take(tensor); });
     });
   }
-  attempt([&] { stream->finish(); });
-  if (failure) std::rethrow_exception(failure);
+  stream.write([](CheckpointStream& to) { to.finish(); });
+  stream.require_written();
 }
 
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {

@@ -1,14 +1,13 @@
 #include "files/checkpoint/custom_checkpoint.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
+#include "files/checkpoint/guarded_stream.hpp"
 #include "files/content_hash.hpp"
 #include "files/tensor_file.hpp"
 #include "run/run_file.hpp"
@@ -117,6 +116,20 @@ std::int64_t largest_bytes(std::span<const StreamedArray> arrays, const std::str
   return bytes;
 }
 
+struct CheckpointOnDisk {
+  CheckpointOnDisk(UnpublishedFile& file, const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays)
+      : CheckpointOnDisk(file, state_text(checkpoint), arrays) {}
+  CheckpointOnDisk(UnpublishedFile& file, const std::string& state, std::span<const StreamedArray> arrays)
+      : writer(file, largest_bytes(arrays, state)), content(writer, state) {}
+  void finish() {
+    content.finish();
+    writer.finish();
+  }
+
+  TensorFileWriter writer;
+  CheckpointContent content;
+};
+
 }  // namespace
 
 std::vector<std::byte> checkpoint_image(const CustomCheckpoint& checkpoint) {
@@ -136,36 +149,16 @@ void stream_custom_checkpoint(UnpublishedFile* file, const CustomCheckpoint& che
   for (const StreamedArray& array : arrays) by_name.push_back(&array);
   std::ranges::sort(by_name, {}, [](const StreamedArray* array) { return std::string_view(array->name); });
 
-  std::optional<TensorFileWriter> writer;
-  std::optional<CheckpointContent> content;
-  std::exception_ptr failure;
-  const auto attempt = [&](const auto& work) {
-    if (file == nullptr || failure) return;
-    try {
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-      content.reset();
-      writer.reset();
-    }
-  };
-  attempt([&] {
-    std::string state = state_text(checkpoint);
-    writer.emplace(*file, largest_bytes(arrays, state));
-    content.emplace(*writer, std::move(state));
-  });
+  GuardedStream<CheckpointOnDisk> stream(file, checkpoint, arrays);
   for (const StreamedArray* array : by_name) {
-    attempt([&] { content->begin_array(array->name, array->rows * array->width); });
+    stream.write([&](CheckpointOnDisk& to) { to.content.begin_array(array->name, array->rows * array->width); });
     read_blocks(*array, [&](std::span<const float> values) {
       rank_status::enter(file == nullptr ? Phase::gathering : Phase::saving);  // each block is progress
-      attempt([&] { content->write_values(values); });
+      stream.write([&](CheckpointOnDisk& to) { to.content.write_values(values); });
     });
   }
-  attempt([&] {
-    content->finish();
-    writer->finish();
-  });
-  if (failure) std::rethrow_exception(failure);
+  stream.write([](CheckpointOnDisk& to) { to.finish(); });
+  stream.require_written();
 }
 
 bool is_custom_checkpoint(const std::filesystem::path& path, std::string& image) {
