@@ -1,6 +1,6 @@
 // Synchronous SGD on a server whose trainers are programs of their own (remote_rounds.hpp). The micro-batches of a step
 // are virtual ranks: the server adds their gradients as fixed-point integers, and makes one update of all of them. So
-// it gets the bits of a rank that computes all virtual ranks itself, whoever pushes what, in whatever order.
+// its weights have the bits of a single rank with virtual ranks. Which trainer pushes what, and when, does not matter.
 #pragma once
 
 #include "step/remote_rounds.hpp"

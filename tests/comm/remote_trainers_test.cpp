@@ -253,7 +253,7 @@ TEST_F(RemoteTrainersTest, a_trainer_that_is_done_takes_over_within_the_round) {
   server_.end(0, "");
 }
 
-// The first push of a micro-batch counts, whoever got it first.
+// Of two trainers with the same micro-batch, the one that pushes first counts.
 TEST_F(RemoteTrainersTest, an_idle_trainer_also_gets_the_micro_batches_of_a_slow_one) {
   std::jthread trainers([&] {
     std::vector<float> weights(weight_count);

@@ -4,8 +4,8 @@
 remote_trainers_run_test.py PROGRAMS [--sync ps-async ps] [--kills K] [--seed S]
 
 Trainers die, are stopped, leave and join at random moments: each is named, and every micro-batch of every step is used once.
-With ps-async, one trainer gets the bits of a training without servers. With ps, any trainers do, whoever dies and whoever
-joins late.
+With ps-async, one trainer gets the bits of a training without servers. With ps, any number does, also if trainers die or
+join late.
 """
 import argparse
 import atexit
@@ -64,7 +64,7 @@ def served(options, data, output, trainers, *more, epochs=2):
 
 
 def synchronous(options, data, output, *more, epochs=2, model="lenet", launcher=()):
-    """With virtual ranks, whoever computes them."""
+    """With virtual ranks."""
     return training(options, data, output, "--global-batch", str(SYNCHRONOUS_BATCH), "--virtual-ranks", str(VIRTUAL_RANKS),
                     *more, epochs=epochs, model=model, launcher=launcher)
 
@@ -290,7 +290,7 @@ def expect_weights_of_all_reduce(options, folder, data, run):
 
 
 def a_stop_of_all_loses_no_step(options, folder, run):
-    """As a job does it that is told to stop: server and trainers get the same signal."""
+    """Server and trainers get the same signal, as in a job that is told to stop."""
     program = run.start()
     trainers = join(options, folder, run, 2)
     expect(run.wait_for_step(program, 5), "it ended early", run)
