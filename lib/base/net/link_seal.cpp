@@ -16,7 +16,7 @@ using SealBytes = std::array<unsigned char, crypto_auth_BYTES>;
 static_assert(sizeof(Secret) == crypto_auth_KEYBYTES && sizeof(Secret) == crypto_generichash_KEYBYTES);
 static_assert(2 * sizeof(Secret) == secret_text_length);
 static_assert(2 * sizeof(SealBytes) + 1 == LinkSeal::added_length);
-static_assert(sizeof(LinkSeal::Tag) == crypto_auth_hmacsha512256_BYTES);
+static_assert(sizeof(LinkSeal::Tag) == crypto_onetimeauth_BYTES && sizeof(Secret) == crypto_onetimeauth_KEYBYTES);
 
 // May be called more than once, and from several threads.
 void start_libsodium() {
@@ -43,28 +43,24 @@ std::optional<Secret> bytes_of(std::string_view text) {
   return bytes;
 }
 
-Secret key_of(const Secret& token, std::string_view direction, std::string_view challenges) {
-  const std::string text = fmt::format("{} {}", direction, challenges);
+Secret key_of(const Secret& secret, std::string_view text) {
   Secret key{};
   ::crypto_generichash(key.data(), key.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                       token.data(), token.size());
+                       secret.data(), secret.size());
   return key;
 }
 
 std::string numbered(std::uint64_t number, std::string_view text) { return fmt::format("{} {}", number, text); }
 
-// No line begins with this word.
 LinkSeal::Tag tag_of(const Secret& key, std::uint64_t number, std::initializer_list<std::span<const std::byte>> parts) {
-  crypto_auth_hmacsha512256_state state;
-  ::crypto_auth_hmacsha512256_init(&state, key.data(), key.size());
-  const auto add = [&](std::span<const std::byte> bytes) {
-    ::crypto_auth_hmacsha512256_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-  };
-  const std::string begin = fmt::format("message {} ", number);
-  add(std::as_bytes(std::span(begin)));
-  for (const auto& part : parts) add(part);
+  const Secret key_of_message = key_of(key, fmt::format("message {}", number));
+  crypto_onetimeauth_state state;
+  ::crypto_onetimeauth_init(&state, key_of_message.data());
+  for (const auto& part : parts) {
+    ::crypto_onetimeauth_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
+  }
   LinkSeal::Tag tag{};
-  ::crypto_auth_hmacsha512256_final(&state, tag.data());
+  ::crypto_onetimeauth_final(&state, tag.data());
   return tag;
 }
 
@@ -86,9 +82,9 @@ LinkSeal::LinkSeal(std::string_view token, std::string_view listener_challenge, 
   if (!secret) {
     throw Error("cannot connect to other nodes: their token is damaged (a bug). Please report it.");
   }
-  const std::string challenges = fmt::format("{} {}", listener_challenge, caller_challenge);
-  const Secret from_listener = key_of(*secret, "from listener", challenges);
-  const Secret to_listener = key_of(*secret, "to listener", challenges);
+  const Secret from_listener =
+      key_of(*secret, fmt::format("from listener {} {}", listener_challenge, caller_challenge));
+  const Secret to_listener = key_of(*secret, fmt::format("to listener {} {}", listener_challenge, caller_challenge));
   outgoing_.key = own == Side::listener ? from_listener : to_listener;
   incoming_.key = own == Side::listener ? to_listener : from_listener;
 }

@@ -37,9 +37,11 @@ class LinkSeal {
   // The text of the next received line. Nothing if it is not the line that the other end sealed next.
   std::optional<std::string> unseal(std::string_view line);
 
-  // The same for a message of any bytes, which consists of these parts: its seal, and whether it is the next message
-  // that the other end sealed. Messages are counted with the lines.
-  using Tag = std::array<unsigned char, 32>;
+  // The same for a message of any bytes, such as gradients, which consists of these parts: its seal, and whether it is
+  // the next message that the other end sealed. Messages are counted with the lines. Because messages may be large, the
+  // keyed hash is libsodium's fastest, Poly1305 (crypto_onetimeauth). It wants a new key for each message, which is
+  // derived from the key of the direction and the number of the message.
+  using Tag = std::array<unsigned char, 16>;
   Tag tag(std::initializer_list<std::span<const std::byte>> parts);
   bool is_next(const Tag& tag, std::span<const std::byte> message);
 

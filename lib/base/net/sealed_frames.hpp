@@ -1,7 +1,7 @@
 // A connection between two processes of one job that carries messages of any bytes, such as gradients: what
 // base/net/sealed_socket is for lines of text.
 //
-//   message   its length (8 bytes), its seal (32 bytes), then its bytes
+//   message   its length (8 bytes), its seal (16 bytes), then its bytes
 //
 // A seal proves that the other end sent these bytes at this position, as that of a line does (base/net/link_seal).
 // Nothing of a message is used before its seal is checked, except that its length may not exceed the given limit. So a
