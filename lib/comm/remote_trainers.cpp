@@ -172,10 +172,13 @@ void RemoteTrainers::admit(Trainer& trainer, const std::string& hello) {
   int number = 0;
   while (std::ranges::any_of(trainers_, [&](const auto& other) { return other->number == number; })) ++number;
   trainer.number = number;
-  trainer.name = fmt::format("trainer {} (process {} on {})", number, field("process"), field("host"));
+  trainer.host = field("host");
+  trainer.process = field("process");
+  trainer.name = fmt::format("trainer {} (process {} on {})", number, trainer.process, trainer.host);
   trainer.frames->set_longest_message(message_kind_bytes + std::max(pushed_bytes_, longest_trainer_text));
   send_message(*trainer.frames, TrainerMessage::offer, bytes_of(offer_));
   alone_seconds_ = 0;
+  changes_.push_back({number, trainer.host, trainer.process, "", trainers()});
   log::info("{} has joined: {} now", trainer.name, counted(trainers(), "trainer"));
 }
 
@@ -299,9 +302,10 @@ void RemoteTrainers::count_silence() {
 void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
   const std::size_t unfinished = is_round_over() ? 0 : give_back(trainer);
   trainer.frames.reset();
-  const bool had_joined = std::exchange(trainer.number, -1) >= 0;
+  const int number = std::exchange(trainer.number, -1);
   const std::string reason = why.ends_with('.') ? why.substr(0, why.size() - 1) : why;
-  if (!had_joined) return log::warning("{} {}.", trainer.name, reason);
+  if (number < 0) return log::warning("{} {}.", trainer.name, reason);
+  changes_.push_back({number, trainer.host, trainer.process, reason, trainers()});
   log::warning("{} {}. {}{} left.", trainer.name, reason,
                unfinished == 0 ? ""
                                : fmt::format("Others get its {}. ",

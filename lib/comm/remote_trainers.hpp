@@ -25,6 +25,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -33,6 +34,13 @@
 #include "comm/trainer_messages.hpp"
 
 namespace lockstep {
+
+struct TrainerChange {
+  int number;
+  std::string host, process;  // as the trainer says; short and printable
+  std::string why_left;       // empty: it has joined
+  int trainers;               // that are there now
+};
 
 class RemoteTrainers final : public ServerEnd {
  public:
@@ -70,12 +78,15 @@ class RemoteTrainers final : public ServerEnd {
   // All trainers end with this code and sentence. Waits briefly until they have it.
   void end(int code, const std::string& sentence);
   int trainers() const;  // that have joined and are still there
+  // Those that joined or left since the last call.
+  std::vector<TrainerChange> take_changes() { return std::exchange(changes_, {}); }
   // "trainer 0 (process 4711 on n1)", of one that has pushed.
   const std::string& name_of(int number) { return by_number(number).name; }
 
  private:
   struct Trainer {
-    int number = -1;   // -1: it has not said who it is
+    int number = -1;  // -1: it has not said who it is
+    std::string host, process;
     std::string name;  // "trainer 0 (process 4711 on n1)"
     std::unique_ptr<SealedFrames> frames;
     bool is_ready = false;
@@ -129,6 +140,7 @@ class RemoteTrainers final : public ServerEnd {
   double usual_seconds_ = 0;  // from work to push, of all trainers, the last ones weigh most
   Stopwatch since_look_;      // at silence
   double alone_seconds_ = 0;
+  std::vector<TrainerChange> changes_;
 };
 
 }  // namespace lockstep

@@ -50,6 +50,14 @@ void add_own_metrics(RunRecord& record, const NumberedLine& numbered) {
   }
 }
 
+TrainerLine trainer_line(const NumberedLine& numbered) {
+  const nlohmann::json fields = try_parse_json(numbered.text);
+  const auto number = fields.find("trainer");
+  const std::string reason = text_in(fields, "reason");
+  return {numbered.content->step, number == fields.end() ? "" : value_text(*number), text_in(fields, "process"),
+          text_in(fields, "host"), reason.empty() ? text_in(fields, "change") : reason};
+}
+
 void read_metrics_into(RunRecord& record, const fs::path& folder) {
   const fs::path file = folder / run_files::metrics;
   require(!is_absent(file), Failure::usage,
@@ -65,6 +73,7 @@ void read_metrics_into(RunRecord& record, const fs::path& folder) {
     if (line->kind == MetricsLine::Kind::training) record.training.push_back(*line);
     if (line->kind == MetricsLine::Kind::test) record.tests.push_back(*line);
     if (line->kind == MetricsLine::Kind::validation) record.validations.push_back(*line);
+    if (line->kind == MetricsLine::Kind::trainer) record.trainers.push_back(trainer_line(numbered));
   };
   require(read_metrics(folder, take), Failure::bad_data,
           "'{}' is not a regular file, cannot be read, or has more than 4 GiB. Leave this folder out.", file.string());

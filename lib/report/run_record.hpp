@@ -22,6 +22,13 @@ struct OwnMetric {
   std::vector<PlotPoint> training, validation;
 };
 
+// A trainer that is a program of its own joined or left.
+struct TrainerLine {
+  std::int64_t step;  // in which it did
+  std::string number, process, host;
+  std::string change;  // "joined", or why it left
+};
+
 struct RunRecord {
   std::string name;  // the folder as the user gave it
   Summary summary;
@@ -29,6 +36,7 @@ struct RunRecord {
   double steps_per_epoch = 1;  // of a full epoch
   std::vector<MetricsLine> training, tests, validations;
   std::map<std::string, OwnMetric> own_metrics;  // by name, at most 16; of a training loop of its own
+  std::vector<TrainerLine> trainers;             // in order
   std::optional<NetworkGraph> network = {};      // if known; read_run() leaves it empty
 
   // A field of the summary as text, whatever its JSON type; "" if it is absent or null.

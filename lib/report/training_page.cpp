@@ -123,6 +123,11 @@ std::string differences_html(std::span<const RunRecord> runs) {
   return html_table(columns, rows);
 }
 
+// Below a table that has `shown` of `all` rows.
+std::string and_more(std::size_t all, std::size_t shown) {
+  return all > shown ? html_paragraph(fmt::format("And {} more.", all - shown)) : "";
+}
+
 struct RankCount {
   const char* field;  // of summary.json: a list with a number for each rank
   const char* column;
@@ -150,8 +155,7 @@ std::string rank_counts_html(const char* title, std::span<const RunRecord> runs,
     }
   }
   if (rows.empty()) return "";
-  const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
-  return html_section(title, html_table(columns, rows) + left);
+  return html_section(title, html_table(columns, rows) + and_more(all, rows.size()));
 }
 
 std::string asynchronous_html(std::span<const RunRecord> runs) {
@@ -162,6 +166,23 @@ std::string asynchronous_html(std::span<const RunRecord> runs) {
 std::string shared_work_html(std::span<const RunRecord> runs) {
   static constexpr std::array<RankCount, 1> counts{{{"updates_by_rank", "updates"}}};
   return rank_counts_html("Updates of the last attempt, shared by speed", runs, counts);
+}
+
+std::string trainers_html(std::span<const RunRecord> runs) {
+  std::vector<std::vector<std::string>> rows;
+  std::size_t all = 0;
+  for (const RunRecord& run : runs) {
+    for (const TrainerLine& trainer : run.trainers) {
+      ++all;
+      if (rows.size() == max_shown) continue;
+      rows.push_back(
+          {run.name, std::to_string(trainer.step), trainer.number, trainer.process, trainer.host, trainer.change});
+    }
+  }
+  if (rows.empty()) return "";
+  const std::vector<TableColumn> columns{{"training", Align::left}, {"step", Align::right}, {"trainer", Align::right},
+                                         {"process", Align::right}, {"host", Align::left},  {"", Align::left}};
+  return html_section("Trainers that joined and left", html_table(columns, rows) + and_more(all, rows.size()));
 }
 
 std::string interruptions_html(std::span<const RunRecord> runs) {
@@ -179,8 +200,7 @@ std::string interruptions_html(std::span<const RunRecord> runs) {
   const std::vector<TableColumn> columns{{"training", Align::left},           {"ended", Align::left},
                                          {"its ranks", Align::right},         {"its device", Align::left},
                                          {"resumed from step", Align::right}, {"at", Align::left}};
-  const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
-  return html_section("Interruptions", html_table(columns, rows) + left);
+  return html_section("Interruptions", html_table(columns, rows) + and_more(all, rows.size()));
 }
 
 // Each network once, with the names of its trainings if there are several.
@@ -288,6 +308,7 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
                        html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
   html += asynchronous_html(runs);
   html += shared_work_html(runs);
+  html += trainers_html(runs);
   html += more;
   html += networks_html(runs);
   html += interruptions_html(runs);

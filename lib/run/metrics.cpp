@@ -21,8 +21,8 @@ constexpr std::size_t tail_bytes = 1 << 16;  // hundreds of lines
 constexpr std::size_t file_limit = std::size_t{1} << 32;
 constexpr std::size_t piece_bytes = 1 << 20;
 constexpr int line_nesting = 16;
-constexpr std::array<Choice<Kind>, 3> kinds{
-    {{"training", Kind::training}, {"test", Kind::test}, {"validation", Kind::validation}}};
+constexpr std::array<Choice<Kind>, 4> kinds{
+    {{"training", Kind::training}, {"test", Kind::test}, {"validation", Kind::validation}, {"trainer", Kind::trainer}}};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace lockstep {
 
 // Values are unset if the line has none, or they are out of range (run_file.hpp), or not finite (null).
 struct MetricsLine {
-  enum class Kind : std::uint8_t { training, test, validation, other };
+  enum class Kind : std::uint8_t { training, test, validation, trainer, other };
   Kind kind = Kind::other;
   std::int64_t epoch = 1;               // from 1
   std::int64_t step = 1;                // steps done, from 1

@@ -3,6 +3,7 @@
 #include "comm/remote_trainers.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -234,6 +235,19 @@ TEST_F(RemoteTrainersTest, others_get_what_a_dead_trainer_had) {
   });
   expect_each_once(serve());
   EXPECT_EQ(server_.trainers(), 1);
+  const std::vector<TrainerChange> changes = server_.take_changes();
+  ASSERT_EQ(changes.size(), 3U);
+  EXPECT_TRUE(changes[0].why_left.empty());
+  EXPECT_EQ(changes[0].number, 0);
+  EXPECT_EQ(changes[0].host, "n1");
+  EXPECT_EQ(changes[0].process, std::to_string(::getpid()));
+  EXPECT_EQ(changes[0].trainers, 1);
+  EXPECT_TRUE(changes[1].why_left.starts_with("has ended without a goodbye")) << changes[1].why_left;
+  EXPECT_EQ(changes[1].number, 0);
+  EXPECT_EQ(changes[1].trainers, 0);
+  EXPECT_TRUE(changes[2].why_left.empty());
+  EXPECT_EQ(changes[2].trainers, 1);
+  EXPECT_TRUE(server_.take_changes().empty());
   server_.end(0, "");
 }
 

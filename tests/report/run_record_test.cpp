@@ -29,6 +29,9 @@ constexpr const char* metrics_file =
 {"kind":"training","epoch":1,"step":10,"loss":2.0,"accuracy":0.5}
 {"kind":"test","epoch":1,"step":10,"loss":1.5,"accuracy":0.6,"top5":0.9}
 {"kind":"validation","epoch":1,"step":10,"loss":1.25,"accuracy":0.7}
+{"kind":"trainer","epoch":1,"step":3,"trainer":0,"host":"n1","process":"4711","change":"joined","trainers":1}
+{"kind":"trainer","epoch":1,"step":7,"trainer":0,"host":"n1","change":"left","reason":"leaves: it rains","trainers":0}
+{"kind":"trainer","epoch":1,"step":8,"trainer":[1],"host":5}
 {"kind":"of a later version","epoch":1,"step":10}
 )";
 
@@ -55,6 +58,12 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_counted_in_epochs) {
   ASSERT_EQ(run.training.size(), 2U);
   ASSERT_EQ(run.tests.size(), 1U);
   ASSERT_EQ(run.validations.size(), 1U);
+  ASSERT_EQ(run.trainers.size(), 3U);
+  EXPECT_EQ(run.trainers[0].step, 3);
+  EXPECT_EQ(run.trainers[0].number + run.trainers[0].process + run.trainers[0].host, "04711n1");
+  EXPECT_EQ(run.trainers[0].change, "joined");
+  EXPECT_EQ(run.trainers[1].change, "leaves: it rains");
+  EXPECT_EQ(run.trainers[2].change, "");
   EXPECT_DOUBLE_EQ(run.steps_per_epoch, 10);
   EXPECT_EQ(run.training[0].loss, 2.5);
   EXPECT_EQ(run.text("hosts"), "n1: 0 1");
@@ -138,7 +147,7 @@ TEST_F(RunRecordTest, a_damaged_line_is_told_by_its_number) {
   for (const char* line : {"nonsense", "", R"({"kind":"training","epoch":1})"}) {
     write("metrics.jsonl", std::string(metrics_file) + line + "\n" + metrics_file);
     SCOPED_TRACE(line);
-    expect_message(refusal(Failure::bad_data), {fmt::format("line 7 of '{}'", path("metrics.jsonl"))});
+    expect_message(refusal(Failure::bad_data), {fmt::format("line 10 of '{}'", path("metrics.jsonl"))});
   }
 }
 

@@ -197,6 +197,18 @@ TEST(TrainingPageTest, work_that_ranks_share_by_speed_is_counted_by_rank) {
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("shared by speed")));
 }
 
+TEST(TrainingPageTest, trainers_that_joined_and_left_are_listed_up_to_a_limit) {
+  std::vector<RunRecord> runs{run_named("a")};
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("Trainers that")));
+  runs[0].trainers = {{3, "0", "4711", "n1", "joined"}, {7, "0", "4711", "n1", "has <b>ended</b>"}};
+  const std::string page = training_html(runs, "");
+  EXPECT_THAT(page, HasSubstr("Trainers that joined and left"));
+  EXPECT_THAT(page, HasSubstr("4711"));
+  EXPECT_THAT(page, HasSubstr("has &lt;b&gt;ended&lt;/b&gt;"));
+  runs[0].trainers.resize(250);
+  EXPECT_THAT(training_html(runs, ""), HasSubstr("And 50 more."));
+}
+
 TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
   const std::string bad = "<img src=x onerror=alert(1)>\"'&";
   std::vector<RunRecord> runs{run_named(bad), run_named("b")};

@@ -54,7 +54,7 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   }
   if (session.world.rank() == 0) {
     list.push_back(std::make_unique<ProgressLines>());
-    list.push_back(std::make_unique<MetricsReports>(*observers.stream));
+    list.push_back(std::make_unique<MetricsReports>(*observers.stream, training.trainers.get()));
   }
   if (output != nullptr) {
     const auto description = [&training, early_stopping] {

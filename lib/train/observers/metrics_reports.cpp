@@ -10,6 +10,17 @@ namespace lockstep {
 void MetricsReports::on_step(const StepView& step) {
   const TrainingLength& length = step.training.length;
   const TrainingCounters& counters = step.training.counters;
+  if (trainers_ != nullptr) {
+    for (TrainerChange& change : trainers_->take_changes()) {
+      nlohmann::json report = {{"trainer", change.number},
+                               {"host", std::move(change.host)},
+                               {"process", std::move(change.process)},
+                               {"trainers", change.trainers},
+                               {"change", change.why_left.empty() ? "joined" : "left"}};
+      if (!change.why_left.empty()) report["reason"] = std::move(change.why_left);
+      stream_.append("trainer", step.training, counters.steps(), std::move(report));
+    }
+  }
   if (step.ends_stretch) {
     nlohmann::json report = {
         {"loss", counters.stretch().loss()},

@@ -1,6 +1,7 @@
 // What steps and tests report to metrics.jsonl and TensorBoard. apps/files.md documents the objects.
 #pragma once
 
+#include "comm/remote_trainers.hpp"
 #include "train/loop/observer.hpp"
 #include "train/observers/metrics_stream.hpp"
 
@@ -8,14 +9,15 @@ namespace lockstep {
 
 class MetricsReports final : public TrainingObserver {
  public:
-  // `stream` outlives this.
-  explicit MetricsReports(MetricsStream& stream) : stream_(stream) {}
+  // All outlive this. `trainers`: null unless they are programs of their own.
+  MetricsReports(MetricsStream& stream, RemoteTrainers* trainers) : stream_(stream), trainers_(trainers) {}
 
   void on_step(const StepView& step) override;
   void on_evaluation(const TrainingView& training, const TestResult& result) override;
 
  private:
   MetricsStream& stream_;
+  RemoteTrainers* trainers_;
   double waited_before_ms_ = 0;  // total loader wait at the last report
   Staleness staleness_before_;   // likewise
   SharedWork work_before_;       // likewise

@@ -170,10 +170,6 @@ std::unique_ptr<RemoteTrainers> make_remote_trainers(const Session& session, con
   require_host_memory(session);
   auto trainers = std::make_unique<RemoteTrainers>(draw_secret(), run.hang_timeout_seconds);
   require(trainers->is_open(), Failure::other, "cannot listen on a TCP port for trainers. Check the node's network.");
-  trainers->set_while_waiting([&session](int count) {
-    rank_status::mark_progress();
-    if (count == 0) stop_if_asked(session, "while it waited for trainers; steps since the last checkpoint are lost");
-  });
   return trainers;
 }
 
@@ -181,6 +177,12 @@ TrainingOutcome train_with_trainers(OpenedTraining& training) {
   RemoteTrainers& trainers = *training.trainers;
   trainers.set_offer(offer_to_trainers(training));
   const PublishedContact contact(training.run.output, {addresses_of_this_node(), trainers.port(), trainers.token()});
+  trainers.set_while_waiting([&](int count) {
+    rank_status::mark_progress();
+    contact.renew_if_absent();
+    if (count > 0) return;
+    stop_if_asked(training.session, "while it waited for trainers; steps since the last checkpoint are lost");
+  });
   try {
     TrainingOutcome outcome = TrainingLoop(training).run();
     trainers.end(outcome.failure ? static_cast<int>(*outcome.failure) : 0, outcome.sentence);

@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/log.hpp"
 #include "base/net/link_seal.hpp"
 #include "base/text/json_text.hpp"
 #include "run/run_file.hpp"
@@ -21,13 +24,25 @@ constexpr std::int64_t largest_port = 65535;
 
 }  // namespace
 
-PublishedContact::PublishedContact(const std::filesystem::path& output, const ServerContact& contact)
-    : file_(output / contact_file) {
+PublishedContact::PublishedContact(const std::filesystem::path& output, ServerContact contact)
+    : file_(output / contact_file), contact_(std::move(contact)) {
+  write();
+}
+
+void PublishedContact::renew_if_absent() const try {
+  if (!is_absent(file_)) return;
+  write();
+  log::warning("'{}', by which trainers find this server, was removed, and is written again.", file_.string());
+} catch (const Error&) {
+  // The folder is removed, or its disk is full. There may be room later.
+}
+
+void PublishedContact::write() const {
   const std::string text = json_lines({{"format", 1},
-                                       {"network", contact.node.network},
-                                       {"addresses", contact.node.addresses},
-                                       {"port", contact.port},
-                                       {"token", contact.token}});
+                                       {"network", contact_.node.network},
+                                       {"addresses", contact_.node.addresses},
+                                       {"port", contact_.port},
+                                       {"token", contact_.token}});
   UnpublishedFile file(file_);
   ::fchmod(file.descriptor(), S_IRUSR | S_IWUSR);
   file.append(std::as_bytes(std::span(text)));

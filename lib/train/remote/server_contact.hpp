@@ -21,13 +21,18 @@ struct ServerContact {
 class PublishedContact {
  public:
   // Throws as write_file_atomically().
-  PublishedContact(const std::filesystem::path& output, const ServerContact& contact);
+  PublishedContact(const std::filesystem::path& output, ServerContact contact);
+  // Writes the file again if it was removed, unless that fails.
+  void renew_if_absent() const;
   PublishedContact(const PublishedContact&) = delete;
   PublishedContact& operator=(const PublishedContact&) = delete;
   ~PublishedContact();
 
  private:
+  void write() const;
+
   std::filesystem::path file_;
+  ServerContact contact_;
 };
 
 struct FoundContact {

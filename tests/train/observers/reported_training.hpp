@@ -65,7 +65,7 @@ class ReportedTraining {
     counters_.start(results_ ? results_->best : BestTest());
     stream_ = std::make_unique<MetricsStream>(output, std::move(events));
     observers_.push_back(std::make_unique<ProgressLines>());
-    observers_.push_back(std::make_unique<MetricsReports>(*stream_));
+    observers_.push_back(std::make_unique<MetricsReports>(*stream_, nullptr));
   }
 
   // From here on, summary.json is written, too.
