@@ -16,7 +16,10 @@
 
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
+#include "comm/agreed_error.hpp"
+#include "comm/server_all_reducer.hpp"
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/custom_loop.hpp"
@@ -204,9 +207,11 @@ class Recommendation {
     if (run.steps_completed() > 0) training_.assign(run.take_restored_arrays());
     forget_absent_model();
     if (run.world().rank() != 0) return;
-    log::info("data: {}, {} users, {} movies, {} ratings for training, {} for the test; {} steps per pass", data.name,
-              data.catalogue.users(), data.catalogue.movies(), data.train.size(), data.test.size(),
-              training_.steps_per_pass());
+    log::info(
+        "data: {}, user ids below {}, movie ids below {}, {} ratings for training, {} for the test; {} steps per pass",
+        data.name, data.catalogue.users(), data.catalogue.movies(), data.train.size(), data.test.size(),
+        training_.steps_per_pass());
+    log_roles();
     if (data.best_error) log::info("no predictor has an error below {:.5g} on average", *data.best_error);
   }
 
@@ -222,6 +227,7 @@ class Recommendation {
       if (stops) return false;
     }
     if (best_.step == 0) end_pass(run_.max_steps());
+    require_model();
     return true;
   }
 
@@ -279,14 +285,30 @@ class Recommendation {
     return step % per_pass == 0 ? fmt::format("pass-{:05}.h5", step / per_pass) : fmt::format("step-{:08}.h5", step);
   }
 
+  void log_roles() const {
+    const int ranks = run_.world().size();
+    const int servers = training_options(options_).servers;
+    if (servers == 0) return;
+    log::info("roles: {} (the first ranks), {} (--sync ps), which have the tables",
+              counted(trainers_of(ranks, servers), "trainer"), counted(servers, "parameter server"));
+  }
+
+  // All ranks have the same best_.
+  void require_model() const {
+    if (best_.step > 0) return;
+    throw_on_all_ranks(run_.world(), 0,
+                       Error(Failure::other, fmt::format("no model could be written to '{}', see the warnings. Free "
+                                                         "some space there. The same command writes it.",
+                                                         run_.result("model").parent_path().string())));
+  }
+
   void end_pass(std::int64_t step) {
     const double error = training_.test_error();
-    best_.note(step, error);
     on_rank_0(run_.world(), [&] {
       run_.report_validation_metrics(step, {{"error", error}, {"error_in_stars", in_stars(error)}});
     });
     const nlohmann::json about = {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
-    run_.stream_result(model_name(step), {step, {}, about}, training_.weights());
+    if (run_.stream_result(model_name(step), {step, {}, about}, training_.weights())) best_.note(step, error);
   }
 
   void save(std::int64_t step) { run_.stream_checkpoint(step, training_.state(), metadata()); }

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -31,8 +32,9 @@ def command(program, *words, ranks=1):
     return [*launcher, str(BIN / program), *[str(word) for word in words]]
 
 
-def run(program, *words, ranks=1, code=0):
-    result = subprocess.run(command(program, *words, ranks=ranks), capture_output=True, text=True, timeout=300, check=False)
+def run(program, *words, ranks=1, code=0, **how):
+    result = subprocess.run(command(program, *words, ranks=ranks), capture_output=True, text=True, timeout=300, check=False,
+                            **how)
     expect(f"{program} {' '.join(map(str, words))}: code {result.returncode}, not {code}", result.returncode == code,
            result.stdout[-2000:] + result.stderr[-2000:])
     return result.stdout + result.stderr
@@ -51,6 +53,24 @@ def models(folder):
 def metrics(folder):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+
+
+def fill_disk():
+    """No file of the process grows beyond so many bytes: metrics fit, checkpoints and models do not."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+
+
+def a_full_disk_does_not_end_a_training(folder):
+    train = [*SMALL, *SYNTHETIC, "--max-steps", 18]
+    run("train_recommendation", *train, "--output", folder / "roomy")
+    said = run("train_recommendation", *train, "--output", folder / "full", code=1, preexec_fn=fill_disk, restore_signals=False)
+    for words in ("the checkpoint of step 9 was not written", "pass-00002.h5' was not written", "no model could be written"):
+        expect(f"no '{words}'", words in said, said)
+    expect("a model on a full disk", models(folder / "full") == {}, list(models(folder / "full")))
+    expect("metrics on a full disk", metrics(folder / "full")[:2] == metrics(folder / "roomy")[:2], metrics(folder / "full"))
+    run("train_recommendation", *train, "--output", folder / "full")
+    expect("models once there is room", models(folder / "full") == models(folder / "roomy"))
 
 
 def interrupted_runs_have_the_same_models(folder):
@@ -169,6 +189,7 @@ def results_stay_when_a_start_is_refused(folder):
 with tempfile.TemporaryDirectory() as name:
     os.environ["OMPI_MCA_mpi_yield_when_idle"] = "1"
     place = pathlib.Path(name)
+    a_full_disk_does_not_end_a_training(place)
     interrupted_runs_have_the_same_models(place)
     results_stay_when_a_start_is_refused(place)
     foreign_files_are_refused(place, *movielens_is_trained(place))

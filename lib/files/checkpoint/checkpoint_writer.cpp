@@ -1,5 +1,7 @@
 #include "files/checkpoint/checkpoint_writer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <new>
@@ -11,24 +13,30 @@
 
 namespace lockstep {
 
-template <typename Write>
-void CheckpointWriter::attempt(std::int64_t step, const Write& write) {
-  const Stopwatch watch;
-  record_.failure.clear();
+std::string write_or_warn(const std::string& what, const std::function<void()>& write) {
+  std::string failure;
   try {
-    record_.path = write();
-    record_.step = step;
-    longest_seconds_ = std::max(longest_seconds_.load(), watch.seconds());
+    write();
+    return "";
   } catch (const Error& error) {
     if (error.failure() == Failure::out_of_step) throw;
-    record_.failure = error.what();
+    failure = error.what();
   } catch (const std::bad_alloc&) {
-    record_.failure = "out of memory: its bytes do not fit. Leave more memory free on the node.";
+    failure = "out of memory: its bytes do not fit. Leave more memory free on the node.";
   }
+  log::warning("{} was not written, but the training continues: {}", what, failure);
+  return failure;
+}
+
+void CheckpointWriter::attempt(std::int64_t step, const std::function<std::filesystem::path()>& write) {
+  const Stopwatch watch;
+  record_.failure = write_or_warn(fmt::format("the checkpoint of step {}", step), [&] { record_.path = write(); });
   if (!record_.failure.empty()) {
     ++record_.failures;
-    log::warning("the checkpoint of step {} was not written, but the training continues: {}", step, record_.failure);
+    return;
   }
+  record_.step = step;
+  longest_seconds_ = std::max(longest_seconds_.load(), watch.seconds());
 }
 
 void CheckpointWriter::start(Checkpoint checkpoint) {

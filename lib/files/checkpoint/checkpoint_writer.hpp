@@ -4,13 +4,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 
 #include "files/checkpoint/checkpoint_folder.hpp"
 
 namespace lockstep {
+
+// Calls `write`. If it fails, warns that `what`, such as "the checkpoint of step 100", was not written, but that the
+// training continues. Returns why; empty: it was written. Only a lost lock, Error(out_of_step), passes.
+std::string write_or_warn(const std::string& what, const std::function<void()>& write);
 
 class CheckpointWriter {
  public:
@@ -39,8 +44,7 @@ class CheckpointWriter {
   double longest_seconds() const { return longest_seconds_.load(std::memory_order_relaxed); }
 
  private:
-  template <typename Write>
-  void attempt(std::int64_t step, const Write& write);
+  void attempt(std::int64_t step, const std::function<std::filesystem::path()>& write);
 
   CheckpointFolder& folder_;
   std::atomic<bool> is_idle_ = true;

@@ -11,6 +11,7 @@
 #include "base/text/json_text.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "files/checkpoint/checkpoint_writer.hpp"
 #include "files/tensor_file.hpp"
 #include "run/metrics.hpp"
 #include "run/run_file.hpp"
@@ -177,29 +178,43 @@ void CustomRun::stream_checkpoint(std::int64_t steps_completed, std::span<const 
   });
   if (steps_completed > saved_step_) {
     const Stopwatch watch;
-    stream({steps_completed, {}, metadata, seconds(), options_.of_program}, arrays,
-           [&](const WriteContent& content) { checkpoints_->write(steps_completed, content); });
-    saved_step_ = steps_completed;
+    failure_ = stream(fmt::format("the checkpoint of step {}", steps_completed),
+                      {steps_completed, {}, metadata, seconds(), options_.of_program}, arrays,
+                      [&](const WriteContent& content) { checkpoints_->write(steps_completed, content); });
     last_step_ = std::max(last_step_, steps_completed);
     checkpoint_seconds_ = std::max(checkpoint_seconds_, watch.seconds());
+    if (failure_.empty()) saved_step_ = steps_completed;
   }
   failure_report::set_step(steps_completed - 1);
 }
 
-// Rank 0 calls `write` with what writes the content of the file. The other ranks take part.
-void CustomRun::stream(const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays,
-                       const std::function<void(const WriteContent&)>& write) {
+// Rank 0 calls `write` with what writes the content of the file. The other ranks take part. Returns why `what` was not
+// written, on all ranks; empty: it was.
+std::string CustomRun::stream(const std::string& what, const CustomCheckpoint& checkpoint,
+                              std::span<const StreamedArray> arrays,
+                              const std::function<void(const WriteContent&)>& write) {
+  std::string reason;
   const WriteContent content = [&](UnpublishedFile* file) { stream_custom_checkpoint(file, checkpoint, arrays); };
   const Phase before = rank_status::record().phase;
   rank_status::enter(world().rank() == 0 ? Phase::saving : Phase::gathering);
   ContainedFailure failure(world());
-  failure.run([&] { world().rank() == 0 ? write(content) : content(nullptr); });
+  failure.run([&] {
+    if (world().rank() == 0) {
+      reason = write_or_warn(what, [&] { write(content); });
+    } else {
+      content(nullptr);
+    }
+  });
   failure.agree(Phase::meeting);
   rank_status::enter(before);
+  return world().broadcast(reason, 0);
 }
 
 // A resumed run may have written the file itself, with the same content.
 void CustomRun::set_aside_if_earlier(const std::string& name) {
+  require(fs::path(name).filename() == name, Failure::usage,
+          "'{}' cannot be the name of a result, which lies in the output folder itself. Correct the program's call.",
+          printable(name));
   output_->require_held();
   const bool is_of_earlier_run = restored_from_.empty() && !results_.contains(name) && !is_absent(result(name));
   if (is_of_earlier_run) {
@@ -215,13 +230,14 @@ void CustomRun::write_result(const std::string& name, std::span<const std::byte>
   write_file_atomically(result(name), bytes);
 }
 
-void CustomRun::stream_result(const std::string& name, const CustomCheckpoint& about,
+bool CustomRun::stream_result(const std::string& name, const CustomCheckpoint& about,
                               std::span<const StreamedArray> arrays) {
   on_rank_0(world(), [&] { set_aside_if_earlier(name); });
-  stream(about, arrays, [&](const WriteContent& content) {
+  const auto write = [&](const WriteContent& content) {
     stream_file(
         result(name), [this] { output_->require_held(); }, content);
-  });
+  };
+  return stream(fmt::format("'{}'", result(name).string()), about, arrays, write).empty();
 }
 
 bool CustomRun::should_preempt() {
@@ -243,7 +259,9 @@ Ending CustomRun::conclude() {
     write_summary(RunState::done);
     log::info("done after step {}", last_step_);
   });
-  return {};
+  if (failure_.empty()) return {};
+  return {static_cast<int>(Failure::other),
+          fmt::format("all steps are done, but the last checkpoint could not be written: {}", failure_)};
 }
 
 Ending CustomRun::preempted() {
@@ -252,6 +270,13 @@ Ending CustomRun::preempted() {
     metrics_->flush();
     write_summary(RunState::stopped);
   });
+  if (!failure_.empty()) {
+    return {
+        static_cast<int>(Failure::other),
+        fmt::format("stopped after step {} ({}), but its checkpoint could not be written: {} The same command {}.",
+                    last_step_, reason, failure_,
+                    saved_step_ == 0 ? "starts from the beginning" : fmt::format("resumes from step {}", saved_step_))};
+  }
   if (saved_step_ == 0) {
     return {
         static_cast<int>(Failure::other),

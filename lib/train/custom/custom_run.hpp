@@ -81,7 +81,8 @@ class CustomRun {
   void report_validation_metrics(std::int64_t steps_completed, const MetricValues& metrics);
 
   // Collective. All ranks pass the same step. Rank 0 writes its arrays and metadata; those of other ranks are ignored.
-  // Returns when the file is on the disk.
+  // Returns when the file is on the disk, or could not be written, as on a full disk: rank 0 warns, and conclude()
+  // fails unless a later one is written.
   // Does nothing if the checkpoint of this step exists. `steps_completed` may not decrease. Throws AgreedError.
   void save_checkpoint(std::int64_t steps_completed, const NamedArrays& arrays, const nlohmann::json& metadata);
 
@@ -93,8 +94,9 @@ class CustomRun {
   // warning. Throws as write_file_atomically().
   void write_result(const std::string& name, std::span<const std::byte> bytes);
   // Collective. Rank 0 writes the same with `about` and arrays that all ranks read block by block, in the form of a
-  // checkpoint. Throws AgreedError.
-  void stream_result(const std::string& name, const CustomCheckpoint& about, std::span<const StreamedArray> arrays);
+  // checkpoint. Returns whether the file is on the disk; if not, rank 0 warns. Throws AgreedError.
+  [[nodiscard]] bool stream_result(const std::string& name, const CustomCheckpoint& about,
+                                   std::span<const StreamedArray> arrays);
   std::filesystem::path result(const std::string& name) const { return options_.output / name; }
 
   // Collective. Whether to end now, with a checkpoint: a rank has received SIGTERM, SIGUSR1 or SIGINT, or the time
@@ -102,14 +104,15 @@ class CustomRun {
   bool should_preempt();
 
   // Collective, call once, when the loop has ended. Code 75 if should_preempt() has returned true, unless there is no
-  // checkpoint. Otherwise the run is done. Throws AgreedError if the results cannot be written.
+  // checkpoint, or the last one could not be written. Otherwise the run is done, but with code 1 if the last checkpoint
+  // could not be written. Throws AgreedError if the results cannot be written.
   Ending conclude();
 
  private:
   std::string find();
   std::string restored_image(NamedArrays& arrays);
-  void stream(const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays,
-              const std::function<void(const WriteContent&)>& write);
+  std::string stream(const std::string& what, const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays,
+                     const std::function<void(const WriteContent&)>& write);
   void set_aside_if_earlier(const std::string& name);
   void begin();
   void require_step(std::int64_t steps, const char* what) const;
@@ -124,6 +127,7 @@ class CustomRun {
   CustomCheckpoint restored_;
   std::filesystem::path restored_from_;  // empty: the run is new
   std::int64_t saved_step_ = 0;          // 0: there is no checkpoint
+  std::string failure_;                  // why the last checkpoint was not written; empty: it was
   std::int64_t last_step_ = 0;           // of a report or a checkpoint
   bool is_preempted_ = false;
   bool has_asked_ = false;  // this rank has asked the others to stop

@@ -18,6 +18,7 @@
 #include "run/summary.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "support/messages.hpp"
+#include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::custom_run_test {
@@ -193,14 +194,14 @@ TEST_F(CustomRunTest, arrays_that_ranks_share_are_written_block_by_block) {
     CustomRun run(session_, options_);
     run.stream_checkpoint(3, arrays, {{"steps_completed", 3}});
     run.stream_checkpoint(3, arrays, {{"again", true}});  // which changes nothing
-    run.stream_result("model.h5", {3, {}, {{"error", 0.5}}}, arrays);
+    EXPECT_TRUE(run.stream_result("model.h5", {3, {}, {{"error", 0.5}}}, arrays));
     if (is_first()) {
       std::string image = read_file(options_.output / "model.h5", tensor_file_limits::file_bytes);
       const CustomCheckpoint model = parse_custom_checkpoint("model.h5", image);
       EXPECT_EQ(model.arrays.at("x"), (std::vector<float>{size, 2 * size}));
       EXPECT_EQ(model.metadata, (nlohmann::json{{"error", 0.5}}));
     }
-    expect_error(Failure::usage, {"absent"}, [&] { run.stream_result("absent/model.h5", {3}, arrays); });
+    expect_error(Failure::usage, {"absent"}, [&] { (void)run.stream_result("absent/model.h5", {3}, arrays); });
   }
   release();
   for (const RestoredArrays restored : {RestoredArrays::on_rank_0, RestoredArrays::on_all_ranks}) {
@@ -298,6 +299,50 @@ TEST_F(CustomRunTest, a_stop_without_a_checkpoint_is_a_failure) {
     expect_message(ending.sentence, {"--time-limit", "checkpoint"});
   }
   release();
+}
+
+TEST_F(CustomRunTest, a_full_disk_costs_a_checkpoint_but_not_the_run) {
+  {
+    CustomRun run(session_, options_);
+    run.save_checkpoint(2, {{"x", {2}}}, nlohmann::json::object());
+    {
+      const NoRoomBeyond no_room(100);
+      run.save_checkpoint(4, {{"x", {4}}}, nlohmann::json::object());
+      EXPECT_FALSE(run.stream_result("model.h5", {4}, {}));
+    }
+    world_.barrier();
+    EXPECT_FALSE(fs::exists(checkpoint(4)));
+    EXPECT_FALSE(fs::exists(run.result("model.h5")));
+    EXPECT_TRUE(fs::exists(checkpoint(2)));
+    run.save_checkpoint(4, {{"x", {4}}}, nlohmann::json::object());
+    EXPECT_TRUE(run.stream_result("model.h5", {4}, {}));
+    EXPECT_TRUE(fs::exists(checkpoint(4)));
+    EXPECT_EQ(run.conclude().code, 0);
+  }
+  release();
+}
+
+TEST_F(CustomRunTest, a_last_checkpoint_that_is_not_written_is_a_failure) {
+  ProcessSignals signals(Stopping::graceful);
+  session_.signals = &signals;
+  for (const bool is_stopped : {false, true}) {
+    {
+      CustomRun run(session_, options_);
+      if (is_stopped) std::raise(SIGUSR1);
+      EXPECT_EQ(run.should_preempt(), is_stopped);
+      if (!is_stopped) run.save_checkpoint(2, {}, nlohmann::json::object());
+      {
+        const NoRoomBeyond no_room(100);
+        run.save_checkpoint(4, {}, nlohmann::json::object());
+      }
+      const Ending ending = run.conclude();
+      EXPECT_EQ(ending.code, static_cast<int>(Failure::other));
+      expect_message(ending.sentence, {"checkpoint", options_.output.string()});
+      EXPECT_EQ(ending.sentence.find("resumes from step 2") != std::string::npos, is_stopped) << ending.sentence;
+      EXPECT_EQ(read_summary(options_.output)->state, is_stopped ? RunState::stopped : RunState::done);
+    }
+    release();
+  }
 }
 
 }  // namespace lockstep::custom_run_test
