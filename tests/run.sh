@@ -3,8 +3,8 @@
 #
 #   tests/run.sh                   the default tests: 10 minutes, 21 with the first build
 #   tests/run.sh --long            the long tests, a day: sanitizers, clang-tidy, accuracy, Debian 13, other processors
-#   tests/run.sh --long 3/10       one slice of them (tests/long/slices.txt); prints when each slice last passed
-#   tests/run.sh --long 3/10 --record    also records in tests/long/passed.json that it passed, if no test was skipped
+#   tests/run.sh --long 3/11       one slice of them (tests/long/slices.txt); prints when each slice last passed
+#   tests/run.sh --long 3/11 --record    also records in tests/long/passed.json that it passed, if no test was skipped
 #   tests/run.sh ... -R shard      only tests with such names: -R and -E REGEX, --repeat, --rerun-failed,
 #                                  --stop-on-failure and -V are those of ctest
 #
@@ -43,8 +43,8 @@ if [ "${1:-}" = --long ]; then
 fi
 while (($#)); do
   case $1 in
-    --long*) refuse "'$1' must be the first option, followed by one slice or none: tests/run.sh --long 3/10" ;;
-    --record) refuse "--record must follow a slice: tests/run.sh --long 3/10 --record" ;;
+    --long*) refuse "'$1' must be the first option, followed by one slice or none: tests/run.sh --long 3/11" ;;
+    --record) refuse "--record must follow a slice: tests/run.sh --long 3/11 --record" ;;
     -R | -E | --repeat)
       [ -n "${2:-}" ] || refuse "$1 wants a value."
       [ "$1" != -R ] || [ -z "$slice" ] || refuse "-R cannot choose tests of a slice. Use --long -R, or -E."

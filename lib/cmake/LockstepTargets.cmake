@@ -201,7 +201,7 @@ function(lockstep_test name)
 endfunction()
 
 # One CTest entry with this project's conventions: 77 is skipped, a timeout, labels, mpirun as root allowed, no kernel
-# plans in the user's folders. PROCESSORS: of the six that tests/run.sh has CTest count with; 1 unless stated. Instead
+# plans in the user's folders. It also has the labels in LOCKSTEP_TEST_LABELS. PROCESSORS: of the six that tests/run.sh has CTest count with; 1 unless stated. Instead
 # of COMMAND, SCRIPT names a .py or .sh file of this folder, and its arguments.
 function(lockstep_ctest name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;SCRIPT;LABELS;ENVIRONMENT")
@@ -220,7 +220,7 @@ function(lockstep_ctest name)
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
-    SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" PROCESSORS ${arg_PROCESSORS}
+    SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS};${LOCKSTEP_TEST_LABELS}" PROCESSORS ${arg_PROCESSORS}
     ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache;${arg_ENVIRONMENT}")
 endfunction()
 

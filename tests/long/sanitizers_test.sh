@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Builds with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer and passes the tests with one of the labels,
-# Slurm's excepted: sanitizers_test.sh ROOT BUILD_FOLDER LABELS. A finding ends the program that has it.
+# Builds TARGETS with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, and passes the tests with a label
+# that matches LABELS and none that matches EXCLUDED. A finding ends the program that has it.
+#
+#   sanitizers_test.sh ROOT BUILD_FOLDER LABELS EXCLUDED TARGET...
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/words.sh"
-root=$1 build=$2/asan
+root=$1 build=$2/asan labels=$3 excluded=$4
+shift 4
 cmake --preset asan -S "$root" -B "$build"
-cmake --build "$build"
+cmake --build "$build" --target "$@"
 # Where libraries have thread-local variables of their own, GCC 12's LeakSanitizer takes a wrong address for theirs and dies of it
 # at the end of some programs: it leaves them out, and ours are all in programs' own thread-local memory, which it still reads.
 # A damaged file makes HDF5 request a huge block. As outside of the sanitizers, malloc then returns a null pointer.
@@ -21,8 +24,8 @@ GTEST_FILTER+=:StartTest.mpi_that_does_not_start_ends_the_program_in_time
 GTEST_FILTER+=:StartTest.mpi_that_cannot_find_other_ranks_ends_the_program_with_words
 GTEST_FILTER+=:NodeLinkTest.a_node_that_does_not_find_rank_0_says_so_and_nobody_is_missed
 # Nor do these fit: tests of how long something takes, where mpirun waits a second and then kills; a program of other people's,
-# whose MPI unloads the modules that leaked.
-not_here='^(interrupt_test|scale_test.*|installed_libraries_test)$'
-ctest --test-dir "$build" --label-regex "$3" --label-exclude 'long|slurm' --exclude-regex "$not_here" --parallel 4 --output-on-failure \
+# whose MPI unloads the modules that leaked; a test of compiled code.
+not_here='^(interrupt_test|scale_test.*|installed_libraries_test|instruction_sets_test)$'
+ctest --test-dir "$build" --label-regex "$labels" --label-exclude "$excluded" --exclude-regex "$not_here" --parallel 4 --output-on-failure \
   --no-tests=error ||
   fail "tests fail under the sanitizers, see above"

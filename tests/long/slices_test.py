@@ -19,9 +19,9 @@ from slices import slices_in  # noqa: E402: found only now
 
 
 # Where words were unknown or in another order, ctest ran other tests, all of them, or a part of a slice that was recorded.
-REFUSED = [["--record"], ["--long", "--record"], ["--long", "1/10", "-V", "--record"], ["-R", "x", "--long", "1/10"],
-           ["--long", "1/10", "--record", "-R", "sanitizers"], ["--long", "1/10", "-R", "sanitizers"], ["--long=1/10"],
-           ["--long", "1/10", "--long", "2/10"], ["--long", "1"], ["--long", "11/10"], ["1/10"], ["--lnog"], ["-R"]]
+REFUSED = [["--record"], ["--long", "--record"], ["--long", "1/11", "-V", "--record"], ["-R", "x", "--long", "1/11"],
+           ["--long", "1/11", "--record", "-R", "sanitizers"], ["--long", "1/11", "-R", "sanitizers"], ["--long=1/11"],
+           ["--long", "1/11", "--long", "2/11"], ["--long", "1"], ["--long", "12/11"], ["1/11"], ["--lnog"], ["-R"]]
 
 
 def stubs(folder, ctest):
@@ -81,7 +81,7 @@ class Clone:
     def record(self, cases, more="exit 0"):
         """What run.sh says, and what it has recorded."""
         environment = stubs(self.tools, CTEST.replace("CASES", cases).replace("MORE", more))
-        ran = run_sh(self.root, environment, "--long", "3/10", "--record")
+        ran = run_sh(self.root, environment, "--long", "3/11", "--record")
         passed = self.root / "tests/long/passed.json"
         return ran, json.loads(passed.read_text()) if passed.exists() and ran.returncode in (0, 1) else {}
 
@@ -101,7 +101,7 @@ def faults_of_record(root):
         (clone.root / "unknown").unlink()
         first = clone.git("rev-parse", "--short=12", "HEAD")
         ran, passed = clone.record(PASSED)
-        if ran.returncode != 0 or passed.get("clang_tidy_first", {}).get("commit") != first:
+        if ran.returncode != 0 or passed.get("sanitizers_programs", {}).get("commit") != first:
             yield f"a passed slice: {ran.returncode}, {passed}: {ran.stdout}{ran.stderr}"
         clone.commit("second")
         (clone.root / "tests/long/passed.json").write_text("[")
