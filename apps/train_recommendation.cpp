@@ -233,7 +233,8 @@ class Recommendation {
 
   // On rank 0.
   void report_best() const {
-    log::info("the best error is {:.6g}, which means {:.4f} stars: '{}'", best_.error, in_stars(best_.error),
+    log::info("the best error{} is {:.6g}, which means {:.4f} stars: '{}'",
+              has_lost_model_ ? " of a model that could be written" : "", best_.error, in_stars(best_.error),
               run_.result(model_name(best_.step)).string());
   }
   // Collective.
@@ -296,10 +297,12 @@ class Recommendation {
   // All ranks have the same best_.
   void require_model() const {
     if (best_.step > 0) return;
-    throw_on_all_ranks(run_.world(), 0,
-                       Error(Failure::other, fmt::format("no model could be written to '{}', see the warnings. Free "
-                                                         "some space there. The same command writes it.",
-                                                         run_.result("model").parent_path().string())));
+    throw_on_all_ranks(
+        run_.world(), 0,
+        Error(Failure::other, fmt::format("no model could be written to '{}', see the warnings. "
+                                          "Once that is mended, the same command continues from the last "
+                                          "checkpoint, if there is one.",
+                                          run_.result("model").parent_path().string())));
   }
 
   void end_pass(std::int64_t step) {
@@ -308,7 +311,9 @@ class Recommendation {
       run_.report_validation_metrics(step, {{"error", error}, {"error_in_stars", in_stars(error)}});
     });
     const nlohmann::json about = {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
-    if (run_.stream_result(model_name(step), {step, {}, about}, training_.weights())) best_.note(step, error);
+    const bool is_written = run_.stream_result(model_name(step), {step, {}, about}, training_.weights());
+    if (is_written) best_.note(step, error);
+    has_lost_model_ = has_lost_model_ || !is_written;
   }
 
   void save(std::int64_t step) { run_.stream_checkpoint(step, training_.state(), metadata()); }
@@ -318,6 +323,7 @@ class Recommendation {
   RatingTraining training_;
   std::string data_hash_;
   BestTest best_;
+  bool has_lost_model_ = false;  // in this attempt
 };
 
 // Refuses what it can while the results of an earlier training are still untouched.

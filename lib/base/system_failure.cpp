@@ -15,8 +15,7 @@ using Advice = std::array<std::string_view, 3>;
 
 std::string_view for_access(const Advice& advice, Access access) { return advice[static_cast<std::size_t>(access)]; }
 
-constexpr Advice no_space = {"Free some space there and run again.", "Free some space there and run again.",
-                             "Enlarge /dev/shm."};
+constexpr Advice no_space = {"Free some space there.", "Free some space there.", "Enlarge /dev/shm."};
 constexpr Advice wrong_place = {"Check the path and its permissions.", "Choose a folder that you may write to.",
                                 "Mount /dev/shm as a tmpfs that everybody may write to."};
 constexpr Advice unknown = {"Check the file system.", "Check the file system.", "Check /dev/shm."};

@@ -216,7 +216,7 @@ function(lockstep_ctest name)
     endif()
   endif()
   if(LOCKSTEP_SANITIZE AND arg_TIMEOUT)
-    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+    math(EXPR arg_TIMEOUT "8 * ${arg_TIMEOUT}")
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES

@@ -240,7 +240,7 @@ void RemoteTrainers::receive(const Push& push, const PushedArrays& arrays) {
   for (const Tensor* const array : {&arrays.gradients, &arrays.statistics, &arrays.metrics}) {
     const std::span<float> values = elements(*array);
     assert(trainer.pushed.size() >= values.size_bytes());
-    std::memcpy(values.data(), trainer.pushed.data(), values.size_bytes());
+    std::ranges::copy(trainer.pushed.first(values.size_bytes()), std::as_writable_bytes(values).begin());
     trainer.pushed = trainer.pushed.subspan(values.size_bytes());
   }
 }
@@ -306,11 +306,16 @@ void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
   const std::string reason = why.ends_with('.') ? why.substr(0, why.size() - 1) : why;
   if (number < 0) return log::warning("{} {}.", trainer.name, reason);
   changes_.push_back({number, trainer.host, trainer.process, reason, trainers()});
-  log::warning("{} {}. {}{} left.", trainer.name, reason,
-               unfinished == 0 ? ""
+  const std::string work = unfinished == 0
+                               ? ""
                                : fmt::format("Others get its {}. ",
-                                             counted(unfinished, "unfinished micro-batch", "unfinished micro-batches")),
-               trainers() == 1 ? "1 trainer is" : fmt::format("{} trainers are", trainers()));
+                                             counted(unfinished, "unfinished micro-batch", "unfinished micro-batches"));
+  const std::string limit =
+      patience_seconds_ > 0 ? fmt::format(" for at most {:g} seconds (--hang-timeout)", patience_seconds_) : "";
+  const std::string left = trainers() == 0   ? fmt::format("No trainer is left; the server waits for one{}", limit)
+                           : trainers() == 1 ? "1 trainer is left"
+                                             : fmt::format("{} trainers are left", trainers());
+  log::warning("{} {}. {}{}.", trainer.name, reason, work, left);
 }
 
 // Others get the trainer's micro-batches, before all others and in its order, unless they do already. How many.

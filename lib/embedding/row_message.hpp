@@ -4,9 +4,9 @@
 // A receiver takes numbers from the front of a message, and checks them before it uses them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,7 +36,7 @@ struct RowMessage {
         "bytes. Start the same program on all ranks.",
         sender, rest.size(), count, sizeof(Number));
     std::vector<Number> numbers(count);
-    std::memcpy(numbers.data(), rest.data(), count * sizeof(Number));
+    std::copy_n(rest.data(), count * sizeof(Number), reinterpret_cast<char*>(numbers.data()));
     rest.remove_prefix(count * sizeof(Number));
     return numbers;
   }

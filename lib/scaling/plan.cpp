@@ -251,11 +251,14 @@ Exchange exchange_of(const Summary& summary, std::int64_t ranks, const std::stri
   };
   const nlohmann::json sync = option("recipe", "sync", "all-reduce");
   const nlohmann::json compression = option("recipe", "compress", "none");
-  const bool is_measured = sync == "all-reduce" || ((sync == "local" || sync == "ps") && compression == "none");
+  const nlohmann::json trainers = option("run", "trainers", 0);
+  const bool has_programs = trainers.is_number() && trainers != 0;
+  const bool is_measured =
+      sync == "all-reduce" || ((sync == "local" || sync == "ps") && compression == "none" && !has_programs);
   require(
       is_measured, Failure::usage,
-      "'{}' exchanged gradients in a way that studies do not measure. Compare trainings with --sync local, --sync ps "
-      "or --compress, or none of them.",
+      "'{}' exchanged gradients in a way that studies do not measure. Compare trainings with --sync local, --compress, "
+      "or --sync ps without --trainers, or with none of them.",
       folder);
   if (sync == "local") return {.local_steps = count("recipe", "local-steps", 65536)};
   if (sync == "ps" && ranks > 1) return {.servers = count("run", "servers", ranks - 1)};

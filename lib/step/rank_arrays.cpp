@@ -31,7 +31,7 @@ void RankArrays::visit(const Tensor& array, const ParameterStore::TakeEntry& tak
 std::int64_t RankArrays::assign(const std::vector<ParameterStore::Entry>& of_all_ranks, const Tensor& array) const {
   const std::int64_t ranks = ranks_in(of_all_ranks);
   if (ranks != world_.size()) {
-    store_.device().write(std::vector<float>(static_cast<std::size_t>(store_.gradient_count())), array);
+    store_.device().write(std::vector<float>(static_cast<std::size_t>(array.shape().count())), array);
     return ranks;
   }
   const std::string prefix = prefix_of(world_.rank());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "device/elements.hpp"
+#include "step/step_given_up.hpp"
 
 namespace lockstep {
 
@@ -26,7 +27,7 @@ void RemoteServerSync::add(int micro_batch, int micro_batches) {
   all_reduce_->report_rest();
 }
 
-void RemoteServerSync::contribute_nothing() {
+void RemoteServerSync::contribute_nothing() try {
   int added = 0;
   rounds_.serve([&](const Push& push) {
     for (const auto slot : {ParameterStore::loss_slot, ParameterStore::correct_slot}) {
@@ -36,6 +37,8 @@ void RemoteServerSync::contribute_nothing() {
     if (elements(store_.metric_slots(ParameterStore::overflow_slot)).front() != 0) rounds_.warn_of(push);
     return PushAnswer{.is_applied = false};
   });
+} catch (const Error& reason) {
+  throw StepGivenUp(reason);
 }
 
 }  // namespace lockstep

@@ -18,7 +18,8 @@ class RemoteServerSync final : public ReplicatedSync {
   void begin_step(std::int64_t step) override { rounds_.begin_step(step); }
   GradientSink& begin_micro_batch(int /*micro_batch*/, int /*micro_batches*/) override { return own_gradients_; }
   void give_up_micro_batch() override;
-  // Serves trainers until the end of the step. Weights do not change meanwhile.
+  // Serves trainers until the end of the step. Weights do not change meanwhile. Throws StepGivenUp for what
+  // RemoteTrainers::next() throws.
   void contribute_nothing() override;
   std::string description() const override { return "sealed TCP"; }
 

@@ -309,6 +309,42 @@ def a_stop_of_all_loses_no_step(options, folder, run):
     expect(max(steps) == summary["step"], f"step {summary['step']} is not in a checkpoint: {list(steps)}", run)
 
 
+def a_server_left_alone_keeps_its_steps(options, folder, data):
+    """No trainer is left within a step: the server stops, or gives up, with a checkpoint of the step before."""
+    def server(patience):
+        return synchronous(options, data, folder / "alone", "--sync", "ps", "--trainers", "2", "--checkpoint-every", "1000000",
+                           "--hang-timeout", patience)
+
+    def leave_alone(run, program, step):
+        trainers = join(options, folder, run, 2)
+        expect(run.wait_for_step(program, step), "it ended early", run)
+        for trainer in trainers:
+            send(trainer.process.pid, signal.SIGKILL)
+        wait_for_line(run, program, "No trainer is left")
+
+    def expect_checkpoint(run):
+        last = [entry for entry in run.history() if entry["kind"] == "trainer"][-1]
+        expect((last["change"], last["trainers"]) == ("left", 0), f"the last change: {last}", run)
+        step = run.summary()["step"]
+        expect(step > 0 and max(run.checkpoints()) == step, f"step {step} is not in a checkpoint", run)
+        return step
+
+    run = server("60")
+    program = run.start()
+    leave_alone(run, program, 4)
+    send(program.pid, signal.SIGUSR1)
+    expect(run.wait(program) == STOPPED, f"the server ended with {program.returncode}", run)
+    first = expect_checkpoint(run)
+    run = server("2")
+    program = run.start()
+    leave_alone(run, program, first + 3)
+    expect(run.wait(program) == OUT_OF_STEP, f"the server ended with {program.returncode}", run)
+    expect("no trainer has been there for 2 seconds" in run.failure()["sentence"], str(run.failure()), run)
+    expect(expect_checkpoint(run) > first, "no step was saved", run)
+    whole = synchronous(options, data, folder / "not alone")
+    expect(learn_served(options, folder, server("60"), 2) == weights_of(whole, whole.run()), "weights differ", run)
+
+
 def test_asynchronous(options, folder, data):
     weights = one_trainer_gets_the_same_bits(options, folder, data)
     changing = served(options, data, folder / "changing", 3, "--hang-timeout", "10", epochs=10000)
@@ -329,6 +365,7 @@ def test_synchronous(options, folder, data):
     all_ways_have_one_hash(options, folder, data)
     stopped = synchronously_served(options, data, folder / "stopped", 2, "--checkpoint-every", "1000000", epochs=10000)
     a_stop_of_all_loses_no_step(options, folder, stopped)
+    a_server_left_alone_keeps_its_steps(options, folder, data)
     if options.kills == 0:
         return
     changing = synchronous(options, data, folder / "changing", "--sync", "ps", "--trainers", "3", "--hang-timeout", "10",

@@ -200,6 +200,13 @@ TEST_F(PlanOfRun, its_exchange_is_read_from_its_options) {
   }
 }
 
+// Its only rank has no sample.
+TEST_F(PlanOfRun, one_with_trainers_of_their_own_is_refused) {
+  write(R"(, "model": "resnet20", "precision": "fp32", "ranks": 1, "global_batch": 128, "samples_per_second": 812.5,
+         "hosts": {"n1": [0]}, "recipe": {"sync": "ps"}, "run": {"servers": 1, "trainers": 2})");
+  expect_message(refusal(), {"--trainers"});
+}
+
 TEST_F(PlanOfRun, one_of_something_else_is_refused) {
   const std::string name = "'" + folder_.path().string() + "'";
   write(R"(, "model": "resnet18", "precision": "fp32")");

@@ -80,7 +80,7 @@ pid_t start(std::vector<std::string> arguments, std::vector<std::string> environ
 ProgramResult run_program(const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment, std::chrono::seconds timeout) {
 #ifdef __SANITIZE_ADDRESS__
-  timeout *= 4;  // as CTest's limits there, see lockstep_ctest
+  timeout *= 8;  // as CTest's limits there, see lockstep_ctest
 #endif
   const CapturedGraph output;
   const CapturedGraph errors;

@@ -256,12 +256,18 @@ Ending CustomRun::conclude() {
   if (is_preempted_) return preempted();
   on_rank_0(world(), [this] {
     metrics_->finish();
-    write_summary(RunState::done);
+    write_summary(failure_.empty() ? RunState::done : RunState::failed);
     log::info("done after step {}", last_step_);
   });
   if (failure_.empty()) return {};
-  return {static_cast<int>(Failure::other),
-          fmt::format("all steps are done, but the last checkpoint could not be written: {}", failure_)};
+  return {
+      static_cast<int>(Failure::other),
+      fmt::format("all steps are done, but the last checkpoint could not be written: {} {}", failure_, what_follows())};
+}
+
+std::string CustomRun::what_follows() const {
+  if (saved_step_ == 0) return "The same command starts from the beginning.";
+  return fmt::format("The same command resumes from step {}.", saved_step_);
 }
 
 Ending CustomRun::preempted() {
@@ -271,11 +277,9 @@ Ending CustomRun::preempted() {
     write_summary(RunState::stopped);
   });
   if (!failure_.empty()) {
-    return {
-        static_cast<int>(Failure::other),
-        fmt::format("stopped after step {} ({}), but its checkpoint could not be written: {} The same command {}.",
-                    last_step_, reason, failure_,
-                    saved_step_ == 0 ? "starts from the beginning" : fmt::format("resumes from step {}", saved_step_))};
+    return {static_cast<int>(Failure::other),
+            fmt::format("stopped after step {} ({}), but its checkpoint could not be written: {} {}", last_step_,
+                        reason, failure_, what_follows())};
   }
   if (saved_step_ == 0) {
     return {

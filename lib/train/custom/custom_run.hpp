@@ -119,6 +119,7 @@ class CustomRun {
   void report(const char* kind, std::int64_t steps, const MetricValues& metrics);
   void write_summary(RunState state);
   double seconds() const { return restored_.seconds + scope_.since_start.seconds(); }
+  std::string what_follows() const;
   Ending preempted();
 
   const Session& session_;

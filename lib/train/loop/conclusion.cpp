@@ -84,6 +84,21 @@ std::string stop_message(const OpenedTraining& training, std::int64_t steps, con
                      training.run.checkpoints.folder.string());
 }
 
+// Trainers that are programs of their own have left the server alone for too long.
+void give_up(const OpenedTraining& training, const TrainingView& last, const StepGivenUp& given_up,
+             TrainingOutcome& stopped) {
+  std::string saved = "It has no checkpoint (--checkpoints).";
+  if (training.checkpoints->is_on()) {
+    keep_last_checkpoint(training, last, stopped);
+    saved = stopped.failure ? fmt::format("The checkpoint of step {} could not be written: {}", last.progress.step,
+                                          stopped.sentence)
+                            : fmt::format("It has a checkpoint of step {} in '{}'.", last.progress.step,
+                                          training.run.checkpoints.folder.string());
+  }
+  stopped.failure = given_up.failure();
+  stopped.sentence = fmt::format("{} {}", given_up.what(), saved);
+}
+
 void stop(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& stopped) {
   const std::string reason = training.scope->stops.reason();
   const std::int64_t steps = last.progress.step;
@@ -134,12 +149,17 @@ void save(const OpenedTraining& training, const TrainingView& last, TrainingOutc
 
 }  // namespace
 
-TrainingOutcome conclude(const OpenedTraining& training, const TrainingView& last, End end) {
+TrainingOutcome conclude(const OpenedTraining& training, const TrainingView& last, End end,
+                         const std::optional<StepGivenUp>& given_up) {
   rank_status::enter(Phase::saving);
   TrainingOutcome outcome = outcome_of(training, last.counters, last.progress.step, end);
   switch (end) {
     case End::stopped:
-      stop(training, last, outcome);
+      if (given_up && given_up->failure() != Failure::stopped_early) {
+        give_up(training, last, *given_up, outcome);
+      } else {
+        stop(training, last, outcome);
+      }
       break;
     case End::diverged:
       diverge(training, last, outcome);

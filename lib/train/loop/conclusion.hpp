@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "step/step_given_up.hpp"
 #include "train/loop/observer.hpp"
 #include "train/opening/opened_training.hpp"
 #include "train/training_outcome.hpp"
@@ -10,8 +12,9 @@
 namespace lockstep {
 
 // Collective. Writes the last checkpoint, and the model file if the training is done. `last`: its state after the last
-// step.
-TrainingOutcome conclude(const OpenedTraining& training, const TrainingView& last, End end);
+// step. `given_up`: the step that ended the training, if one did; then `end` is `stopped`.
+TrainingOutcome conclude(const OpenedTraining& training, const TrainingView& last, End end,
+                         const std::optional<StepGivenUp>& given_up);
 
 // Collective. The outcome of a training without work left. Changes no file.
 TrainingOutcome leave_as_it_is(const OpenedTraining& training);

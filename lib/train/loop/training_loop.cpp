@@ -35,7 +35,7 @@ TrainingOutcome TrainingLoop::run() {
   if (training_.earlier() == nullptr) write_first_checkpoint();
   const End end = train();
   training_.learner->gather_ema();
-  const TrainingOutcome outcome = conclude(training_, view_, end);
+  const TrainingOutcome outcome = conclude(training_, view_, end, given_up_);
   tell_observers([&](TrainingObserver& observer) { observer.on_end(outcome); });
   if (training_.trace) training_.trace->write(training_.progress().step);
   step_.failure().run([&] {
@@ -113,7 +113,13 @@ bool TrainingLoop::train_epoch(std::int64_t epoch) {
     if (stops_.must_ask({training_.checkpoints->seconds_to_write(), step + 1 == end})) {
       training_.learner->sync->request_stop();
     }
-    step_.start(*loader_, step, training_.data->rates(step));
+    try {
+      step_.start(*loader_, step, training_.data->rates(step));
+    } catch (const StepGivenUp& given_up) {
+      given_up_ = given_up;
+      stops_.must_ask({training_.checkpoints->seconds_to_write(), false});  // notes a signal, the reason of the stop
+      return false;
+    }
     progress_.step = step + 1;
     finish_steps(steps_ahead);
     stops_.note_step(watch.seconds());

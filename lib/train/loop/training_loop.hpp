@@ -9,6 +9,7 @@
 #include <string>
 
 #include "dataset/loading/loader.hpp"
+#include "step/step_given_up.hpp"
 #include "train/loop/observer.hpp"
 #include "train/observers/all_observers.hpp"
 #include "train/opening/opened_training.hpp"
@@ -51,7 +52,8 @@ class TrainingLoop {
   TrainingStep& step_;
   TrainingProgress progress_;
   TrainingCounters counters_;
-  std::string divergence_;  // message of the first step or test that diverged
+  std::string divergence_;               // message of the first step or test that diverged
+  std::optional<StepGivenUp> given_up_;  // the step that ended the training
   const TrainingView view_;
   AllObservers observers_;
   std::unique_ptr<Loader> loader_;  // for images of the current size

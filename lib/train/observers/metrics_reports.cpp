@@ -10,17 +10,8 @@ namespace lockstep {
 void MetricsReports::on_step(const StepView& step) {
   const TrainingLength& length = step.training.length;
   const TrainingCounters& counters = step.training.counters;
-  if (trainers_ != nullptr) {
-    for (TrainerChange& change : trainers_->take_changes()) {
-      nlohmann::json report = {{"trainer", change.number},
-                               {"host", std::move(change.host)},
-                               {"process", std::move(change.process)},
-                               {"trainers", change.trainers},
-                               {"change", change.why_left.empty() ? "joined" : "left"}};
-      if (!change.why_left.empty()) report["reason"] = std::move(change.why_left);
-      stream_.append("trainer", step.training, counters.steps(), std::move(report));
-    }
-  }
+  training_ = &step.training;
+  report_trainers();
   if (step.ends_stretch) {
     nlohmann::json report = {
         {"loss", counters.stretch().loss()},
@@ -43,6 +34,22 @@ void MetricsReports::on_step(const StepView& step) {
   }
   if (step.result.skipped) {
     stream_.append("skipped", step.training, counters.steps(), {{"loss_scale", step.result.loss_scale}});
+  }
+}
+
+// The last trainers may have left within a step that did not end.
+void MetricsReports::on_end(const TrainingOutcome& /*outcome*/) { report_trainers(); }
+
+void MetricsReports::report_trainers() {
+  if (trainers_ == nullptr || training_ == nullptr) return;
+  for (TrainerChange& change : trainers_->take_changes()) {
+    nlohmann::json report = {{"trainer", change.number},
+                             {"host", std::move(change.host)},
+                             {"process", std::move(change.process)},
+                             {"trainers", change.trainers},
+                             {"change", change.why_left.empty() ? "joined" : "left"}};
+    if (!change.why_left.empty()) report["reason"] = std::move(change.why_left);
+    stream_.append("trainer", *training_, training_->counters.steps(), std::move(report));
   }
 }
 

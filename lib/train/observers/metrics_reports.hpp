@@ -13,14 +13,18 @@ class MetricsReports final : public TrainingObserver {
   MetricsReports(MetricsStream& stream, RemoteTrainers* trainers) : stream_(stream), trainers_(trainers) {}
 
   void on_step(const StepView& step) override;
+  void on_end(const TrainingOutcome& outcome) override;
   void on_evaluation(const TrainingView& training, const TestResult& result) override;
 
  private:
+  void report_trainers();
+
   MetricsStream& stream_;
   RemoteTrainers* trainers_;
-  double waited_before_ms_ = 0;  // total loader wait at the last report
-  Staleness staleness_before_;   // likewise
-  SharedWork work_before_;       // likewise
+  const TrainingView* training_ = nullptr;  // since the first step
+  double waited_before_ms_ = 0;             // total loader wait at the last report
+  Staleness staleness_before_;              // likewise
+  SharedWork work_before_;                  // likewise
 };
 
 }  // namespace lockstep

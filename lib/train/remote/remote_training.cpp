@@ -176,12 +176,12 @@ std::unique_ptr<RemoteTrainers> make_remote_trainers(const Session& session, con
 TrainingOutcome train_with_trainers(OpenedTraining& training) {
   RemoteTrainers& trainers = *training.trainers;
   trainers.set_offer(offer_to_trainers(training));
-  const PublishedContact contact(training.run.output, {addresses_of_this_node(), trainers.port(), trainers.token()});
+  PublishedContact contact(training.run.output, {addresses_of_this_node(), trainers.port(), trainers.token()});
   trainers.set_while_waiting([&](int count) {
     rank_status::mark_progress();
-    contact.renew_if_absent();
+    contact.renew_if_changed();
     if (count > 0) return;
-    stop_if_asked(training.session, "while it waited for trainers; steps since the last checkpoint are lost");
+    stop_if_asked(training.session, "while it waited for trainers");
   });
   try {
     TrainingOutcome outcome = TrainingLoop(training).run();

@@ -29,15 +29,21 @@ PublishedContact::PublishedContact(const std::filesystem::path& output, ServerCo
   write();
 }
 
-void PublishedContact::renew_if_absent() const try {
-  if (!is_absent(file_)) return;
+void PublishedContact::renew_if_changed() try {
+  struct stat now {};
+  const bool is_there = ::stat(file_.c_str(), &now) == 0;
+  const bool is_same = is_there && now.st_dev == written_.st_dev && now.st_ino == written_.st_ino &&
+                       now.st_size == written_.st_size && now.st_mtim.tv_sec == written_.st_mtim.tv_sec &&
+                       now.st_mtim.tv_nsec == written_.st_mtim.tv_nsec;
+  if (is_same) return;
   write();
-  log::warning("'{}', by which trainers find this server, was removed, and is written again.", file_.string());
+  log::warning("'{}', by which trainers find this server, was {}, and is written again.", file_.string(),
+               is_there ? "changed" : "removed");
 } catch (const Error&) {
   // The folder is removed, or its disk is full. There may be room later.
 }
 
-void PublishedContact::write() const {
+void PublishedContact::write() {
   const std::string text = json_lines({{"format", 1},
                                        {"network", contact_.node.network},
                                        {"addresses", contact_.node.addresses},
@@ -47,6 +53,7 @@ void PublishedContact::write() const {
   ::fchmod(file.descriptor(), S_IRUSR | S_IWUSR);
   file.append(std::as_bytes(std::span(text)));
   file.publish([] {});
+  ::stat(file_.c_str(), &written_);
 }
 
 PublishedContact::~PublishedContact() {

@@ -3,6 +3,8 @@
 // trainer, so only its owner can. An earlier attempt that was killed leaves its file, which leads nowhere.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,17 +24,18 @@ class PublishedContact {
  public:
   // Throws as write_file_atomically().
   PublishedContact(const std::filesystem::path& output, ServerContact contact);
-  // Writes the file again if it was removed, unless that fails.
-  void renew_if_absent() const;
+  // Writes the file again if it was removed or changed, unless that fails.
+  void renew_if_changed();
   PublishedContact(const PublishedContact&) = delete;
   PublishedContact& operator=(const PublishedContact&) = delete;
   ~PublishedContact();
 
  private:
-  void write() const;
+  void write();
 
   std::filesystem::path file_;
   ServerContact contact_;
+  struct stat written_ {};  // of the file
 };
 
 struct FoundContact {

@@ -133,8 +133,7 @@ TEST_F(TrialResultTest, without_an_exit_report_the_last_lines_tell) {
   const TrialEnd full = end(1, 10, {"step 3", "cp: error writing 'a': No space left on device"});
   EXPECT_EQ(full.kind, Kind::prevented);
   EXPECT_NE(full.reason.find("error writing 'a'"), std::string::npos) << full.reason;
-  EXPECT_EQ(end(1, 10, {"cannot write 'a': No space left on device. Free some space there and run again."}).kind,
-            Kind::prevented);
+  EXPECT_EQ(end(1, 10, {"cannot write 'a': No space left on device. Free some space there."}).kind, Kind::prevented);
   EXPECT_EQ(end(1, 10, {"slurmstepd: error: Detected 1 oom_kill event in StepId=7.1."}).kind, Kind::no_memory);
   EXPECT_EQ(end(1, 10, {"srun: error: Node failure on n3"}).kind, Kind::bad_place);
   EXPECT_EQ(end(1, 10, {"srun: error: n3: task 0: Exited with exit code 1"}).kind, Kind::failed);
