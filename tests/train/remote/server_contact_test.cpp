@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/net/link_seal.hpp"
 #include "support/temporary_folder.hpp"
@@ -35,22 +36,24 @@ TEST_F(ServerContactTest, a_trainer_finds_what_the_server_published) {
   EXPECT_FALSE(fs::exists(file_));
 }
 
-TEST_F(ServerContactTest, a_removed_file_is_written_again) {
-  const PublishedContact published(output_, contact_);
+TEST_F(ServerContactTest, a_removed_or_changed_file_is_written_again) {
+  PublishedContact published(output_, contact_);
   const fs::file_time_type before = fs::last_write_time(file_);
-  published.renew_if_absent();
+  published.renew_if_changed();
   EXPECT_EQ(fs::last_write_time(file_), before);
-  fs::remove(file_);
-  published.renew_if_absent();
-  ASSERT_TRUE(find_contact(output_).contact.has_value());
-  EXPECT_EQ(find_contact(output_).contact->token, contact_.token);
-  EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  for (const bool is_removed : {true, false}) {
+    is_removed ? void(fs::remove(file_)) : void(std::ofstream(file_) << R"({"format": 1, "x)");
+    published.renew_if_changed();
+    ASSERT_TRUE(find_contact(output_).contact.has_value());
+    EXPECT_EQ(find_contact(output_).contact->token, contact_.token);
+    EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  }
 }
 
 TEST_F(ServerContactTest, a_removed_folder_is_not_created) {
-  const PublishedContact published(output_, contact_);
+  PublishedContact published(output_, contact_);
   fs::remove_all(output_);
-  published.renew_if_absent();
+  published.renew_if_changed();
   EXPECT_FALSE(fs::exists(output_));
 }
 
