@@ -181,7 +181,8 @@ TrainingOutcome train_with_trainers(OpenedTraining& training) {
     rank_status::mark_progress();
     contact.renew_if_changed();
     if (count > 0) return;
-    stop_if_asked(training.session, "while it waited for trainers");
+    // Of --sync ps, which saves them, the sentence is not used (step/step_given_up).
+    stop_if_asked(training.session, "while it waited for trainers; steps since the last checkpoint are lost");
   });
   try {
     TrainingOutcome outcome = TrainingLoop(training).run();
