@@ -306,7 +306,7 @@ void RemoteTrainers::lose(Trainer& trainer, const std::string& why) {
   const std::string reason = why.ends_with('.') ? why.substr(0, why.size() - 1) : why;
   if (number < 0) return log::warning("{} {}.", trainer.name, reason);
   changes_.push_back({number, trainer.host, trainer.process, reason, trainers()});
-  const std::string work = unfinished == 0
+  const std::string work = unfinished == 0 || trainers() == 0
                                ? ""
                                : fmt::format("Others get its {}. ",
                                              counted(unfinished, "unfinished micro-batch", "unfinished micro-batches"));

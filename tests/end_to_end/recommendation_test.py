@@ -56,7 +56,7 @@ def metrics(folder):
 
 
 def fill_disk():
-    """No file of the process grows beyond so many bytes: metrics fit, checkpoints and models do not."""
+    """Limits files of the process to a size at which metrics fit, but no checkpoint and no model."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 
