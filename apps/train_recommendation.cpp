@@ -159,11 +159,6 @@ struct BestTest {
   }
 };
 
-struct Inputs {
-  RatingData data;
-  std::vector<Rating> pairs;
-};
-
 RatingTrainingOptions training_options(const RecommendationOptions& options) {
   RatingTrainingOptions training = options.training;
   training.servers = options.sync == TableSync::servers ? options.servers.value_or(1) : 0;
@@ -178,22 +173,18 @@ RatingTrainingOptions over(std::int64_t steps, RatingTrainingOptions options) {
 // The demo's unit: the root of half of the error in stars, because a score is twice as many.
 double in_stars(double error) { return std::sqrt(error) / 2; }
 
-RatingData load(const RecommendationOptions& options) {
-  if (!options.data.empty()) return read_rating_shards(options.data);
-  SyntheticRatings synthetic = options.synthetic;
-  synthetic.seed = options.training.seed;
-  return make_synthetic_ratings(synthetic);
-}
-
 class Recommendation {
  public:
-  Recommendation(CustomRun& run, const RecommendationOptions& options, const RatingData& data)
+  // Collective. Refuses all that it can, because the results of an earlier training are still untouched.
+  Recommendation(CustomRun& run, const RecommendationOptions& options)
       : run_(run),
         options_(options),
-        training_(run.session(), data, over(run.max_steps(), training_options(options))),
-        data_hash_(hash_of(data)),
+        data_(load(run.world(), options)),
+        training_(run.session(), data_, over(run.max_steps(), training_options(options))),
+        data_hash_(hash_of(data_)),
         best_(run.restored().metadata) {
     on_all_ranks(run.world(), [&] {
+      if (!options.pairs.empty()) pairs_ = read_pairs(options.pairs, data_.catalogue);
       require(run.max_steps() <= RowTable::max_steps, Failure::usage, "--max-steps {} is more than {}. Lower it.",
               run.max_steps(), RowTable::max_steps);
       if (run.steps_completed() == 0) return;
@@ -201,22 +192,21 @@ class Recommendation {
           run.restored().metadata.value("data_hash", "") == data_hash_, Failure::usage,
           "the checkpoint of step {} was made with other ratings than those of '{}'. Use the earlier --data, another "
           "--output, or --resume never.",
-          run.steps_completed(), data.name);
+          run.steps_completed(), data_.name);
       require_same_length();
     });
     if (run.steps_completed() > 0) training_.assign(run.take_restored_arrays());
     forget_absent_model();
-    if (run.world().rank() != 0) return;
-    log::info(
-        "data: {}, user ids below {}, movie ids below {}, {} ratings for training, {} for the test; {} steps per pass",
-        data.name, data.catalogue.users(), data.catalogue.movies(), data.train.size(), data.test.size(),
-        training_.steps_per_pass());
-    log_roles();
-    if (data.best_error) log::info("no predictor has an error below {:.5g} on average", *data.best_error);
+    const bool only_predicts = run.steps_completed() == run.max_steps() && best_.step > 0 && !pairs_.empty();
+    if (only_predicts) training_.assign_weights(best_model());
   }
+
+  Recommendation(const Recommendation&) = delete;
+  Recommendation& operator=(const Recommendation&) = delete;
 
   // Whether all steps are done.
   bool train() {
+    log_start();
     for (std::int64_t step = run_.steps_completed() + 1; step <= run_.max_steps(); ++step) {
       const double loss = training_.step(step);
       if (is_first() && step % options_.report_every == 0) run_.report_training_metrics(step, {{"loss", loss}});
@@ -237,24 +227,39 @@ class Recommendation {
               has_lost_model_ ? " of a model that could be written" : "", best_.error, in_stars(best_.error),
               run_.result(model_name(best_.step)).string());
   }
-  // Collective.
-  void write_predictions(std::span<const Rating> pairs) {
+  // Collective, after train(). Does nothing without --pairs.
+  void write_predictions() {
+    if (options_.predictions.empty()) return;
+    training_.assign_weights(best_model());
+    const std::vector<float> stars = training_.predict(pairs_);
+    on_rank_0(run_.world(), [&] {
+      write_file_atomically(options_.predictions, ratings_table(pairs_, stars, table_format_of(options_.predictions)));
+      log::info("wrote {} predictions to '{}'", pairs_.size(), options_.predictions.string());
+    });
+  }
+
+ private:
+  static RatingData load(const Communicator& world, const RecommendationOptions& options) {
+    RatingData data;
+    on_all_ranks(world, [&] {
+      SyntheticRatings synthetic = options.synthetic;
+      synthetic.seed = options.training.seed;
+      data = options.data.empty() ? make_synthetic_ratings(synthetic) : read_rating_shards(options.data);
+    });
+    return data;
+  }
+
+  bool is_first() const { return run_.world().rank() == 0; }
+  // Collective. On rank 0: the weights of the best model's file.
+  NamedArrays best_model() const {
     NamedArrays weights;
     on_rank_0(run_.world(), [&] {
       const std::filesystem::path file = run_.result(model_name(best_.step));
       std::string image = read_file(file, tensor_file_limits::file_bytes);
       weights = parse_custom_checkpoint(file, image).arrays;
     });
-    training_.assign_weights(weights);
-    const std::vector<float> stars = training_.predict(pairs);
-    on_rank_0(run_.world(), [&] {
-      write_file_atomically(options_.predictions, ratings_table(pairs, stars, table_format_of(options_.predictions)));
-      log::info("wrote {} predictions to '{}'", pairs.size(), options_.predictions.string());
-    });
+    return weights;
   }
-
- private:
-  bool is_first() const { return run_.world().rank() == 0; }
   nlohmann::json metadata() const {
     return {
         {"best_step", best_.step}, {"best_error", best_.error}, {"data_hash", data_hash_}, {"steps", run_.max_steps()}};
@@ -284,6 +289,16 @@ class Recommendation {
   std::string model_name(std::int64_t step) const {
     const std::int64_t per_pass = training_.steps_per_pass();
     return step % per_pass == 0 ? fmt::format("pass-{:05}.h5", step / per_pass) : fmt::format("step-{:08}.h5", step);
+  }
+
+  void log_start() const {
+    if (!is_first()) return;
+    log::info(
+        "data: {}, user ids below {}, movie ids below {}, {} ratings for training, {} for the test; {} steps per pass",
+        data_.name, data_.catalogue.users(), data_.catalogue.movies(), data_.train.size(), data_.test.size(),
+        training_.steps_per_pass());
+    log_roles();
+    if (data_.best_error) log::info("no predictor has an error below {:.5g} on average", *data_.best_error);
   }
 
   void log_roles() const {
@@ -320,28 +335,20 @@ class Recommendation {
 
   CustomRun& run_;
   const RecommendationOptions& options_;
+  RatingData data_;
+  std::vector<Rating> pairs_;
   RatingTraining training_;
   std::string data_hash_;
   BestTest best_;
   bool has_lost_model_ = false;  // in this attempt
 };
 
-// Refuses what it can while the results of an earlier training are still untouched.
-Inputs prepare(const Session& session, const RecommendationOptions& options) {
-  Inputs inputs;
-  on_all_ranks(session.world, [&] {
-    inputs.data = load(options);
-    if (!options.pairs.empty()) inputs.pairs = read_pairs(options.pairs, inputs.data.catalogue);
-    require_possible(inputs.data, training_options(options), session.world.size());
-  });
-  return inputs;
-}
+Recommendation prepare(CustomRun& run, const RecommendationOptions& options) { return {run, options}; }
 
-void train(CustomRun& run, const RecommendationOptions& options, const Inputs& inputs) {
-  Recommendation recommendation(run, options, inputs.data);
+void train(CustomRun& run, const RecommendationOptions&, Recommendation& recommendation) {
   if (!recommendation.train()) return;
   on_rank_0(run.world(), [&] { recommendation.report_best(); });
-  if (!options.predictions.empty()) recommendation.write_predictions(inputs.pairs);
+  recommendation.write_predictions();
 }
 
 }  // namespace

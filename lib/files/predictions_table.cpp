@@ -24,12 +24,15 @@ std::string picture_headings(TableFormat format) {
 
 bool begins_as_table(std::string_view start) {
   const auto begins_as = [&](TableFormat format) {
-    return start.starts_with(headings(format)) || start.starts_with(picture_headings(format));
+    return start.starts_with(headings(format)) || start.starts_with(picture_headings(format)) ||
+           start.starts_with(rating_headings(format));
   };
   return begins_as(TableFormat::csv) || begins_as(TableFormat::tsv);
 }
 
 }  // namespace
+
+std::string rating_headings(TableFormat format) { return fmt::format("user{0}movie{0}stars\n", separator_of(format)); }
 
 void require_place_for_table(const std::filesystem::path& file) {
   static constexpr std::array<std::string_view, 2> endings = {".csv", ".tsv"};

@@ -14,7 +14,8 @@ namespace lockstep {
 // tsv if the name ends in .tsv, otherwise csv.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-// Call before the computation. Throws as require_place_for_result(): names end in .csv, .tsv or have no ending.
+// Call before the computation. An earlier table of any program may be replaced. Throws as require_place_for_result():
+// names end in .csv, .tsv or have no ending.
 void require_place_for_table(const std::filesystem::path& file);
 
 // A header line, then the index, label, prediction and their names of each sample.
@@ -38,5 +39,8 @@ struct PicturePrediction {
 // A header line, then for each class of each picture the file, the class's rank (from 1), number, name and probability.
 std::string pictures_table(std::span<const PicturePrediction> predictions, std::span<const std::string> classes,
                            TableFormat format);
+
+// The header line of a table of predicted ratings.
+std::string rating_headings(TableFormat format);
 
 }  // namespace lockstep

@@ -56,10 +56,10 @@ concept SaysWhoRestores = requires {
 void declare_custom_loop(CLI::App& app, const std::function<void(CLI::App&)>& declare, DeclaredNames metrics,
                          DeclaredNames may_change, CustomRunOptions& run);
 
-// Collective. Runs `inputs = prepare(session, options)`, `body(run, options, inputs)` and CustomRun::conclude(). What
-// `prepare` throws leaves earlier results as they are: it comes before anything in the output folder changes. Returns
-// the exit code, as run().
-template <CustomLoopOptions Options, std::invocable<const Session&, const Options&> Prepare, class Body>
+// Collective. Runs `auto prepared = prepare(run, options)`, CustomRun::begin(), `body(run, options, prepared)` and
+// CustomRun::conclude(). What `prepare` throws leaves earlier results in the output folder as they are. Returns the
+// exit code, as run().
+template <CustomLoopOptions Options, std::invocable<CustomRun&, const Options&> Prepare, class Body>
 int run_custom_loop(int argc, char** argv, Prepare prepare, Body body) {
   Options options;
   CustomRunOptions run_options;
@@ -73,20 +73,21 @@ int run_custom_loop(int argc, char** argv, Prepare prepare, Body body) {
   program.stopping = Stopping::graceful;
   program.body = [&](Session& session) {
     if constexpr (SaysWhoRestores<Options>) run_options.restored_arrays = Options::restored_arrays;
-    const auto inputs = prepare(std::as_const(session), std::as_const(options));
     CustomRun run(session, run_options);
-    body(run, std::as_const(options), inputs);
+    auto prepared = prepare(run, std::as_const(options));
+    run.begin();
+    body(run, std::as_const(options), prepared);
     return run.conclude();
   };
   return run_program(argc, argv, program);
 }
 
-// The same without inputs: `body(run, options)`.
+// The same with nothing to prepare: `body(run, options)`.
 template <CustomLoopOptions Options, std::invocable<CustomRun&, const Options&> Body>
 int run_custom_loop(int argc, char** argv, Body body) {
   struct Nothing {};
   return run_custom_loop<Options>(
-      argc, argv, [](const Session&, const Options&) { return Nothing(); },
+      argc, argv, [](CustomRun&, const Options&) { return Nothing(); },
       [&body](CustomRun& run, const Options& options, Nothing) { body(run, options); });
 }
 

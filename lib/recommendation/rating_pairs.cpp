@@ -7,6 +7,7 @@
 #include "base/io/text_lines.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "files/predictions_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -40,7 +41,7 @@ std::vector<Rating> read_pairs(const std::filesystem::path& file, const Catalogu
 
 std::string ratings_table(std::span<const Rating> pairs, std::span<const float> stars, TableFormat format) {
   const char separator = separator_of(format);
-  std::string table = fmt::format("user{0}movie{0}stars\n", separator);
+  std::string table = rating_headings(format);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     table += fmt::format("{1}{0}{2}{0}{3:.4f}\n", separator, pairs[i].user, pairs[i].movie, stars[i]);
   }

@@ -44,6 +44,18 @@ RatingTrainingOptions with_schedule(const Session& session, const RatingData& da
   return options;
 }
 
+void require_possible(const RatingData& data, const RatingTrainingOptions& options, int ranks) {
+  row_rule(options.optimizer);
+  const int trainers = require_trainers(ranks, options.servers);
+  require(options.virtual_ranks % trainers == 0, Failure::usage,
+          "{} cannot share {} virtual ranks equally. Choose a --virtual-ranks that is a multiple of {}.",
+          counted(trainers, options.servers > 0 ? "trainer" : "rank"), options.virtual_ranks, trainers);
+  require(!data.train.empty() && !data.test.empty(), Failure::bad_data,
+          "the data '{}' have {} ratings for training and {} for the test. Use data with at least one of each.",
+          data.name, data.train.size(), data.test.size());
+  require_known_ids(data);
+}
+
 // Collective. Once all ranks have checked data and options.
 std::unique_ptr<EmbeddingTables> checked_tables(const Session& session, const RatingData& data,
                                                 const RatingTrainingOptions& options) {
@@ -57,18 +69,6 @@ std::unique_ptr<EmbeddingTables> checked_tables(const Session& session, const Ra
 }
 
 }  // namespace
-
-void require_possible(const RatingData& data, const RatingTrainingOptions& options, int ranks) {
-  row_rule(options.optimizer);
-  const int trainers = require_trainers(ranks, options.servers);
-  require(options.virtual_ranks % trainers == 0, Failure::usage,
-          "{} cannot share {} virtual ranks equally. Choose a --virtual-ranks that is a multiple of {}.",
-          counted(trainers, options.servers > 0 ? "trainer" : "rank"), options.virtual_ranks, trainers);
-  require(!data.train.empty() && !data.test.empty(), Failure::bad_data,
-          "the data '{}' have {} ratings for training and {} for the test. Use data with at least one of each.",
-          data.name, data.train.size(), data.test.size());
-  require_known_ids(data);
-}
 
 RatingTraining::RatingTraining(const Session& session, const RatingData& data, const RatingTrainingOptions& options)
     : session_(session),

@@ -38,14 +38,11 @@ struct RatingTrainingOptions {
   int servers = 0;  // 0: every rank has whole tables
 };
 
-// Throws Error: usage if no rank of `ranks` is left for training, if those that are left do not divide the virtual
-// ranks, or as row_rule(); bad_data if require_known_ids() throws or a split is empty.
-void require_possible(const RatingData& data, const RatingTrainingOptions& options, int ranks);
-
 class RatingTraining {
  public:
-  // Collective. `session` and `data` outlive this. Throws AgreedError as require_possible() and LrSchedule, or usage if
-  // ranks have different data.
+  // Collective. `session` and `data` outlive this. Throws AgreedError: usage as row_rule() and LrSchedule, if no rank
+  // is left for training, if those that are left do not divide the virtual ranks, or if ranks have different data;
+  // bad_data if require_known_ids() throws or a split is empty.
   RatingTraining(const Session& session, const RatingData& data, const RatingTrainingOptions& options);
 
   // Batches of a pass over the training ratings. The last one may be smaller.

@@ -1,6 +1,9 @@
 #include "train/run_summary.hpp"
 
+#include <algorithm>
+#include <array>
 #include <ctime>
+#include <filesystem>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -30,6 +33,13 @@ std::string command_text(std::span<const std::string> words) {
   return text;
 }
 
+bool is_result_name(std::string_view name) {
+  constexpr std::array files_of_every_run{run_files::summary, run_files::metrics, run_files::failure, run_files::lock,
+                                          run_files::checkpoints};
+  return !name.empty() && std::filesystem::path(name).filename() == name && !name.starts_with('.') &&
+         !name.starts_with("set-aside-") && std::ranges::find(files_of_every_run, name) == files_of_every_run.end();
+}
+
 RunSummary::RunSummary(FolderLock& output)
     : output_(output), earlier_(read_summary(output.folder())), started_(std::time(nullptr)) {
   if (earlier_ && !earlier_->state) earlier_.reset();
@@ -39,6 +49,13 @@ bool RunSummary::has_epochs(const nlohmann::json& epochs) const {
   if (!earlier_ || !epochs.is_number()) return false;
   const nlohmann::json recipe = earlier_->fields.value("recipe", nlohmann::json());
   return recipe.is_object() && recipe.value("epochs", nlohmann::json()) == epochs;
+}
+
+std::vector<std::string> RunSummary::results() const {
+  if (!earlier_) return {};
+  std::vector<std::string> names = texts_in(earlier_->fields, "results");
+  std::erase_if(names, [](const std::string& name) { return !is_result_name(name); });
+  return names;
 }
 
 void RunSummary::go_on(std::int64_t step) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "files/folder/folder_lock.hpp"
@@ -19,6 +20,9 @@ namespace lockstep {
 
 // A command, quoted for a shell, on one line.
 std::string command_text(std::span<const std::string> words);
+
+// Whether `name` can be that of a result of a program's own, a file in the output folder itself.
+bool is_result_name(std::string_view name);
 
 class RunSummary {
  public:
@@ -30,6 +34,8 @@ class RunSummary {
   // Whether the training of the file has the same --epochs. Its learning rates are then the same. So a training that
   // ended earlier, by --max-steps or --early-stop, can be resumed.
   bool has_epochs(const nlohmann::json& epochs) const;
+  // The valid names in the file's field `results`: what a custom run has written there.
+  std::vector<std::string> results() const;
   // The training resumes after `step` steps. Its start time is kept, and the unfinished attempt becomes an
   // interruption.
   void go_on(std::int64_t step);

@@ -46,6 +46,17 @@ def refused(code, subjects, program, *words):
         expect(f"{program} {' '.join(map(str, words))}: no '{subject}'", subject in said, said)
 
 
+def contents(folder):
+    """Of all files but those that a refused start may write."""
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.name not in ("lock", "failure.json")}
+
+
+def expect_same_files(folder, before):
+    after = contents(folder)
+    differ = sorted(str(file) for file in before.keys() | after.keys() if before.get(file) != after.get(file))
+    expect("files that a refused start has changed", not differ, differ)
+
+
 def models(folder):
     return {file.name: file.read_bytes() for file in folder.glob("*.h5")}
 
@@ -144,14 +155,14 @@ def movielens_is_trained(folder):
         expect("predictions", lines[0] == "user,movie,stars" and [line.rsplit(",", 1)[0] for line in lines[1:]] ==
                ["1,1", "30,20", "1,1"] and lines[1] == lines[3], lines)
         expect("stars", all(0 <= float(line.rsplit(",", 1)[1]) <= 5 for line in lines[1:]), lines)
-        table.unlink()
+        written = table.stat().st_mtime_ns
         said = run("train_recommendation", *train, "--max-steps", 12)
-        expect("a done run predicts again", table.read_text().splitlines() == lines, said)
+        expect("a done run predicts again", table.read_text().splitlines() == lines and table.stat().st_mtime_ns > written, said)
     return folder / "ml-1m", shards, output
 
 
 def foreign_files_are_refused(folder, source, shards, output):
-    before = {file: file.read_bytes() for file in [*shards.iterdir(), *output.glob("*.h5")]}
+    before, results = {file: file.read_bytes() for file in shards.iterdir()}, contents(output)
     refused(2, ["already has ratings"], "make_shards", "movielens", "--source", source, "--output", shards)
     with open(source / "ratings.dat", "a", encoding="ascii") as file:
         file.write("1,1,5,9783\n")
@@ -165,7 +176,14 @@ def foreign_files_are_refused(folder, source, shards, output):
             "--max-steps", 1, "--output", folder / "none")
     refused(2, ["other ratings"], "train_recommendation", *SMALL, "--data", folder / "ml-1m-shards", "--max-steps", 20,
             "--output", output)
-    expect("refusals change nothing", before == {file: file.read_bytes() for file in before})
+    for model in output.glob("*.h5"):
+        model.write_bytes(results[model][:-200])
+    refused(65, ["pass-0000"], "train_recommendation", *SMALL, "--data", shards, "--max-steps", 12, "--output", output, "--pairs",
+            folder / "pairs", "--predictions", folder / "p.csv")
+    for model in output.glob("*.h5"):
+        model.write_bytes(results[model])
+    expect_same_files(output, results)
+    expect("refusals change no shards", before == {file: file.read_bytes() for file in before})
     (shards / "train-00001.h5").write_bytes(before[shards / "train-00000.h5"])
     refused(65, ["train-00001.h5", "has changed"], *train)
     refused(65, ["train-00001.h5", "has changed"], "make_shards", "verify", shards)
@@ -175,15 +193,24 @@ def results_stay_when_a_start_is_refused(folder):
     """A start that was refused set earlier results aside, or marked them as failed."""
     train = ["train_recommendation", *SMALL, *SYNTHETIC, "--max-steps", 25, "--output", folder / "whole"]
     (folder / "no_pairs").write_text("1,1\nuser\n")
-    before = {path: path.read_bytes() for path in (folder / "whole").rglob("*") if path.is_file() and path.name != "lock"}
+    before = contents(folder / "whole")
     refused(2, ["1 server"], *train, "--sync", "ps", "--resume", "never")
     refused(2, ["--virtual-ranks"], *train[:1], "--virtual-ranks", "0", *train[1:])
     refused(65, ["line 2"], *train, "--pairs", folder / "no_pairs", "--predictions", folder / "p.csv")
-    after = {path: path.read_bytes() for path in (folder / "whole").rglob("*") if path.is_file() and path.name != "lock"}
-    expect("files after refused starts", {path.name for path in after.keys() - before.keys()} <= {"failure.json"},
-           sorted(after.keys() - before.keys()))
-    changed = [path.name for path, content in before.items() if after.get(path) != content]
-    expect("results after refused starts", not changed, changed)
+    refused(2, ["warm-up of 891 steps"], *train, "--warmup", "99", "--resume", "never")
+    expect_same_files(folder / "whole", before)
+
+
+def a_new_training_sets_earlier_models_aside(folder):
+    output, earlier = folder / "two", models(folder / "two")
+    train = ["train_recommendation", *SMALL, *SYNTHETIC, "--report-every", 5, "--output", output]
+    said = run(*train, "--max-steps", 9, "--resume", "never")
+    expect("earlier results are not named", "set-aside-1" in said, said)
+    expect("models of a new training", set(models(output)) == {"pass-00001.h5"}, sorted(models(output)))
+    expect("models set aside", models(output / "set-aside-1") == earlier, sorted(models(output / "set-aside-1")))
+    run(*train, "--max-steps", 18)
+    expect("a resumed training lists earlier models", json.loads((output / "summary.json").read_text())["results"] ==
+           ["pass-00001.h5", "pass-00002.h5"], (output / "summary.json").read_text())
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -192,6 +219,7 @@ with tempfile.TemporaryDirectory() as name:
     a_full_disk_does_not_end_a_training(place)
     interrupted_runs_have_the_same_models(place)
     results_stay_when_a_start_is_refused(place)
+    a_new_training_sets_earlier_models_aside(place)
     foreign_files_are_refused(place, *movielens_is_trained(place))
 for fault in faults:
     print(fault)

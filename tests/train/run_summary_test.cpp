@@ -93,6 +93,14 @@ TEST_F(RunSummaryTest, interruptions_of_unknown_origin_are_left_out) {
   EXPECT_EQ(json()["interruptions"][0]["step"], 3);
 }
 
+TEST_F(RunSummaryTest, results_have_plain_names_of_files_that_not_every_run_has) {
+  leave(R"({"state": "done", "results": ["a.h5", "../b", "/etc/passwd", "", ".", "..", ".c", "d/e", 7, "lock",
+        "summary.json", "metrics.jsonl", "checkpoints", "set-aside-1", "pass-00001.h5"]})");
+  EXPECT_EQ(RunSummary(*lock_).results(), (std::vector<std::string>{"a.h5", "pass-00001.h5"}));
+  leave(R"({"state": "done", "results": "a.h5"})");
+  EXPECT_TRUE(RunSummary(*lock_).results().empty());
+}
+
 TEST_F(RunSummaryTest, of_many_interruptions_the_first_thousand_stay) {
   nlohmann::json earlier = {{"state", "stopped"}, {"interruptions", nlohmann::json::array()}};
   for (int step = 0; step < 1200; ++step) {

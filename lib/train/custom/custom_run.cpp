@@ -78,7 +78,11 @@ CustomRun::CustomRun(const Session& session, CustomRunOptions options)
   });
   saved_step_ = last_step_ = restored_.steps_completed;
   scope_.stops.end_start_if_asked();
-  on_rank_0(world(), [this] { begin(); });
+}
+
+void CustomRun::begin() {
+  scope_.stops.end_start_if_asked();
+  on_rank_0(world(), [this] { take_over(); });
   failure_report::own_summary();
 }
 
@@ -105,15 +109,21 @@ std::string CustomRun::restored_image(NamedArrays& arrays) {
   return {reinterpret_cast<const char*>(rest.data()), rest.size()};
 }
 
-void CustomRun::begin() {
+void CustomRun::take_over() {
   const bool is_new = restored_from_.empty();
+  const bool is_named = options_.resume != "auto" && options_.resume != "never";
+  std::string named;  // it may be of another folder
+  if (is_named) named = read_file(restored_from_, tensor_file_limits::file_bytes);
   constexpr std::int64_t no_step = -1;
   const bool goes_back = checkpoints_->resume_after(is_new ? no_step : saved_step_, {});
   const TrainingProgress progress{.step = saved_step_, .tested_step = saved_step_};
   EarlierResults earlier = take_over_results(*output_, is_new ? nullptr : &progress, max_steps() - saved_step_,
                                              goes_back ? LaterOutput::set_aside : LaterOutput::repeated, epochs);
-  const bool is_named = options_.resume != "auto" && options_.resume != "never";
-  if (is_named) checkpoints_->write(saved_step_, checkpoint_image(restored_));  // it may be of another folder
+  if (is_named) checkpoints_->write(saved_step_, std::as_bytes(std::span(named)));
+  if (!is_new) {
+    const std::vector<std::string> listed = earlier.summary.results();
+    results_ = {listed.begin(), listed.end()};
+  }
   summary_.emplace(std::move(earlier.summary));
   metrics_.emplace(*output_);
   write_summary(RunState::running);
@@ -210,29 +220,31 @@ std::string CustomRun::stream(const std::string& what, const CustomCheckpoint& c
   return world().broadcast(reason, 0);
 }
 
-// A resumed run may have written the file itself, with the same content.
-void CustomRun::set_aside_if_earlier(const std::string& name) {
-  require(fs::path(name).filename() == name, Failure::usage,
-          "'{}' cannot be the name of a result, which lies in the output folder itself. Correct the program's call.",
+// Before the run writes the file `name` for the first time: lists it in summary.json.
+void CustomRun::claim_result(const std::string& name) {
+  require(is_result_name(name), Failure::usage,
+          "'{}' cannot be the name of a result, which is a file of the program's own in the output folder itself. "
+          "Correct the program's call.",
           printable(name));
   output_->require_held();
-  const bool is_of_earlier_run = restored_from_.empty() && !results_.contains(name) && !is_absent(result(name));
-  if (is_of_earlier_run) {
+  if (!results_.insert(name).second) return;
+  const bool may_be_foreign = restored_from_.empty() && !is_absent(result(name));
+  if (may_be_foreign) {
     if (!aside_) aside_.emplace(*output_);
     aside_->move(name);
     log::warning("'{}' of an earlier run is moved to '{}'.", result(name).string(), aside_->path().string());
   }
-  results_.insert(name);
+  write_or_warn(fmt::format("'{}'", result(run_files::summary).string()), [this] { write_summary(RunState::running); });
 }
 
 void CustomRun::write_result(const std::string& name, std::span<const std::byte> bytes) {
-  set_aside_if_earlier(name);
+  claim_result(name);
   write_file_atomically(result(name), bytes);
 }
 
 bool CustomRun::stream_result(const std::string& name, const CustomCheckpoint& about,
                               std::span<const StreamedArray> arrays) {
-  on_rank_0(world(), [&] { set_aside_if_earlier(name); });
+  on_rank_0(world(), [&] { claim_result(name); });
   const auto write = [&](const WriteContent& content) {
     stream_file(
         result(name), [this] { output_->require_held(); }, content);
@@ -309,6 +321,7 @@ void CustomRun::write_summary(RunState state) {
                           {"epochs", epochs},
                           {"steps_per_epoch", max_steps()},
                           {"validation_metrics", validation_},
+                          {"results", results_},
                           {"seconds", scope_.since_start.seconds()}});
 }
 

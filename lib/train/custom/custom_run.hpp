@@ -2,6 +2,8 @@
 // checkpoints, resume, and stops that all ranks agree on. launch/custom_loop.hpp is the program around it.
 //
 //   CustomRun run(session, options);
+//   ...                                    // what may refuse to go on from run.restored()
+//   run.begin();
 //   for (std::int64_t step = run.steps_completed() + 1; step <= run.max_steps(); ++step) {
 //     ...
 //     if (run.world().rank() == 0) run.report_training_metrics(step, {{"loss", loss}});
@@ -59,9 +61,9 @@ using MetricValues = std::map<std::string, double>;
 class CustomRun {
  public:
   // Collective. Locks the output folder and restores the newest intact checkpoint in OUTPUT/checkpoints; damaged ones
-  // are skipped with a warning. Metrics of later steps are removed from metrics.jsonl. Throws AgreedError: usage if the
-  // folder belongs to another job, or the checkpoint to other options or to more than `max_steps`, bad_data if all
-  // checkpoints are damaged, stopped_early if a rank is asked to stop meanwhile. `session` outlives this.
+  // are skipped with a warning. Changes no earlier results. Throws AgreedError: usage if the folder belongs to another
+  // job, or the checkpoint to other options or to more than `max_steps`, bad_data if all checkpoints are damaged,
+  // stopped_early if a rank is asked to stop meanwhile. `session` outlives this.
   CustomRun(const Session& session, CustomRunOptions options);
   CustomRun(const CustomRun&) = delete;
   CustomRun& operator=(const CustomRun&) = delete;
@@ -74,6 +76,11 @@ class CustomRun {
   const CustomCheckpoint& restored() const { return restored_; }
   // The arrays of restored(), which has none afterwards.
   NamedArrays take_restored_arrays() { return std::exchange(restored_.arrays, {}); }
+
+  // Collective, call once, before everything below: nothing refuses the run any more. Results of another run in the
+  // folder are set aside with a warning; in metrics.jsonl, those after steps_completed() are removed. Throws
+  // AgreedError: stopped_early as the constructor, or as write_file_atomically().
+  void begin();
 
   // On rank 0 only: on another rank they throw Error(usage) that names the rank. They append a line to metrics.jsonl
   // and print it. `steps_completed` is from 1 to max_steps(). Throws Error(usage) also for a name that is not valid.
@@ -90,8 +97,9 @@ class CustomRun {
   void stream_checkpoint(std::int64_t steps_completed, std::span<const StreamedArray> arrays,
                          const nlohmann::json& metadata);
 
-  // On rank 0 only. Writes the file OUTPUT/`name`, such as a model. A file of an earlier run is set aside with a
-  // warning. Throws as write_file_atomically().
+  // On rank 0 only. Writes the file OUTPUT/`name`, such as a model. Summary.json lists it, and the next run that starts
+  // from the beginning sets it aside. A file that nobody has listed is set aside with a warning, too. Throws as
+  // write_file_atomically(), or Error(usage) if `name` is not valid (is_result_name()).
   void write_result(const std::string& name, std::span<const std::byte> bytes);
   // Collective. Rank 0 writes the same with `about` and arrays that all ranks read block by block, in the form of a
   // checkpoint. Returns whether the file is on the disk; if not, rank 0 warns. Throws AgreedError.
@@ -113,8 +121,8 @@ class CustomRun {
   std::string restored_image(NamedArrays& arrays);
   std::string stream(const std::string& what, const CustomCheckpoint& checkpoint, std::span<const StreamedArray> arrays,
                      const std::function<void(const WriteContent&)>& write);
-  void set_aside_if_earlier(const std::string& name);
-  void begin();
+  void claim_result(const std::string& name);
+  void take_over();
   void require_step(std::int64_t steps, const char* what) const;
   void report(const char* kind, std::int64_t steps, const MetricValues& metrics);
   void write_summary(RunState state);
@@ -140,7 +148,7 @@ class CustomRun {
   std::optional<MetricsLog> metrics_;
   std::optional<RunSummary> summary_;
   nlohmann::json validation_ = nullptr;  // the last validation metrics
-  std::set<std::string> results_;        // that this attempt has written
+  std::set<std::string> results_;        // names of those that the run has written
   std::optional<SetAside> aside_;        // for those of an earlier run
 };
 

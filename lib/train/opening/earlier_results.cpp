@@ -57,6 +57,7 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
   EarlierResults results{RunSummary(output), {}};
   if (earlier == nullptr) {
     for (const char* name : {"metrics.jsonl", "summary.json", "model.h5", best_model_file}) aside.move(name);
+    for (const std::string& name : results.summary.results()) aside.move(name);
   } else {
     const bool has_own = steps_left == 0 || results.summary.has_epochs(epochs);
     if (!has_own) aside.move("model.h5");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -42,6 +43,7 @@ class CustomRunTest : public testing::Test {
   void run_up_to(std::initializer_list<std::int64_t> steps) {
     {
       CustomRun run(session_, options_);
+      run.begin();
       for (const std::int64_t step : steps) {
         if (is_first()) run.report_training_metrics(step, {{"x", step}});
         run.save_checkpoint(step, {{"x", {static_cast<float>(step)}}}, {{"steps_completed", step}});
@@ -78,6 +80,7 @@ class CustomRunTest : public testing::Test {
 TEST_F(CustomRunTest, reports_of_rank_0_are_lines_of_metrics) {
   {
     CustomRun run(session_, options_);
+    run.begin();
     EXPECT_EQ(run.steps_completed(), 0);
     EXPECT_TRUE(run.restored().arrays.empty());
     if (is_first()) {
@@ -105,6 +108,7 @@ TEST_F(CustomRunTest, a_result_is_replaced_by_its_own_run_and_set_aside_by_anoth
   const auto write = [&](std::string_view text) {
     {
       CustomRun run(session_, options_);
+      run.begin();
       if (is_first()) run.write_result("model", std::as_bytes(std::span(text)));
       run.save_checkpoint(1, {}, nlohmann::json::object());
     }
@@ -116,6 +120,7 @@ TEST_F(CustomRunTest, a_result_is_replaced_by_its_own_run_and_set_aside_by_anoth
   if (is_first()) {
     EXPECT_EQ(content("model"), "two");
     EXPECT_FALSE(fs::exists(options_.output / "set-aside-1/model")) << "the second run resumed the first";
+    EXPECT_EQ(read_summary(options_.output)->fields["results"], nlohmann::json({"model"}));
   }
   options_.resume = "never";
   write("three");
@@ -125,9 +130,33 @@ TEST_F(CustomRunTest, a_result_is_replaced_by_its_own_run_and_set_aside_by_anoth
   EXPECT_EQ(content(is_first_folder ? "set-aside-1/model" : "set-aside-2/model"), "two");
 }
 
+TEST_F(CustomRunTest, opening_a_run_changes_no_earlier_results) {
+  run_up_to({2, 4});
+  const auto contents = [&] {
+    std::map<fs::path, std::string> of_files;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(options_.output)) {
+      const bool is_result = entry.is_regular_file() && entry.path().filename() != "lock";
+      if (is_result) of_files[entry.path()] = read_file(entry.path(), 1 << 20);
+    }
+    return of_files;
+  };
+  const std::map<fs::path, std::string> before = contents();
+  ASSERT_EQ(before.size(), 4U) << "two checkpoints, metrics and summary";
+  for (const fs::path& resume : {fs::path("auto"), fs::path("never"), checkpoint(2)}) {
+    options_.resume = resume.string();
+    {
+      const CustomRun run(session_, options_);
+      world_.barrier();
+      EXPECT_EQ(contents(), before) << resume;
+    }
+    release();
+  }
+}
+
 TEST_F(CustomRunTest, only_rank_0_may_report) {
   {
     CustomRun run(session_, options_);
+    run.begin();
     if (!is_first()) {
       expect_error(Failure::usage, {"rank 1", "training", "rank 0"}, [&] { run.report_training_metrics(1, {}); });
       expect_error(Failure::usage, {"rank 1", "validation", "rank 0"}, [&] { run.report_validation_metrics(1, {}); });
@@ -139,6 +168,7 @@ TEST_F(CustomRunTest, only_rank_0_may_report) {
 TEST_F(CustomRunTest, mistakes_in_calls_are_named) {
   {
     CustomRun run(session_, options_);
+    run.begin();
     if (is_first()) {
       const auto expect_refused = [&](Subjects subjects, std::int64_t step, const MetricValues& metrics) {
         expect_error(Failure::usage, subjects, [&] { run.report_training_metrics(step, metrics); });
@@ -150,13 +180,15 @@ TEST_F(CustomRunTest, mistakes_in_calls_are_named) {
       for (int index = 0; index < 2000; ++index) many["a-metric-with-a-long-name-" + std::to_string(index)] = index;
       expect_refused({"2000"}, 1, many);
       EXPECT_TRUE(lines().empty());
+      expect_error(Failure::usage, {"'metrics.jsonl'"}, [&] { run.write_result("metrics.jsonl", {}); });
     }
     run.save_checkpoint(4, {}, nlohmann::json::object());
     run.save_checkpoint(4, {}, {{"again", true}});  // which changes nothing
     expect_error(Failure::usage, {"step 3", "step 4"}, [&] { run.save_checkpoint(3, {}, nlohmann::json::object()); });
   }
   release();
-  const CustomRun run(session_, options_);
+  CustomRun run(session_, options_);
+  run.begin();
   EXPECT_EQ(run.restored().metadata, nlohmann::json::object());
   release();
 }
@@ -170,7 +202,8 @@ TEST_F(CustomRunTest, resumes_from_the_newest_checkpoint) {
   }
   world_.barrier();
   {
-    const CustomRun run(session_, options_);
+    CustomRun run(session_, options_);
+    run.begin();
     EXPECT_EQ(run.steps_completed(), 6);
     EXPECT_EQ(run.restored().arrays.at("x"), (std::vector<float>{6}));
     EXPECT_EQ(run.restored().metadata, (nlohmann::json{{"steps_completed", 6}}));
@@ -192,6 +225,7 @@ TEST_F(CustomRunTest, arrays_that_ranks_share_are_written_block_by_block) {
   const auto size = static_cast<float>(world_.size());
   {
     CustomRun run(session_, options_);
+    run.begin();
     run.stream_checkpoint(3, arrays, {{"steps_completed", 3}});
     run.stream_checkpoint(3, arrays, {{"again", true}});  // which changes nothing
     EXPECT_TRUE(run.stream_result("model.h5", {3, {}, {{"error", 0.5}}}, arrays));
@@ -208,6 +242,7 @@ TEST_F(CustomRunTest, arrays_that_ranks_share_are_written_block_by_block) {
     options_.restored_arrays = restored;
     {
       CustomRun run(session_, options_);
+      run.begin();
       EXPECT_EQ(run.restored().metadata, (nlohmann::json{{"steps_completed", 3}}));
       const NamedArrays taken = run.take_restored_arrays();
       EXPECT_TRUE(run.restored().arrays.empty());
@@ -227,7 +262,8 @@ TEST_F(CustomRunTest, a_damaged_checkpoint_is_skipped_with_a_warning) {
   world_.barrier();
   testing::internal::CaptureStderr();
   {
-    const CustomRun run(session_, options_);
+    CustomRun run(session_, options_);
+    run.begin();
     EXPECT_EQ(run.steps_completed(), 4);
   }
   const std::string warning = testing::internal::GetCapturedStderr();
@@ -238,7 +274,8 @@ TEST_F(CustomRunTest, a_damaged_checkpoint_is_skipped_with_a_warning) {
   expect_agreed(Failure::bad_data, {"1 checkpoint", "--resume never"},
                 [&] { const CustomRun run(session_, options_); });
   options_.resume = "never";
-  const CustomRun run(session_, options_);
+  CustomRun run(session_, options_);
+  run.begin();
   EXPECT_EQ(run.steps_completed(), 0);
   release();
 }
@@ -247,7 +284,8 @@ TEST_F(CustomRunTest, resumes_from_a_checkpoint_that_is_named) {
   run_up_to({2, 4});
   options_.resume = checkpoint(2).string();
   {
-    const CustomRun run(session_, options_);
+    CustomRun run(session_, options_);
+    run.begin();
     EXPECT_EQ(run.steps_completed(), 2);
     EXPECT_FALSE(fs::exists(checkpoint(4))) << "it would be taken for one of this run";
   }
@@ -255,6 +293,7 @@ TEST_F(CustomRunTest, resumes_from_a_checkpoint_that_is_named) {
   options_.output = options_.output.parent_path() / "another";
   {
     CustomRun run(session_, options_);
+    run.begin();
     run.save_checkpoint(2, {}, {{"other", true}});
     EXPECT_TRUE(fs::exists(checkpoint(2))) << "without it, the same command could not resume";
   }
@@ -276,6 +315,7 @@ TEST_F(CustomRunTest, all_ranks_stop_when_one_is_asked) {
   session_.signals = &signals;
   {
     CustomRun run(session_, options_);
+    run.begin();
     EXPECT_FALSE(run.should_preempt());
     if (world_.rank() + 1 == world_.size()) std::raise(SIGUSR1);
     EXPECT_TRUE(run.should_preempt());
@@ -293,6 +333,7 @@ TEST_F(CustomRunTest, a_stop_without_a_checkpoint_is_a_failure) {
   options_.time_limit_seconds = 0.001;
   {
     CustomRun run(session_, options_);
+    run.begin();
     EXPECT_TRUE(run.should_preempt());
     const Ending ending = run.conclude();
     EXPECT_EQ(ending.code, static_cast<int>(Failure::other));
@@ -304,6 +345,7 @@ TEST_F(CustomRunTest, a_stop_without_a_checkpoint_is_a_failure) {
 TEST_F(CustomRunTest, a_full_disk_costs_a_checkpoint_but_not_the_run) {
   {
     CustomRun run(session_, options_);
+    run.begin();
     run.save_checkpoint(2, {{"x", {2}}}, nlohmann::json::object());
     {
       const NoRoomBeyond no_room(100);
@@ -328,6 +370,7 @@ TEST_F(CustomRunTest, a_last_checkpoint_that_is_not_written_is_a_failure) {
   for (const bool is_stopped : {false, true}) {
     {
       CustomRun run(session_, options_);
+      run.begin();
       if (is_stopped) std::raise(SIGUSR1);
       EXPECT_EQ(run.should_preempt(), is_stopped);
       if (!is_stopped) run.save_checkpoint(2, {}, nlohmann::json::object());
