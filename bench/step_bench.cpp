@@ -46,6 +46,7 @@ struct StepBenchOptions {
   std::int64_t pause_ms = 0;
   std::int64_t first_rank_pause_ms = 0;
   Bound bound = Bound::none;
+  bool separate_blocks = false;
   Settings settings;  // of the device and the exchange between ranks
 
   void declare(CLI::App& app) {
@@ -66,12 +67,18 @@ struct StepBenchOptions {
     app.add_flag_callback(
         "--convolution-bound", [this] { bound = Bound::convolutions; },
         "Also measure the step's convolutions alone, an upper bound of the speed");
+    app.add_flag("--separate-blocks", separate_blocks,
+                 "On a GPU, allocate each tensor on its own: compute-sanitizer then sees where it ends");
     // Handled by main before anything is opened.
     app.add_flag_callback(
         "--first-step", [] {}, "Only measure the time to the first step, without and with stored kernel choices");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::sync, FieldGroup::reduction});
   }
-  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
+  DeviceOptions device_options() const {
+    DeviceOptions options = lockstep::device_options(settings.recipe, settings.run);
+    options.separate_blocks = separate_blocks;
+    return options;
+  }
 };
 
 // Returns the same batch every time, after a pause.

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -28,6 +30,11 @@ class Arena {
   // Uses [base, base + capacity), which the caller owns and which outlives the arena. Blocks begin and end at multiples
   // of `block_alignment` bytes, as `base` is.
   Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment = alignment);
+  // Each block has memory of its own, of exactly the size that allocate() is called with, so that tools which find
+  // memory errors see where it ends. `source` returns it, at a multiple of `block_alignment`; it outlives the arena.
+  // Blocks have at most `capacity` bytes together. A free block is used again for the same size only.
+  Arena(std::function<std::byte*(std::int64_t bytes)> source, std::int64_t capacity, std::int64_t block_alignment)
+      : source_(std::move(source)), block_alignment_(block_alignment), capacity_(capacity) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -38,13 +45,18 @@ class Arena {
 
   std::int64_t used_bytes() const { return used_bytes_; }
   std::int64_t largest_free_bytes() const;                 // the maximum for one allocate()
-  std::int64_t peak_bytes() const { return peak_bytes_; }  // highest end of any block so far
+  std::int64_t peak_bytes() const { return peak_bytes_; }  // highest end of any block so far; of all separate blocks
 
  private:
-  std::byte* base_;
+  ArenaBlock* find_part(std::int64_t bytes);
+  ArenaBlock* find_separate(std::int64_t bytes);
+  std::int64_t rounded(std::int64_t bytes) const;
+
+  std::function<std::byte*(std::int64_t)> source_;  // of separate blocks
+  std::byte* base_ = nullptr;
   std::int64_t block_alignment_;
   std::int64_t capacity_;
-  std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, ordered by address
+  std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, ordered by address; separate ones by age
   std::vector<ArenaBlock*> spare_;   // records to reuse
   std::int64_t used_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;

@@ -33,6 +33,7 @@ struct DeviceOptions {
   // GPUs that each rank of this node sees, by local rank, as returned by cuda::visible_gpus(). Empty: a single rank.
   std::vector<std::vector<std::string>> local_gpus = {};
   std::int64_t gpu_memory_mib = 0;  // GPU: memory for this rank's tensors; 0: all that is free, or a share
+  bool separate_blocks = false;     // GPU: an allocation for each tensor, whose end tools for memory errors see
   DType precision = DType::f32;     // of activations: f32, bf16 or (cuda) f16; weights and sums are always fp32
   bool verbose = false;             // print the kernel chosen for each layer and direction
   bool tf32 = false;                // GPU: fp32 convolutions and products in TF32 (10-bit mantissa)

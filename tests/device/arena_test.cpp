@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,42 @@ TEST_F(ArenaTest, the_last_tensor_gives_its_block_back) {
     EXPECT_EQ(arena_.used_bytes(), 64);
   }
   EXPECT_EQ(arena_.used_bytes(), 0);
+}
+
+class SeparateBlocksTest : public ArenaTest {
+ protected:
+  std::vector<std::int64_t> asked_;
+  Arena separate_{[this](std::int64_t bytes) {
+                    asked_.push_back(bytes);
+                    return memory_.data() + (asked_.size() - 1) * 1024;
+                  },
+                  capacity, Arena::alignment};
+};
+
+TEST_F(SeparateBlocksTest, each_block_has_memory_of_its_exact_size) {
+  ArenaBlock* const first = separate_.allocate(100);
+  ArenaBlock* const second = separate_.allocate(101);
+  EXPECT_EQ(place(second), 1024);
+  separate_.release(first);
+  EXPECT_EQ(place(separate_.allocate(65)), 2048) << "memory is used again for the same size only";
+  EXPECT_EQ(separate_.allocate(100), first);
+  EXPECT_EQ(place(separate_.allocate(0)), 3072);
+  EXPECT_EQ(asked_, (std::vector<std::int64_t>{100, 101, 65, 1}));
+  EXPECT_EQ(separate_.used_bytes(), 3 * 128 + 64);
+  EXPECT_EQ(separate_.peak_bytes(), 3 * 128 + 64);
+}
+
+TEST_F(SeparateBlocksTest, they_fit_into_the_capacity_together) {
+  EXPECT_EQ(separate_.largest_free_bytes(), capacity);
+  ArenaBlock* const large = separate_.allocate(capacity - 64);
+  separate_.release(large);
+  EXPECT_EQ(separate_.largest_free_bytes(), capacity - 64);
+  EXPECT_EQ(separate_.used_bytes(), 0);
+  for (const std::int64_t bytes : {std::int64_t{65}, std::numeric_limits<std::int64_t>::max()}) {
+    expect_error(Failure::out_of_memory, {"--accumulate"}, [&] { separate_.allocate(bytes); });
+  }
+  EXPECT_NE(separate_.allocate(64), nullptr);
+  EXPECT_EQ(separate_.allocate(capacity - 64), large);
 }
 
 TEST_F(ArenaTest, says_how_much_was_asked_for_when_memory_is_out) {

@@ -64,7 +64,7 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
   description_ = describe_gpu(index);
   plan_conditions_ = describe_plan(index, options);
   stream_ = make_stream();
-  reserve_memory(choice.sharers, options.gpu_memory_mib);
+  reserve_memory(choice.sharers, options);
   context_ = std::make_unique<CudaContext>(CudaContext{*arena_, options.precision});
   libraries_ = std::make_unique<LibraryContext>(
       LibraryContext{*arena_, stream(), options.tf32 ? Products::tf32 : Products::fp32,
@@ -77,14 +77,24 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
 // Queued work may still use this memory.
 CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream())); }
 
-void CudaDevice::reserve_memory(int sharers, std::int64_t limit_mib) {
-  GpuMemory found{};
-  check_cuda(cudaMemGetInfo(&found.free, &found.total), "ask for free memory");
-  const std::size_t bytes = memory_share(found, sharers, static_cast<std::size_t>(limit_mib) << 20);
+std::byte* CudaDevice::take_memory(std::size_t bytes) {
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, bytes), "reserve memory");
-  memory_.reset(static_cast<std::byte*>(memory));
-  arena_ = std::make_unique<Arena>(memory_.get(), static_cast<std::int64_t>(bytes), workspace_alignment);
+  memory_.emplace_back(static_cast<std::byte*>(memory));
+  return memory_.back().get();
+}
+
+void CudaDevice::reserve_memory(int sharers, const DeviceOptions& options) {
+  GpuMemory found{};
+  check_cuda(cudaMemGetInfo(&found.free, &found.total), "ask for free memory");
+  const std::size_t bytes = memory_share(found, sharers, static_cast<std::size_t>(options.gpu_memory_mib) << 20);
+  const auto capacity = static_cast<std::int64_t>(bytes);
+  if (options.separate_blocks) {
+    const auto take = [this](std::int64_t size) { return take_memory(static_cast<std::size_t>(size)); };
+    arena_ = std::make_unique<Arena>(take, capacity, workspace_alignment);
+  } else {
+    arena_ = std::make_unique<Arena>(take_memory(bytes), capacity, workspace_alignment);
+  }
 }
 
 Tensor CudaDevice::make(const Shape& shape, DType dtype, Layout layout) {

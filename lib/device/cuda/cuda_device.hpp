@@ -68,7 +68,10 @@ class CudaDevice final : public Device, public NarrowCopies {
     Tensor narrow;  // empty until a parameter is stored
   };
 
-  void reserve_memory(int sharers, std::int64_t limit_mib);
+  using DeviceMemory = std::unique_ptr<std::byte, FreeMemory>;
+
+  void reserve_memory(int sharers, const DeviceOptions& options);
+  std::byte* take_memory(std::size_t bytes);
   void copy_to_device(const void* host, std::int64_t bytes, std::byte* device);
   void copy_to_host(const Tensor& tensor, void* host);
   PersistentArray* array_of(const std::byte* address);
@@ -77,7 +80,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   StepReplay replay_;
   std::string plan_conditions_;
   Stream stream_;
-  std::unique_ptr<std::byte, FreeMemory> memory_;
+  std::vector<DeviceMemory> memory_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<CudaContext> context_;
   std::unique_ptr<LibraryContext> libraries_;

@@ -99,7 +99,7 @@ check_memory() { # TOOL PATTERN
   sanitizer=$(tool compute-sanitizer) || { row "$1" "not run: compute-sanitizer is not installed"; return 0; }
   due "$1" || return 0
   bounded $((budget / 2)) "$sanitizer" --tool "$1" --target-processes all --error-exitcode 9 "$bundle/run" step_bench \
-    --device cuda --model lenet --batch 8 --steps 3 --reduce mpi
+    --device cuda --separate-blocks --model lenet --batch 8 --steps 3 --reduce mpi
   if ((code == 0)); then
     done_row "$1" "$(grep --text -o 'ERROR SUMMARY: .*' "$words" | tail -1)"
   else
