@@ -1,5 +1,7 @@
 #include "support/simulated_gpu/gpu.hpp"
 
+#include <sys/ucontext.h>
+
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
@@ -17,7 +19,10 @@ thread_local cudaError_t error_of_thread = cudaSuccess;
 // Where a thread continues after its work touched forbidden memory.
 thread_local sigjmp_buf* way_out = nullptr;
 
-void leave_work(int signal, siginfo_t* info, void*) {
+void leave_work(int signal, siginfo_t* info, void* context) {
+  constexpr greg_t write_bit = 2;  // of the page fault's error code
+  const bool is_write = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & write_bit) != 0;
+  if (way_out != nullptr && gpu().settings().notes_traffic && gpu().memory().admit(info->si_addr, is_write)) return;
   if (way_out != nullptr && gpu().memory().owns(info->si_addr)) siglongjmp(*way_out, 1);
   std::signal(signal, SIG_DFL);  // the access is repeated, and ends the program
 }
@@ -70,10 +75,19 @@ Gpu::Gpu(const Settings& settings)
 void Gpu::run_guarded(Work& work) {
   cudaError_t& lost = lost_[static_cast<std::size_t>(work.device)];
   if (lost != cudaSuccess || !work.run) return;
-  memory_.open(work.device);
+  if (!settings_.notes_traffic) memory_.open(work.device);
   lost = run_or_leave(work.run);
-  memory_.close(work.device);
+  if (!settings_.notes_traffic) memory_.close(work.device);
   spend(0.002);
+}
+
+Run Gpu::with_traffic(std::int64_t number, Run run) {
+  return [this, number, run = std::move(run)] {
+    const cudaError_t code = run();
+    const Traffic traffic = memory_.take_traffic();
+    note_line(fmt::format("traffic {} {} {}", number, traffic.read, traffic.written));
+    return code;
+  };
 }
 
 Stream* Gpu::find(cudaStream_t stream) const {
@@ -89,7 +103,8 @@ Event* Gpu::find(cudaEvent_t event) const {
 cudaError_t Gpu::queue(cudaStream_t handle, Run run, const ConditionHandle& condition) {
   Stream* const stream = find(handle);
   if (stream == nullptr || stream->device != current_device()) return cudaErrorInvalidResourceHandle;
-  note_line("work");
+  note_line(fmt::format("work {}", ++works_));
+  if (settings_.notes_traffic && run) run = with_traffic(works_, std::move(run));
   if (stream->capture == nullptr) {
     stream->tail = schedule_.add({stream->tail}, std::move(run), stream->device, stream->lane, condition);
     return cudaSuccess;

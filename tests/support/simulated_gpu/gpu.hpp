@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -67,6 +68,7 @@ class Gpu {
 
  private:
   void run_guarded(Work& work);
+  Run with_traffic(std::int64_t number, Run run);
 
   Settings settings_;
   Memory memory_;
@@ -77,6 +79,7 @@ class Gpu {
   std::set<Graph*> graphs_;
   std::set<ReadyGraph*> ready_graphs_;
   double milliseconds_ = 0;
+  std::int64_t works_ = 0;  // queued or captured so far
 };
 
 // Lives as long as the process. Calls hold `mutex()`.

@@ -122,6 +122,25 @@ void Memory::protect(int device, int access) const {
 void Memory::open(int device) { protect(device, PROT_READ | PROT_WRITE); }
 void Memory::close(int device) { protect(device, PROT_NONE); }
 
+bool Memory::admit(const void* address, bool is_write) {
+  const Block* const block = find(address);
+  if (block == nullptr || block->place != Place::device) return false;
+  auto* const begin = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) / page * page);
+  touched_[begin].at(is_write ? 1 : 0) = true;
+  return mprotect(begin, page, is_write ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+}
+
+Traffic Memory::take_traffic() {
+  Traffic traffic;
+  for (const auto& [begin, how] : touched_) {
+    traffic.read += how[0] ? page : 0;
+    traffic.written += how[1] ? page : 0;
+    mprotect(begin, page, PROT_NONE);
+  }
+  touched_.clear();
+  return traffic;
+}
+
 bool Memory::owns(const void* address) const {
   const auto* const at = static_cast<const std::byte*>(address);
   return std::ranges::any_of(mapped_, [&](const Range& range) { return at >= range.begin && at < range.end; });

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,6 +21,12 @@ struct Block {
   int device;
   std::byte* mapped;  // null if registered: the caller's memory
   std::size_t mapped_bytes;
+};
+
+// Bytes of device memory that work has read or written, each counted once, in whole pages.
+struct Traffic {
+  std::size_t read = 0;
+  std::size_t written = 0;
 };
 
 class Memory {
@@ -43,6 +50,10 @@ class Memory {
 
   void open(int device);
   void close(int device);
+  // If memory is closed while work runs, each first access to a page is a fault, whose handler calls this. Opens the
+  // page and counts it. Returns whether the access may be repeated: false if it is not in a block of device memory.
+  bool admit(const void* address, bool is_write);
+  Traffic take_traffic();  // since the last call; closes the pages
   // Whether the address lies in pages of this class, freed ones and those behind blocks included.
   bool owns(const void* address) const;
 
@@ -54,8 +65,9 @@ class Memory {
 
   void protect(int device, int access) const;
 
-  std::map<const std::byte*, Block> blocks_;  // by `data`
-  std::vector<Range> mapped_;                 // blocks and freed blocks
+  std::map<const std::byte*, Block> blocks_;           // by `data`
+  std::vector<Range> mapped_;                          // blocks and freed blocks
+  std::map<std::byte*, std::array<bool, 2>> touched_;  // pages: whether they were read, and written
 };
 
 }  // namespace lockstep::simulated

@@ -48,6 +48,7 @@ Settings settings_of_environment() {
   }
   settings.order = value_of(order, orders, "LOCKSTEP_GPU_ORDER");
   settings.fault = value_of(text_of("LOCKSTEP_GPU_FAULT", "none"), faults, "LOCKSTEP_GPU_FAULT");
+  settings.notes_traffic = std::getenv("LOCKSTEP_GPU_TRAFFIC") != nullptr;
   return settings;
 }
 

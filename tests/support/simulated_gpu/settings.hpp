@@ -35,11 +35,12 @@ struct Settings {
   Fault fault = Fault::none;
   std::uint64_t seed = 0;
   int devices = 2;
+  bool notes_traffic = false;  // notes what each piece of work reads and writes (noted_line.hpp)
   std::size_t memory_bytes = (std::size_t{4} << 30) + (std::size_t{512} << 20);  // of each device; lib leaves 4 GiB
 };
 
-// From LOCKSTEP_GPU_ORDER (direct, late, early, random:SEED) and LOCKSTEP_GPU_FAULT (the names above). Ends the program
-// if it cannot read them.
+// From LOCKSTEP_GPU_ORDER (direct, late, early, random:SEED), LOCKSTEP_GPU_FAULT (the names above), and whether
+// LOCKSTEP_GPU_TRAFFIC is set. Ends the program if it cannot read them.
 Settings settings_of_environment();
 
 }  // namespace lockstep::simulated

@@ -41,6 +41,17 @@ TEST_F(SimulatedRuntimeTest, work_beyond_its_memory_loses_the_device) {
   EXPECT_EQ(cudaMalloc(&memory, 1), cudaErrorIllegalAddress);
 }
 
+TEST_F(SimulatedRuntimeTest, so_does_work_whose_accesses_are_counted) {
+  Settings settings;
+  settings.notes_traffic = true;
+  start(settings);
+  std::byte* const device = device_memory(256);
+  EXPECT_EQ(launch(main_, [=] { device[255] = std::byte{1}; }), cudaSuccess);
+  EXPECT_EQ(read(device + 255, main_), 1);
+  EXPECT_EQ(launch(main_, [=] { device[256] = std::byte{1}; }), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(main_), cudaErrorIllegalAddress);
+}
+
 TEST_F(SimulatedRuntimeTest, work_on_freed_memory_loses_the_device) {
   std::byte* const device = device_memory(256);
   EXPECT_EQ(cudaFree(device), cudaSuccess);

@@ -6,6 +6,7 @@ Parts:
   resume: from a checkpoint, with the bits of a training without an interruption
   ranges: what a profiler sees of phases, layers, loader and captured graphs
   launches: how many kernels and copies a captured step has, by layer and precision
+  traffic PRECISION: how many bytes of device memory each layer of a captured step reads and writes
   engines: how many of cuDNN's engines are timed
 """
 import collections
@@ -23,6 +24,11 @@ IN_FP32 = {"forward conv1": 2, "forward MaxPool_3": 1, "forward conv2": 2, "forw
 LAUNCHES = {"fp32": IN_FP32,
             "bf16": IN_FP32 | {"backward conv2": 5, "backward conv1": 4},
             "fp16": IN_FP32 | {"backward conv2": 5, "backward conv1": 6}}
+# A residual block of ResNet-20: how often feature maps are read and written, each counted once in a launch. Its first
+# conv reads the input, and its own output for the statistics and for the norm; the second one also reads the residual.
+# The backward pass of the first one adds to the gradient of the residual.
+PASSES = {"forward layer1.1.conv1": [3, 2], "forward layer1.1.conv2": [4, 2],
+          "backward layer1.1.conv2": [7, 3], "backward layer1.1.conv1": [8, 2]}
 TOLERANCE = {"fp32": 1e-4, "bf16": 2e-2}
 
 
@@ -57,10 +63,12 @@ class Ranges:
         self.stacks = collections.defaultdict(list)  # names by thread
         self.captured = []
         self.works = collections.Counter()  # in captured steps, by innermost range
+        self.range_of = {}  # of works in captured steps, by number
+        self.traffic = {}  # bytes that works read and write, by number
         for line in path.read_text().splitlines():
             thread, call, *name = line.split(" ", 2)
             {"push": self.push, "pop": self.pop, "start": self.start, "end": self.end,
-             "work": self.work}[call](self.stacks[thread], *name)
+             "work": self.work, "traffic": self.note_traffic}[call](self.stacks[thread], *name)
 
     def push(self, stack, name):
         if "capture a step" in stack:
@@ -71,9 +79,22 @@ class Ranges:
     def pop(self, stack):
         stack.pop()  # raises IndexError if none began
 
-    def work(self, stack):
+    def work(self, stack, number):
         if "capture a step" in stack:
             self.works[stack[-1]] += 1
+            self.range_of[number] = stack[-1]
+
+    def note_traffic(self, _, text):
+        number, *read_and_written = text.split()
+        self.traffic[number] = [int(count) for count in read_and_written]
+
+    def bytes_by_range(self):
+        """Read and written in a captured step."""
+        total = collections.defaultdict(lambda: [0, 0])
+        for number, name in self.range_of.items():
+            for way, count in enumerate(self.traffic[number]):
+                total[name][way] += count
+        return total
 
     def start(self, _, name):
         self.times[name] += 1
@@ -83,9 +104,9 @@ class Ranges:
         self.open_phases[name] -= 1
 
 
-def noted_ranges(trainings, name, *options):
+def noted_ranges(trainings, name, *options, **environment):
     noted = trainings.folder / name
-    trainings.weights("--reduce", "mpi", *options, LOCKSTEP_NOTED_RANGES=str(noted),
+    trainings.weights("--reduce", "mpi", *options, **environment, LOCKSTEP_NOTED_RANGES=str(noted),
                       NVTX_INJECTION64_PATH=f"{trainings.programs}/libnoted_ranges.so")
     return Ranges(noted)
 
@@ -94,6 +115,19 @@ def launches(trainings):
     for precision, expected in LAUNCHES.items():
         found = noted_ranges(trainings, precision, "--precision", precision)
         trainings.expect_equal(f"launches in {precision}", dict(found.works), expected)
+
+
+def traffic(trainings, precision):
+    found = noted_ranges(trainings, f"traffic-{precision}", "--precision", precision, "--model", "resnet20", "--epochs", "1",
+                         LOCKSTEP_GPU_TRAFFIC="1")
+    by_range = found.bytes_by_range()
+    print(f"{precision}, batch 16: KiB that each layer of a captured step reads and writes")
+    for name, counts in by_range.items():
+        print(f"  {name:36}{counts[0] // 1024:8}{counts[1] // 1024:8}")
+    for name, expected in PASSES.items():
+        feature_map = 16 * 16 * 32 * 32 * (4 if precision == "fp32" else 2)
+        trainings.expect_equal(f"passes over memory of {name}", [round(count / feature_map) for count in by_range[name]],
+                               expected)
 
 
 def ranges(trainings):
@@ -122,4 +156,5 @@ def engines(trainings):
 
 
 if __name__ == "__main__":
-    sys.exit(simulated_trainings.main({"orders": orders, "resume": resume, "ranges": ranges, "launches": launches, "engines": engines}))
+    sys.exit(simulated_trainings.main({"orders": orders, "resume": resume, "ranges": ranges, "launches": launches, "traffic": traffic,
+                                      "engines": engines}))
