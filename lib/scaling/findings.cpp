@@ -14,7 +14,7 @@ namespace {
 constexpr double worth_mending = 0.05;  // of a step
 constexpr double worth_telling = 0.01;
 constexpr double worth_a_sentence = 0.02;
-constexpr double too_uncertain = 0.15;  // half of an interval, as a share of a step
+constexpr double too_uncertain = 0.15;  // half of the interval of a loss
 
 double percent(double share) { return 100 * share; }
 
@@ -67,10 +67,9 @@ struct Case {
   }
 };
 
-// Whether noise makes it unclear if the loss is worth improving.
+// Whether noise makes it unclear if the loss is worth improving, or what it is due to.
 bool is_too_noisy(const Interval& loss) {
-  if (!loss.is_bounded() || loss.half_width() > too_uncertain) return true;
-  return loss.half_width() > worth_mending && loss.low < worth_mending && loss.high > worth_mending;
+  return loss.half_width() > too_uncertain || (loss.half_width() > worth_mending && loss.includes(worth_mending));
 }
 
 std::string noise_sentence(const Case& of) {
@@ -249,7 +248,7 @@ std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& po
   if (!ratio.is_bounded()) return unsure + "Each was measured only once. Use --repeats 3 or more.";
   const double more = ratio.middle - 1;
   const std::string difference = fmt::format("{:.1f} % {}", percent(std::abs(more)), more < 0 ? "slower" : "faster");
-  if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * std::max(ratio.middle, 1.0)) {
+  if (ratio.includes(1)) {
     return unsure + fmt::format("The first is {} (± {:.1f}) over {} repeats{}. Use more --repeats or longer --seconds.",
                                 difference, percent(ratio.half_width()), point.step_seconds.size(), oversubscription);
   }
@@ -257,35 +256,29 @@ std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& po
     return fmt::format("at {}, {} are {:.1f} % (± {:.1f}) {} than {}{}.", place, value, percent(std::abs(more)),
                        percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual, oversubscription);
   }
-  return fmt::format("at {}, {} {} {:.2f} times (± {:.2f}) as many samples per second as {}{}.", place, value,
+  return fmt::format("at {}, {} {} {:.3f} times (± {:.3f}) as many samples per second as {}{}.", place, value,
                      sweep == Sweep::threads && point.setup.threads > 1 ? "process" : "processes", ratio.middle,
                      ratio.half_width(), usual, oversubscription);
 }
 
 std::string accuracy_sentence(const Study& study, const BatchAccuracy& batch, const BatchAccuracy& base) {
-  const Interval own = mean_interval(batch.accuracies);
-  const Interval other = mean_interval(base.accuracies);
-  const double more = own.middle - other.middle;
-  const double error = std::hypot(own.half_width(), other.half_width());
+  const Interval difference = difference_of_means(batch.accuracies, base.accuracies);
+  const double own = percent(mean_interval(batch.accuracies).middle);
+  const double other = percent(mean_interval(base.accuracies).middle);
   const std::string unsure =
-      fmt::format("the accuracy difference between global batches of {} and {} is unclear: ", batch.global_batch,
-                  base.global_batch);
-  if (!own.is_bounded() || !other.is_bounded()) {
-    return unsure + fmt::format("{:.1f} % and {:.1f} %, with one seed. Use --accuracy-seeds 3 or more.",
-                                percent(own.middle), percent(other.middle));
+      fmt::format("the accuracy difference between global batches of {} and {} is unclear: {:.1f} % and {:.1f} %",
+                  batch.global_batch, base.global_batch, own, other);
+  if (!difference.is_bounded()) return unsure + ", with one seed. Use --accuracy-seeds 3 or more.";
+  const std::string interval = fmt::format("(difference: {:+.1f} ± {:.1f} points)", percent(difference.middle),
+                                           percent(difference.half_width()));
+  if (difference.includes(0)) {
+    return unsure + fmt::format(" over {} seeds {}. Use more --accuracy-seeds or --accuracy-epochs.",
+                                std::min(batch.accuracies.size(), base.accuracies.size()), interval);
   }
-  if (std::abs(more) <= error) {
-    return unsure + fmt::format(
-                        "{:.1f} % and {:.1f} % over {} seeds (difference ± {:.1f}). Use more --accuracy-seeds or "
-                        "--accuracy-epochs.",
-                        percent(own.middle), percent(other.middle),
-                        std::min(batch.accuracies.size(), base.accuracies.size()), percent(error));
-  }
-  return fmt::format(
-      "a global batch of {} reaches {:.1f} % (± {:.1f}) in {} {}, and one of {} reaches {:.1f} % (± {:.1f}). {}.",
-      batch.global_batch, percent(own.middle), percent(own.half_width()), study.accuracy_epochs,
-      study.accuracy_epochs == 1 ? "epoch" : "epochs", base.global_batch, percent(other.middle),
-      percent(other.half_width()), more < 0 ? "It costs accuracy" : "It costs no accuracy here");
+  return fmt::format("a global batch of {} reaches {:.1f} % in {} {}, and one of {} reaches {:.1f} % {}. {}.",
+                     batch.global_batch, own, study.accuracy_epochs, study.accuracy_epochs == 1 ? "epoch" : "epochs",
+                     base.global_batch, other, interval,
+                     difference.middle < 0 ? "It costs accuracy" : "It costs no accuracy here");
 }
 
 }  // namespace

@@ -19,13 +19,22 @@ double upper_quantile(double share) {
          (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
 }
 
-Interval interval_about(double middle, std::span<const double> values) {
-  if (values.size() == 1) return {.middle = middle};
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Of two or more values.
+double variance_of_mean(double middle, std::span<const double> values) {
   const auto count = static_cast<double>(values.size());
   double squares = 0;
   for (const double value : values) squares += (value - middle) * (value - middle);
+  return squares / (count - 1) / count;
+}
+
+Interval interval_about(double middle, std::span<const double> values) {
+  if (values.size() == 1) return {.middle = middle};
   const double half =
-      student_t_quantile(static_cast<int>(values.size()) - 1) * std::sqrt(squares / (count - 1) / count);
+      student_t_quantile(static_cast<int>(values.size()) - 1) * std::sqrt(variance_of_mean(middle, values));
   return {middle, middle - half, middle + half};
 }
 
@@ -49,8 +58,23 @@ double student_t_quantile(int degrees) {
 
 Interval mean_interval(std::span<const double> values) {
   assert(!values.empty());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  return interval_about(mean, values);
+  return interval_about(mean_of(values), values);
+}
+
+Interval difference_of_means(std::span<const double> values, std::span<const double> others) {
+  assert(!values.empty() && !others.empty());
+  const double middle = mean_of(values) - mean_of(others);
+  if (values.size() == 1 || others.size() == 1) return {.middle = middle};
+  const double own = variance_of_mean(mean_of(values), values);
+  const double sum = own + variance_of_mean(mean_of(others), others);
+  if (sum == 0) return {middle, middle, middle};
+  const double share = own / sum;
+  const double degrees = std::max(1.0, 1 / (share * share / static_cast<double>(values.size() - 1) +
+                                            (1 - share) * (1 - share) / static_cast<double>(others.size() - 1)));
+  const int whole = static_cast<int>(degrees);
+  const double quantile = std::lerp(student_t_quantile(whole), student_t_quantile(whole + 1), degrees - whole);
+  const double half = quantile * std::sqrt(sum);
+  return {middle, middle - half, middle + half};
 }
 
 Interval median_interval(std::span<const double> values) {

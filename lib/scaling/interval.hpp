@@ -13,6 +13,8 @@ struct Interval {
   double high = std::numeric_limits<double>::infinity();
 
   bool is_bounded() const;
+  // A difference is unclear if its interval includes 0, a ratio if it includes 1.
+  bool includes(double value) const { return low <= value && value <= high; }
   double half_width() const { return (high - low) / 2; }
 };
 
@@ -21,6 +23,10 @@ double student_t_quantile(int degrees);
 
 // Interval of the mean of one or more values; a single value gives infinite bounds.
 Interval mean_interval(std::span<const double> values);
+
+// Interval of the difference of two means (Welch 1947). Each needs one or more values; a single value gives infinite
+// bounds.
+Interval difference_of_means(std::span<const double> values, std::span<const double> others);
 
 // Interval of times around their median, from the deviations from the median. A disturbed repeat does not move the
 // median, but widens the interval. Needs one or more values; a single value gives infinite bounds.

@@ -175,6 +175,16 @@ TEST(Findings, noise_too_large_to_judge) {
   expect_message(sentence_of(study, LossCause::too_noisy), {"1.5 of the 8 cores"});
 }
 
+TEST(Findings, a_loss_too_uncertain_for_causes_is_not_judged) {
+  Study study = made_up_study({.bytes_a_second = 1e12});
+  StudyPoint& point = largest_weak(study);
+  for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
+    point.step_seconds[repeat] *= repeat % 2 == 0 ? 3.3 : 2;
+  }
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::too_noisy});
+  expect_message(sentence_of(study, LossCause::too_noisy), {"weak", "70.0 % (± 17.1)"});
+}
+
 TEST(Findings, what_was_measured_once_is_not_judged) {
   expect_message(sentence_of(made_up_study({.repeats = 1}), LossCause::too_noisy), {"--repeats"});
 }
@@ -203,10 +213,10 @@ TEST(Sweeps, each_value_is_told_beside_the_usual_one) {
   add_varied(study, {.exchange = {.powersgd_rank = 4}}, 0.8);
   const std::vector<std::string> sentences = judge_sweeps(study);
   ASSERT_EQ(sentences.size(), 7U);
-  expect_message(sentences[0], {"4 ranks", "2 threads", "1.62", "(± 0.00)", "1 thread "});
+  expect_message(sentences[0], {"4 ranks", "2 threads", "1.620", "(± 0.000)", "1 thread "});
   expect_message(sentences[1], {"4 ranks", "1 MiB", "2.1 % (± 0.0) slower", "4 MiB"});
   expect_message(sentences[2], {"4 ranks", "25 MiB", "5.0 % (± 0.0) faster", "4 MiB"});
-  expect_message(sentences[3], {"4 ranks", "bf16", "1.40", "(± 0.00)", "fp32"});
+  expect_message(sentences[3], {"4 ranks", "bf16", "1.400", "(± 0.000)", "fp32"});
   expect_message(sentences[4], {"4 ranks", "--sync local --local-steps 16", "2.10", "--sync all-reduce"});
   expect_message(sentences[5], {"--sync ps --servers 1", "1.50"});  // three of four ranks have samples
   expect_message(sentences[6], {"--compress powersgd:4", "0.80"});
@@ -220,14 +230,26 @@ TEST(Sweeps, intervals_are_of_repeats_and_noise_is_not_judged) {
   for (std::size_t repeat = 0; repeat < 5; ++repeat) buckets.step_seconds[repeat] *= repeat % 2 == 0 ? 1.02 : 0.98;
   const std::vector<std::string> sentences = judge_sweeps(study);
   ASSERT_EQ(sentences.size(), 2U);
-  expect_message(sentences[0], {"4 ranks", "2 threads", "1.59", "(± 0.06)", "1 thread "});
+  expect_message(sentences[0], {"4 ranks", "2 threads", "1.588", "(± 0.057)", "1 thread "});
   expect_message(sentences[1], {"1 MiB", "4 MiB", "2.0 % slower", "± 3.5", "5 repeats", "--repeats", "--seconds"});
   Study starved = made_up_study({});
   add_varied(starved, {.threads = 3}, 0.05).step_seconds[0] *= 2;
-  expect_message(judge_sweeps(starved)[0], {"3 threads", "0.05", "(± 0.02)", "12 threads share 8 cores"});
+  expect_message(judge_sweeps(starved)[0], {"3 threads", "0.050", "(± 0.016)", "12 threads share 8 cores"});
   Study once = made_up_study({.repeats = 1});
   add_varied(once, {.threads = 2}, 1.62);
   expect_message(judge_sweeps(once)[0], {"2 threads", "1 thread ", "--repeats 3"});
+}
+
+// The difference was unclear, although its whole interval was on one side of none.
+TEST(Sweeps, a_difference_is_clear_if_its_interval_excludes_none) {
+  Study study = made_up_study({});
+  StudyPoint& clear = add_varied(study, {.threads = 2}, 2);
+  for (std::size_t repeat = 0; repeat < 5; ++repeat) clear.step_seconds[repeat] *= repeat % 2 == 0 ? 1.15 : 0.9;
+  StudyPoint& unclear = add_varied(study, {.threads = 4}, 2);
+  for (std::size_t repeat = 0; repeat < 5; ++repeat) unclear.step_seconds[repeat] *= repeat % 2 == 0 ? 1.3 : 0.8;
+  const std::vector<std::string> sentences = judge_sweeps(study);
+  expect_message(sentences[0], {"1.739 times (± 0.424)"});
+  expect_message(sentences[1], {"53.8 % faster (± 84.4)", "--repeats"});
 }
 
 // Points of other setups once would have stood among those of rank counts.
@@ -248,13 +270,17 @@ TEST(Accuracy, of_larger_batches_is_told_beside_that_of_the_smallest) {
   study.accuracy_epochs = 3;
   study.accuracies = {{128, {0.672, 0.673, 0.674}, ""},
                       {256, {0.669, 0.672, 0.678}, ""},
+                      {512, {0.668, 0.669, 0.671}, ""},
                       {4096, {0.580, 0.581, 0.582}, ""},
                       {8192, {}, "its training diverged"}};
   const std::vector<std::string> sentences = judge_accuracy(study);
-  ASSERT_EQ(sentences.size(), 3U);
-  expect_message(sentences[0], {"256", "128", "67.3 %", "3 seeds", "1.2", "--accuracy-seeds", "--accuracy-epochs"});
-  expect_message(sentences[1], {"4096", "58.1 % (± 0.2)", "3 epochs", "128", "67.3 % (± 0.2)"});
-  expect_message(sentences[2], {"8192", "its training diverged"});
+  ASSERT_EQ(sentences.size(), 4U);
+  expect_message(sentences[0],
+                 {"256", "128", "67.3 %", "3 seeds", "+0.0 ± 1.1", "--accuracy-seeds", "--accuracy-epochs"});
+  // It was unclear: the intervals of both accuracies are together wider than that of their difference.
+  expect_message(sentences[1], {"512", "66.9 %", "3 epochs", "128", "67.3 %", "-0.4 ± 0.3"});
+  expect_message(sentences[2], {"4096", "58.1 %", "3 epochs", "128", "67.3 %", "-9.2 ± 0.2"});
+  expect_message(sentences[3], {"8192", "its training diverged"});
   study.accuracies = {{128, {0.672}, ""}, {4096, {0.581}, ""}};
   expect_message(judge_accuracy(study)[0], {"4096", "128", "58.1 %", "67.2 %", "--accuracy-seeds 3"});
 }

@@ -44,6 +44,25 @@ TEST(Interval, a_median_stays_where_one_value_is_far_off) {
   EXPECT_FALSE(median_interval(std::array<double, 1>{7}).is_bounded());
 }
 
+// Means 3 and 8 with variances 0.5 and 4/3, and 3.53 degrees of freedom, between 3.182 and 2.776.
+TEST(Interval, a_difference_of_means_is_as_welch_has_it) {
+  const std::array<double, 5> values = {1, 2, 3, 4, 5};
+  const std::array<double, 3> others = {6, 8, 10};
+  const Interval interval = difference_of_means(values, others);
+  EXPECT_DOUBLE_EQ(interval.middle, -5);
+  EXPECT_NEAR(interval.half_width(), 2.9657 * std::sqrt(0.5 + 4.0 / 3), 1e-3);
+  EXPECT_FALSE(difference_of_means(values, std::array<double, 1>{7}).is_bounded());
+  const std::array<double, 2> same = {0, 0};
+  EXPECT_DOUBLE_EQ(difference_of_means(same, same).half_width(), 0);
+  EXPECT_NEAR(difference_of_means(std::array<double, 2>{0, 1e-100}, same).half_width(), 12.706 * 5e-101, 1e-103);
+}
+
+TEST(Interval, an_unbounded_one_includes_every_value) {
+  EXPECT_TRUE((Interval{2, 1, 3}.includes(1)));
+  EXPECT_FALSE((Interval{2, 1, 3}.includes(3.1)));
+  EXPECT_TRUE(Interval{2}.includes(-1e300));
+}
+
 // Means of the largest of n normal draws, as tables of order statistics have them (Harter 1961).
 TEST(Interval, the_largest_of_many_grows_slowly) {
   EXPECT_DOUBLE_EQ(expected_maximum(1), 0);

@@ -76,7 +76,7 @@ TEST(StudyPage, what_was_varied_alone_has_tables_and_plots) {
   EXPECT_THAT(page, HasSubstr("at 4 ranks, 32 samples "));
   EXPECT_THAT(page, HasSubstr("Throughput by threads "));
   EXPECT_THAT(page, HasSubstr("<td>bf16</td>"));
-  EXPECT_THAT(page, AllOf(HasSubstr("2 threads "), HasSubstr("1.50 times")));
+  EXPECT_THAT(page, AllOf(HasSubstr("2 threads "), HasSubstr("1.500 times")));
   add_varied(study, {.exchange = {.local_steps = 16}}, 2);
   add_varied(study, {.exchange = {.servers = 1}}, 2).buckets.clear();
   const std::string exchanges = study_page(study);  // of 13 MiB; servers get 4 * 269,722 bytes
