@@ -1,5 +1,7 @@
 #include "scaling/interval.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -41,6 +43,11 @@ Interval interval_about(double middle, std::span<const double> values) {
 }  // namespace
 
 bool Interval::is_bounded() const { return std::isfinite(low) && std::isfinite(high); }
+
+std::string text_of(const Interval& interval, int decimals) {
+  if (!interval.is_bounded()) return fmt::format("{:.{}f}", interval.middle, decimals);
+  return fmt::format("{:.{}f} ± {:.{}f}", interval.middle, decimals, interval.half_width(), decimals);
+}
 
 double student_t_quantile(int degrees) {
   assert(degrees >= 1);

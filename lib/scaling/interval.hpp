@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <span>
+#include <string>
 
 namespace lockstep {
 
@@ -16,7 +17,12 @@ struct Interval {
   // A difference is unclear if its interval includes 0, a ratio if it includes 1.
   bool includes(double value) const { return low <= value && value <= high; }
   double half_width() const { return (high - low) / 2; }
+  // `factor` is positive.
+  Interval operator*(double factor) const { return {middle * factor, low * factor, high * factor}; }
 };
+
+// "12.3 ± 0.4", or only "12.3" if the bounds are unknown.
+std::string text_of(const Interval& interval, int decimals);
 
 // The 97.5 % quantile of Student's t distribution; `degrees` of freedom is at least 1.
 double student_t_quantile(int degrees);

@@ -1,9 +1,11 @@
 #include "scaling/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/text_table.hpp"
 #include "recipe/field_forms.hpp"
 #include "report/run_record.hpp"
 #include "scaling/findings.hpp"
@@ -22,10 +25,6 @@ constexpr double seconds_an_hour = 3600;
 constexpr double checkpoint_bytes_a_second = 1e8;
 constexpr double arrays_of_checkpoint = 2;  // weights, and one array of the optimizer
 constexpr std::int64_t least_notice_seconds = 30;
-
-Interval times(const Interval& interval, double factor) {
-  return {interval.middle * factor, interval.low * factor, interval.high * factor};
-}
 
 Interval plus(const Interval& interval, double seconds) {
   return {interval.middle + seconds, interval.low + seconds, interval.high + seconds};
@@ -114,8 +113,8 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
   const double one_rank = model.predict({{1, 1}, request.batch_per_rank}).step.middle;
   const double trainers = static_cast<double>(request.grid.ranks - exchange.servers) / request.grid.ranks;
   plan.efficiency = trainers * one_rank / plan.step.step.middle;
-  plan.epoch = plus(times(plan.step.step, static_cast<double>(updates)), test_seconds(model, request, plan.step));
-  plan.training = times(plan.epoch, static_cast<double>(request.epochs));
+  plan.epoch = plus(plan.step.step * static_cast<double>(updates), test_seconds(model, request, plan.step));
+  plan.training = plan.epoch * static_cast<double>(request.epochs);
   plan.node_hours = plan.training.middle * request.grid.nodes / seconds_an_hour;
   plan.memory_bytes = memory_of(study, request.batch_per_rank);
   if (exchange.local_steps > 1)
@@ -132,27 +131,30 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
 
 std::string plans_table(std::span<const TrainingPlan> plans) {
   const auto exchange_of = [](const TrainingPlan& plan) { return plan.request.exchange; };
-  const bool has_exchanges = !std::ranges::all_of(plans, is_all_reduce, exchange_of);
   const bool has_local_steps = std::ranges::any_of(
       plans, [](const Exchange& exchange) { return exchange.local_steps > 1; }, exchange_of);
-  const auto exchange_column = [&](const std::string& value) {
-    return has_exchanges ? fmt::format("  {:>11}", value) : std::string();
-  };
-  std::string text =
-      fmt::format("{:>6}  {:>5}  {:>7}{}  {:>9}  {:>24}  {:>11}  {:>10}  {:>12}  {:>10}  {:>9}\n", "ranks", "nodes",
-                  "batch", exchange_column("exchange"), "samples/s", has_local_steps ? "update, ms" : "step, ms",
-                  "efficiency", "epoch", "training", "node-hours", "MB a rank");
+  std::vector<TextColumn> speed = {{"ranks"},        {"exchange"},  {"nodes"},
+                                   {"batch"},        {"samples/s"}, {has_local_steps ? "update, ms" : "step, ms"},
+                                   {"efficiency, %"}};
+  std::vector<TextColumn> cost = {{"ranks"}, {"exchange"}, {"epoch"}, {"training"}, {"node-hours"}, {"memory, MB"}};
   for (const TrainingPlan& plan : plans) {
     const RankGrid& grid = plan.request.grid;
-    text += fmt::format(
-        "{:>6}  {:>5}  {:>7}{}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n", grid.ranks,
-        grid.nodes, plan.request.global_batch(), exchange_column(name_of(plan.request.exchange)),
-        rate_of(static_cast<double>(plan.request.global_batch()), plan.step.step).middle,
-        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency, format_duration(plan.epoch.middle),
-        format_duration(plan.training.middle), plan.node_hours, 1e-6 * plan.memory_bytes);
+    const auto batch = static_cast<double>(plan.request.global_batch());
+    const std::string ranks = fmt::format("{}", grid.ranks);
+    const std::string exchange = name_of(plan.request.exchange);
+    add_row(speed, {ranks, exchange, fmt::format("{}", grid.nodes), fmt::format("{}", plan.request.global_batch()),
+                    fmt::format("{:.0f}", rate_of(batch, plan.step.step).middle), text_of(plan.step.step * 1e3, 1),
+                    fmt::format("{:.1f}", 100 * plan.efficiency)});
+    add_row(cost, {ranks, exchange, format_duration(plan.epoch.middle), format_duration(plan.training.middle),
+                   fmt::format("{:.1f}", plan.node_hours), fmt::format("{:.0f}", 1e-6 * plan.memory_bytes)});
   }
-  text.pop_back();
-  return text;
+  std::vector<std::string> lines;
+  for (std::vector<TextColumn>* const columns : {&speed, &cost}) {
+    if (std::ranges::all_of(plans, is_all_reduce, exchange_of)) columns->erase(columns->begin() + 1);
+    if (!lines.empty()) lines.emplace_back();
+    std::ranges::move(text_table(*columns, terminal_width), std::back_inserter(lines));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 std::vector<std::string> warnings_of(const Study& study) {

@@ -92,9 +92,7 @@ Interval throughput_of(const StudyPoint& point) {
 }
 
 Interval speed_ratio(const StudyPoint& point, const StudyPoint& base) {
-  const Interval kept = efficiency_of(point, base);
-  const double more = static_cast<double>(point.grid.ranks) / base.grid.ranks;
-  return {more * kept.middle, more * kept.low, more * kept.high};
+  return efficiency_of(point, base) * (static_cast<double>(point.grid.ranks) / base.grid.ranks);
 }
 
 Interval efficiency_of(const StudyPoint& point, const StudyPoint& base) {

@@ -16,7 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t line_width = 80;
 constexpr std::size_t widest_setting = 24;  // such as that of a path
 constexpr std::int64_t most_listed = 50;    // trials
 
@@ -92,7 +91,7 @@ std::string rung_rule(const SearcherOptions& options) {
 
 }  // namespace
 
-std::string cut_line(std::string line) { return cut(std::move(line), line_width); }
+std::string cut_line(std::string line) { return cut(std::move(line), terminal_width); }
 
 std::vector<TextColumn> setting_columns(const Space& space, const std::vector<std::vector<OptionWord>>& trials) {
   std::vector<TextColumn> columns;
@@ -106,7 +105,7 @@ std::vector<TextColumn> setting_columns(const Space& space, const std::vector<st
 }
 
 std::string table_text(const std::vector<TextColumn>& columns) {
-  std::vector<std::string> lines = text_table(columns, line_width);
+  std::vector<std::string> lines = text_table(columns, terminal_width);
   for (std::string& line : lines) line = cut_line(line);
   return fmt::format("{}", fmt::join(lines, "\n"));
 }

@@ -28,6 +28,13 @@ TEST(TextTableTest, characters_of_several_bytes_count_once) {
               ElementsAre(" größe  b", "     ä  1", "abcdef  2"));
 }
 
+TEST(TextTableTest, a_row_has_a_cell_for_each_column) {
+  std::vector<TextColumn> columns{{"a"}, {"b"}};
+  add_row(columns, {"1", "22"});
+  add_row(columns, {"3", "4"});
+  EXPECT_THAT(text_table(columns, 80), ElementsAre("a   b", "1  22", "3   4"));
+}
+
 TEST(TextTableTest, lines_end_without_blanks) {
   EXPECT_THAT(text_table({{"a", {"1"}}, {"note", {""}, true}}, 80), ElementsAre("a  note", "1"));
 }

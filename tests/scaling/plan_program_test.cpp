@@ -37,7 +37,7 @@ TEST_F(PlanProgramTest, a_study_tells_of_a_thousand_ranks) {
       plan({"--ranks", "8,1024", "--ranks-per-node", "1024", "--samples", "1281167", "--epochs", "90"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, AllOf(HasSubstr("resnet20, 32 x 32 pixels, fp32, "), HasSubstr("cpu: made up")));
-  EXPECT_THAT(result.output, HasSubstr("\n     8      1      256 "));
+  EXPECT_THAT(result.output, HasSubstr("\n    8      1    256 "));
   EXPECT_THAT(result.output, HasSubstr("\nfor 1024 ranks:\nwarning: "));
   EXPECT_THAT(result.output, HasSubstr("\nsbatch --nodes=1 --ntasks-per-node=1024 --time="));
 }

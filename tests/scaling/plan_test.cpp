@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "made_up_study.hpp"
 #include "support/message_of.hpp"
@@ -66,12 +68,32 @@ TEST(Plan, times_are_written_as_slurm_reads_them) {
 TEST(Plan, it_is_told_as_a_table_and_as_what_to_ask_for) {
   const std::vector<TrainingPlan> plans = {planned({}, {{8, 1}, 32, imagenet, 0, 90}),
                                            planned({}, {{1024, 1}, 32, imagenet, 0, 90})};
-  const std::string table = plans_table(plans);
-  EXPECT_THAT(table, HasSubstr(" ranks  nodes    batch  samples/s"));
-  EXPECT_THAT(table, HasSubstr("\n     8      1      256 "));
-  EXPECT_THAT(table, HasSubstr("\n  1024      1    32768 "));
+  EXPECT_EQ(plans_table(plans),
+            "ranks  nodes  batch  samples/s    step, ms  efficiency, %\n"
+            "    8      1    256       6506  39.4 ± 0.0           86.7\n"
+            " 1024      1  32768     796359  41.1 ± 0.0           82.9\n"
+            "\n"
+            "ranks  epoch  training  node-hours  memory, MB\n"
+            "    8   3:17   4:55:22         4.9         132\n"
+            " 1024   0:02      2:24         0.0         132");
   expect_message(plan_advice(plans[1]),
                  {"sbatch --nodes=1 --ntasks-per-node=1024 --time=00:", "--signal=B:USR1@30 ", "2.2 MB"});
+}
+
+// It was 127 columns wide.
+TEST(Plan, its_tables_fit_a_terminal) {
+  Study study = made_up_study({.seconds_a_sample = 0.3, .noise = 0.1, .ranks_per_node = 2});
+  add_varied(study, {.exchange = {.powersgd_rank = 64}}, 1);
+  std::vector<TrainingPlan> plans;
+  for (const Exchange& exchange : {Exchange{.powersgd_rank = 64}, Exchange{.local_steps = 16}}) {
+    plans.push_back(plan_training(study, model_of(study), {{16384, 8192}, 64, 1'000'000'000, 0, 9999, exchange}));
+  }
+  std::istringstream table(plans_table(plans));
+  for (std::string line; std::getline(table, line);) {
+    EXPECT_LE(
+        std::ranges::count_if(line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }), 80)
+        << line;
+  }
 }
 
 TEST(Plan, buckets_that_would_help_are_named) {
@@ -100,7 +122,7 @@ TEST(Plan, servers_have_no_samples) {
   EXPECT_NEAR(plan.epoch.middle, 260 * plan.step.step.middle, 1e-9);  // 260.4 batches
   const double one_rank = made_up_point({}, 1, 32).step_seconds[0];
   EXPECT_NEAR(plan.efficiency, 0.75 * one_rank / plan.step.step.middle, 0.01);
-  EXPECT_THAT(plans_table(std::vector{plan}), HasSubstr("\n     8      1      192         ps 2 "));
+  EXPECT_THAT(plans_table(std::vector{plan}), HasSubstr("\n    8      ps 2      1    192 "));
   expect_message(plan_advice(plan), {"--sync ps --servers 2", "--time=00:"});
   expect_error(Failure::usage, {"8 ranks", "8 servers"}, [] {
     planned({}, {{8, 1}, 32, 50'000, 0, 1, {.servers = 8}});
@@ -117,7 +139,7 @@ TEST(Plan, only_measured_exchanges_are_planned) {
   Study study = made_up_study({});
   add_varied(study, {.exchange = {.powersgd_rank = 4}}, 1);
   const TrainingPlan plan = plan_training(study, model_of(study), {{8, 1}, 32, 50'000, 0, 1, {.powersgd_rank = 4}});
-  EXPECT_THAT(plans_table(std::vector{plan}), HasSubstr("  powersgd:4 "));
+  EXPECT_THAT(plans_table(std::vector{plan}), HasSubstr("\n    8  powersgd:4 "));
   expect_message(plan_advice(plan), {"--compress powersgd:4"});
 }
 
@@ -130,8 +152,8 @@ TEST(Plan, local_steps_are_planned_as_whole_steps) {
   EXPECT_NEAR(plans[1].memory_bytes - plans[0].memory_bytes, 4.0 * 269'722, 1);
   EXPECT_EQ(plans[1].buckets.gain, 0);
   const std::string table = plans_table(plans);
-  EXPECT_THAT(table, HasSubstr("  batch     exchange  samples/s"));
-  EXPECT_THAT(table, HasSubstr("\n     8      1      256     local 16 "));
+  EXPECT_THAT(table, HasSubstr("ranks    exchange  nodes  batch  samples/s   update, ms"));
+  EXPECT_THAT(table, HasSubstr("\n    8    local 16      1    256 "));
   expect_message(plan_advice(plans[1]), {"--sync local --local-steps 16", "--time=00:"});
   expect_error(Failure::usage, {"131072", "local steps"}, [] { planned({}, {{8, 1}, 32, 50'000, 0, 1, {512}}); });
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace lockstep {
 
@@ -65,6 +67,11 @@ void append(std::string& line, std::string_view text, const TextColumn& column, 
 }
 
 }  // namespace
+
+void add_row(std::vector<TextColumn>& columns, std::vector<std::string> cells) {
+  assert(cells.size() == columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(std::move(cells[i]));
+}
 
 std::vector<std::string> text_table(const std::vector<TextColumn>& columns, std::size_t width) {
   const std::vector<Layout> layouts = arranged(columns, width);
