@@ -50,14 +50,6 @@ void add_own_metrics(RunRecord& record, const NumberedLine& numbered) {
   }
 }
 
-TrainerLine trainer_line(const NumberedLine& numbered) {
-  const nlohmann::json fields = try_parse_json(numbered.text);
-  const auto number = fields.find("trainer");
-  const std::string reason = text_in(fields, "reason");
-  return {numbered.content->step, number == fields.end() ? "" : value_text(*number), text_in(fields, "process"),
-          text_in(fields, "host"), reason.empty() ? text_in(fields, "change") : reason};
-}
-
 void read_metrics_into(RunRecord& record, const fs::path& folder) {
   const fs::path file = folder / run_files::metrics;
   require(!is_absent(file), Failure::usage,

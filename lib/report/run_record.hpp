@@ -22,13 +22,6 @@ struct OwnMetric {
   std::vector<PlotPoint> training, validation;
 };
 
-// A trainer that is a program of its own joined or left.
-struct TrainerLine {
-  std::int64_t step;  // in which it did
-  std::string number, process, host;
-  std::string change;  // "joined", or why it left
-};
-
 struct RunRecord {
   std::string name;  // the folder as the user gave it
   Summary summary;

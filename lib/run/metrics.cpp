@@ -87,6 +87,18 @@ NewestMetrics read_newest_metrics(const std::filesystem::path& folder) {
   return newest;
 }
 
+TrainerLine trainer_line(const NumberedLine& line) {
+  const nlohmann::json fields = try_parse_json(line.text, line_nesting);
+  const std::optional<std::int64_t> number = count_in(fields, "trainer");
+  const std::string reason = text_in(fields, "reason");
+  return {line.content->step,
+          number ? std::to_string(*number) : "",
+          text_in(fields, "process"),
+          text_in(fields, "host"),
+          reason.empty() ? text_in(fields, "change") : reason,
+          count_in(fields, "trainers")};
+}
+
 bool read_metrics(const std::filesystem::path& folder, const std::function<void(const NumberedLine&)>& take) {
   const std::optional<RegularFile> file = open_run_file(folder / run_files::metrics);
   if (!file || file->bytes() > file_limit) return false;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace lockstep {
@@ -47,6 +48,17 @@ struct NumberedLine {
   std::string_view text;               // without its end; of a line that is too long, a part
   std::optional<MetricsLine> content;  // unset: damaged
 };
+// A trainer that is a program of its own joined or left. Texts are empty if the line lacks them, and may be
+// unprintable.
+struct TrainerLine {
+  std::int64_t step;  // in which it did
+  std::string number, process, host;
+  std::string change;                         // "joined", or why it left
+  std::optional<std::int64_t> trainers = {};  // that were there then
+};
+// `line` is of kind `trainer`.
+TrainerLine trainer_line(const NumberedLine& line);
+
 // Calls `take` for each line that has its end, in order, without those that are appended meanwhile. False, without
 // calls, if the file cannot be read (run_file.hpp) or has more than 4 GiB.
 bool read_metrics(const std::filesystem::path& folder, const std::function<void(const NumberedLine&)>& take);

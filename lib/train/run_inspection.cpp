@@ -88,12 +88,18 @@ struct StepRecord {
   std::optional<double> test, ema_test, validation, ema_validation;  // accuracies
 };
 
-std::map<std::int64_t, StepRecord> steps_in(const std::filesystem::path& folder) {
+struct RunMetrics {
   std::map<std::int64_t, StepRecord> steps;
+  std::vector<TrainerLine> trainers;
+};
+
+RunMetrics metrics_in(const std::filesystem::path& folder) {
+  RunMetrics metrics;
   read_metrics(folder, [&](const NumberedLine& numbered) {
     const std::optional<MetricsLine>& line = numbered.content;
     if (!line) return;
-    StepRecord& here = steps[line->step];
+    if (line->kind == MetricsLine::Kind::trainer) metrics.trainers.push_back(trainer_line(numbered));
+    StepRecord& here = metrics.steps[line->step];
     here.epoch = line->epoch;
     if (line->kind == MetricsLine::Kind::test) {
       here.test = line->accuracy;
@@ -104,7 +110,25 @@ std::map<std::int64_t, StepRecord> steps_in(const std::filesystem::path& folder)
       here.ema_validation = line->ema_accuracy;
     }
   });
-  return steps;
+  return metrics;
+}
+
+// Lines for the trainers that are programs of their own: how many there were, and why the last ones left.
+std::string trainers_in(const std::vector<TrainerLine>& changes) {
+  constexpr std::size_t max_shown = 5;
+  if (changes.empty()) return "";
+  std::vector<std::string> left;
+  for (const TrainerLine& line : changes) {
+    if (line.change == "joined") continue;
+    left.push_back(fmt::format("\n    in step {}, trainer {} (process {} on {}) {}", line.step, shown(line.number),
+                               shown(line.process), shown(line.host), shown(line.change)));
+  }
+  std::string text = fmt::format("\n  trainers   {} since step {}; {} joined, {} left", shown(changes.back().trainers),
+                                 changes.back().step, changes.size() - left.size(), left.size());
+  const std::size_t first = left.size() - std::min(left.size(), max_shown);
+  if (first > 0) text += fmt::format("\n    the first {} not shown", first);
+  for (std::size_t i = first; i < left.size(); ++i) text += left[i];
+  return text;
 }
 
 std::string line_of(std::int64_t step, const std::map<std::int64_t, StepRecord>& steps) {
@@ -124,10 +148,9 @@ std::string line_of(std::int64_t step, const std::map<std::int64_t, StepRecord>&
 
 // One line for each checkpoint: its epoch and test results, as far as metrics.jsonl has them, and whether it is the
 // newest or that of the best test. Empty if there are none.
-std::string describe_checkpoints(const std::filesystem::path& folder, const TrainingStatus& status) {
+std::string describe_checkpoints(const TrainingStatus& status, const std::map<std::int64_t, StepRecord>& steps) {
   const std::map<std::int64_t, std::filesystem::path> checkpoints = checkpoints_in(status.checkpoints);
   if (checkpoints.empty()) return "";
-  const std::map<std::int64_t, StepRecord> steps = steps_in(folder);
   std::string text = "\n\n  checkpoints";
   for (const auto& [step, file] : checkpoints) {
     text += line_of(step, steps);
@@ -181,7 +204,8 @@ std::string describe_run(const std::filesystem::path& folder) {
     return "run of a program that writes no summary.json\n  validation " + own_metrics_in(folder);
   }
   const TrainingStatus status = training_status(folder);
-  const std::string checkpoints = describe_checkpoints(folder, status);
+  const RunMetrics metrics = metrics_in(folder);
+  const std::string checkpoints = describe_checkpoints(status, metrics.steps);
   if (is_absent(folder / run_files::summary)) {
     const bool is_held = status.holder.kind != FolderHolder::Kind::nobody;
     return "training that " +
@@ -199,15 +223,15 @@ std::string describe_run(const std::filesystem::path& folder) {
   const bool is_validated = status.validation_accuracy || status.ema_validation_accuracy;
   return fmt::format(
       "training of '{}' on '{}'\n  state      {}\n  step       {}\n  test       {}{}\n  best       {}\n  weights   "
-      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  {}{}\n  "
-      "command    {}{}{}",
+      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  "
+      "{}{}{}\n  command    {}{}{}",
       shown(summary.model), shown(summary.data), describe_state(summary, status.holder), steps_of(status),
       percent(status.test_accuracy, status.ema_test_accuracy),
       is_validated ? "\n  validation " + percent(status.validation_accuracy, status.ema_validation_accuracy) : "",
       describe_best(summary, folder), shown(summary.weights_hash), shown_time(summary.started),
       shown_time(summary.ended), attempts_of(summary.interruptions), ranks_of(summary), shown(summary.device),
-      shown(summary.precision), exchange_in(summary), command.empty() ? "not known" : command, notes_in(summary),
-      checkpoints);
+      shown(summary.precision), exchange_in(summary), trainers_in(metrics.trainers),
+      command.empty() ? "not known" : command, notes_in(summary), checkpoints);
 }
 
 }  // namespace lockstep

@@ -279,6 +279,8 @@ def all_ways_have_one_hash(options, folder, data):
         expect(reports == whole.history(), f"reports differ from {whole.history()}", run)
     changes = [(entry["change"], entry["trainers"]) for entry in three.history() if entry["kind"] == "trainer"]
     expect(changes == [("joined", 1), ("joined", 2), ("left", 1), ("joined", 2)], f"changes: {changes}", three)
+    told = subprocess.run([options.programs / "inspect", three.output], check=True, capture_output=True, text=True).stdout
+    expect("; 3 joined, 1 left\n" in told and ") has ended without a goodbye" in told, f"inspect says {told}", three)
 
 
 def expect_weights_of_all_reduce(options, folder, data, run):

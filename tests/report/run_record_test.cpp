@@ -63,6 +63,7 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_counted_in_epochs) {
   EXPECT_EQ(run.trainers[0].number + run.trainers[0].process + run.trainers[0].host, "04711n1");
   EXPECT_EQ(run.trainers[0].change, "joined");
   EXPECT_EQ(run.trainers[1].change, "leaves: it rains");
+  EXPECT_EQ(run.trainers[1].trainers, 0);
   EXPECT_EQ(run.trainers[2].change, "");
   EXPECT_DOUBLE_EQ(run.steps_per_epoch, 10);
   EXPECT_EQ(run.training[0].loss, 2.5);

@@ -1,7 +1,10 @@
 #include "train/run_inspection.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "base/io/file.hpp"
 #include "support/temporary_folder.hpp"
@@ -38,6 +41,33 @@ TEST_F(OwnLoopTest, its_metrics_are_those_of_the_newest_validation) {
 TEST_F(OwnLoopTest, without_a_validation_nothing_is_measured) {
   write("metrics.jsonl", "no line of metrics\n");
   EXPECT_THAT(describe_run(folder_.path()), HasSubstr("not measured"));
+}
+
+// Nothing was said of them.
+TEST(RunInspectionTest, trainers_of_their_own_are_counted_and_those_that_left_say_why) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "summary.json", R"({"state":"stopped","reducer":"ps"})");
+  const auto change = [](int step, int number, int there, const std::string& more) {
+    return fmt::format(
+        R"({{"kind":"trainer","epoch":1,"step":{},"trainer":{},"host":"n\u001b1","process":"4711","trainers":{},{}}})"
+        "\n",
+        step, number, there, more);
+  };
+  std::string lines = R"({"kind":"training","epoch":1,"step":2})"
+                      "\n";
+  write_file_atomically(folder.path() / "metrics.jsonl", lines);
+  EXPECT_THAT(describe_run(folder.path()), Not(HasSubstr("trainers")));
+  lines += change(3, 0, 1, R"("change":"joined")") + change(3, 1, 2, R"("change":"joined")") +
+           change(7, 0, 1, R"("change":"left","reason":"leaves: it rains")");
+  write_file_atomically(folder.path() / "metrics.jsonl", lines);
+  EXPECT_THAT(describe_run(folder.path()),
+              HasSubstr("\n  exchange   ps\n  trainers   1 since step 7; 2 joined, 1 left\n"
+                        "    in step 7, trainer 0 (process 4711 on n\\x1b1) leaves: it rains\n  command "));
+  for (int step = 8; step < 14; ++step) lines += change(step, 1, 0, R"("change":"left","reason":"has ended")");
+  write_file_atomically(folder.path() / "metrics.jsonl", lines);
+  EXPECT_THAT(describe_run(folder.path()),
+              AllOf(HasSubstr("0 since step 13; 2 joined, 7 left\n    the first 2 not shown"),
+                    Not(HasSubstr("in step 8,")), HasSubstr("in step 9,")));
 }
 
 }  // namespace lockstep::run_inspection_test
