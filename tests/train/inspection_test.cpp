@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "run/training_status.hpp"
 #include "support/messages.hpp"
@@ -190,6 +191,20 @@ TEST(InspectionTest, names_of_classes_do_not_break_the_tables_of_an_evaluation) 
   const std::vector<std::string> names = {hostile, "dog"};
   const std::string plain = evaluation_text(evaluation, std::vector<std::string>{"cat", "dog"});
   expect_shown(evaluation_text(evaluation, names), std::ranges::count(plain, '\n'));
+}
+
+// That of 20 classes was 146 columns wide.
+TEST(InspectionTest, a_confusion_matrix_fits_a_terminal) {
+  for (const std::int64_t classes : {10, 11, 20}) {
+    Evaluation evaluation;
+    evaluation.classes = classes;
+    evaluation.confusion.assign(static_cast<std::size_t>(classes * classes), 1);
+    const std::vector<std::string> names(static_cast<std::size_t>(classes), "name");
+    const std::string text = evaluation_text(evaluation, names);
+    EXPECT_EQ(text.find("\nconfusion (") != std::string::npos, classes == 10);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
 }
 
 TEST(InspectionTest, of_many_classes_an_evaluation_lists_the_worst) {

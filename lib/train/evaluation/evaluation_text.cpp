@@ -6,13 +6,16 @@
 #include <numeric>
 
 #include "base/text/printable.hpp"
+#include "base/text/text_table.hpp"
 
 namespace lockstep {
 
 namespace {
 
+constexpr std::size_t label_width = 6;
+constexpr std::size_t count_width = 7;
 // With more classes the matrix does not fit a terminal; the worst ones are listed instead.
-constexpr std::int64_t largest_matrix = 20;
+constexpr std::int64_t largest_matrix = (terminal_width - label_width) / count_width;
 constexpr std::size_t listed = 20;
 
 std::string percent(std::int64_t part, std::int64_t all) {
@@ -26,11 +29,13 @@ std::size_t longest_name(std::span<const std::string> classes) {
 }
 
 std::string confusion_matrix(const Evaluation& evaluation) {
-  std::string text = "\nconfusion (rows: label, columns: prediction)\n      ";
-  for (std::int64_t c = 0; c < evaluation.classes; ++c) text += fmt::format("{:>7}", c);
+  std::string text = fmt::format("\nconfusion (rows: label, columns: prediction)\n{:{}}", "", label_width);
+  for (std::int64_t c = 0; c < evaluation.classes; ++c) text += fmt::format("{:>{}}", c, count_width);
   for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    text += fmt::format("\n{:>6}", label);
-    for (std::int64_t c = 0; c < evaluation.classes; ++c) text += fmt::format("{:>7}", evaluation.count(label, c));
+    text += fmt::format("\n{:>{}}", label, label_width);
+    for (std::int64_t c = 0; c < evaluation.classes; ++c) {
+      text += fmt::format("{:>{}}", evaluation.count(label, c), count_width);
+    }
   }
   return text;
 }
