@@ -97,9 +97,9 @@ class CustomRun {
   void stream_checkpoint(std::int64_t steps_completed, std::span<const StreamedArray> arrays,
                          const nlohmann::json& metadata);
 
-  // On rank 0 only. Writes the file OUTPUT/`name`, such as a model. Summary.json lists it, and the next run that starts
-  // from the beginning sets it aside. A file that nobody has listed is set aside with a warning, too. Throws as
-  // write_file_atomically(), or Error(usage) if `name` is not valid (is_result_name()).
+  // On rank 0 only. Writes the file OUTPUT/`name`, such as a model. It is listed in summary.json, so that the next run
+  // which starts from the beginning sets it aside. So is, with a warning, a file that is there but not listed. Throws
+  // as write_file_atomically(), or Error(usage) if `name` is not valid (is_result_name()).
   void write_result(const std::string& name, std::span<const std::byte> bytes);
   // Collective. Rank 0 writes the same with `about` and arrays that all ranks read block by block, in the form of a
   // checkpoint. Returns whether the file is on the disk; if not, rank 0 warns. Throws AgreedError.

@@ -50,8 +50,9 @@ class Memory {
 
   void open(int device);
   void close(int device);
-  // If memory is closed while work runs, each first access to a page is a fault, whose handler calls this. Opens the
-  // page and counts it. Returns whether the access may be repeated: false if it is not in a block of device memory.
+  // If memory is closed while work runs, each first access to a page is a fault, whose handler calls this: work does
+  // not allocate, so the handler may. Opens the page and counts it. Returns whether the access may be repeated: false
+  // if it is not in a block of device memory.
   bool admit(const void* address, bool is_write);
   Traffic take_traffic();  // since the last call; closes the pages
   // Whether the address lies in pages of this class, freed ones and those behind blocks included.
