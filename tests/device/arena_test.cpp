@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -125,6 +126,29 @@ TEST_F(ArenaTest, the_last_tensor_gives_its_block_back) {
   }
   EXPECT_EQ(arena_.used_bytes(), 0);
 }
+
+#ifdef __SANITIZE_ADDRESS__
+TEST(GuardedArenaTest, accesses_outside_of_blocks_are_found) {
+  alignas(Arena::alignment) std::array<std::byte, 4096> memory{};
+  {
+    Arena arena(memory.data(), memory.size());
+    arena.release(arena.allocate(100));
+    ArenaBlock* const first = arena.allocate(40);
+    ArenaBlock* const second = arena.allocate(128);
+    std::fill_n(first->data, 40, std::byte{1});
+    std::fill_n(second->data, 128, std::byte{1});
+    EXPECT_DEATH(first->data[40] = std::byte{1}, "use-after-poison");
+    EXPECT_DEATH(second->data[128] = std::byte{1}, "use-after-poison");
+    arena.release(second);
+    EXPECT_DEATH(second->data[0] = std::byte{1}, "use-after-poison");
+    arena.release(first);
+    ArenaBlock* const whole = arena.allocate(memory.size());
+    std::fill_n(whole->data, memory.size(), std::byte{1});
+    arena.release(whole);
+  }
+  memory.fill(std::byte{1});
+}
+#endif
 
 class SeparateBlocksTest : public ArenaTest {
  protected:
