@@ -17,7 +17,6 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
-#include "base/text/json_text.hpp"
 #include "comm/agreed_error.hpp"
 #include "comm/server_all_reducer.hpp"
 #include "files/predictions_table.hpp"
@@ -28,6 +27,7 @@
 #include "recommendation/rating_pairs.hpp"
 #include "recommendation/rating_shards.hpp"
 #include "recommendation/rating_training.hpp"
+#include "run/run_file.hpp"
 #include "runtime/failure/contained_failure.hpp"
 
 using namespace lockstep;
@@ -153,7 +153,7 @@ struct BestTest {
 
   BestTest() = default;
   explicit BestTest(const nlohmann::json& metadata)
-      : step(metadata.value("best_step", std::int64_t{0})), error(metadata.value("best_error", 0.0)) {}
+      : step(count_in(metadata, "best_step").value_or(0)), error(number_in(metadata, "best_error").value_or(0)) {}
   void note(std::int64_t of_step, double of_error) {
     if (step == 0 || of_error < error) step = of_step, error = of_error;
   }
@@ -189,7 +189,7 @@ class Recommendation {
               run.max_steps(), RowTable::max_steps);
       if (run.steps_completed() == 0) return;
       require(
-          run.restored().metadata.value("data_hash", "") == data_hash_, Failure::usage,
+          text_in(run.restored().metadata, "data_hash") == data_hash_, Failure::usage,
           "the checkpoint of step {} was made with other ratings than those of '{}'. Use the earlier --data, another "
           "--output, or --resume never.",
           run.steps_completed(), data_.name);
@@ -256,7 +256,13 @@ class Recommendation {
     on_rank_0(run_.world(), [&] {
       const std::filesystem::path file = run_.result(model_name(best_.step));
       std::string image = read_file(file, tensor_file_limits::file_bytes);
-      weights = parse_custom_checkpoint(file, image).arrays;
+      CustomCheckpoint model = parse_custom_checkpoint(file, image);
+      require(
+          model.steps_completed == best_.step && model.metadata == about_model(best_.error), Failure::bad_data,
+          "'{}' is not the model of step {} of this training. Put the right file there, or remove it: then the best "
+          "of the following tests takes its place.",
+          file.string(), best_.step);
+      weights = std::move(model.arrays);
     });
     return weights;
   }
@@ -265,19 +271,24 @@ class Recommendation {
         {"best_step", best_.step}, {"best_error", best_.error}, {"data_hash", data_hash_}, {"steps", run_.max_steps()}};
   }
 
+  nlohmann::json about_model(double error) const {
+    return {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
+  }
+
   // Other past rates mean other decays of rows that were not touched since.
   void require_same_length() const {
     if (options_.training.rate.is_constant()) return;
-    const nlohmann::json steps = run_.restored().metadata.value("steps", nlohmann::json());
+    const std::optional<std::int64_t> steps = count_in(run_.restored().metadata, "steps");
     require(steps == run_.max_steps(), Failure::usage,
             "the checkpoint of step {} has a learning rate schedule over --max-steps {}, not {}. Use the earlier "
             "--max-steps, another --output, or --resume never.",
-            run_.steps_completed(), json_text(steps), run_.max_steps());
+            run_.steps_completed(), steps ? std::to_string(*steps) : "?", run_.max_steps());
   }
 
   // The checkpoint may be of another output folder, whose models are not here.
   void forget_absent_model() {
-    const bool is_absent_here = is_first() && best_.step > 0 && is_absent(run_.result(model_name(best_.step)));
+    const bool is_here = run_.keeps_results() && !is_absent(run_.result(model_name(best_.step)));
+    const bool is_absent_here = is_first() && best_.step > 0 && !is_here;
     if (is_absent_here) {
       log::warning("'{}' is absent, the best model so far. The best of the following tests takes its place.",
                    run_.result(model_name(best_.step)).string());
@@ -325,8 +336,7 @@ class Recommendation {
     on_rank_0(run_.world(), [&] {
       run_.report_validation_metrics(step, {{"error", error}, {"error_in_stars", in_stars(error)}});
     });
-    const nlohmann::json about = {{"error", error}, {"data_hash", data_hash_}, {"width", options_.training.width}};
-    const bool is_written = run_.stream_result(model_name(step), {step, {}, about}, training_.weights());
+    const bool is_written = run_.stream_result(model_name(step), {step, {}, about_model(error)}, training_.weights());
     if (is_written) best_.note(step, error);
     has_lost_model_ = has_lost_model_ || !is_written;
   }

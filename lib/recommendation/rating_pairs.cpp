@@ -36,6 +36,8 @@ std::vector<Rating> read_pairs(const std::filesystem::path& file, const Catalogu
         number, file.string(), catalogue.users(), catalogue.movies(), printable(line.substr(0, 80)));
     pairs.push_back(*pair);
   });
+  require(!pairs.empty(), Failure::bad_data,
+          "'{}' is empty. Write one pair of a user and a movie per line, such as 12,345.", file.string());
   return pairs;
 }
 

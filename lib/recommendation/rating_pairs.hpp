@@ -12,7 +12,7 @@
 namespace lockstep {
 
 // One pair of ids per line, separated by a comma or a tab. Throws Error(usage) if the file cannot be read, and
-// Error(bad_data) with the number of the first line that is no pair of ids of the catalogue.
+// Error(bad_data) with the number of the first line that is no pair of ids of the catalogue, or if the file is empty.
 std::vector<Rating> read_pairs(const std::filesystem::path& file, const Catalogue& catalogue);
 
 // A header line, then user, movie and stars of each pair.

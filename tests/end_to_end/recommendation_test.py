@@ -122,6 +122,23 @@ def interrupted_runs_have_the_same_models(folder):
             "--output", stopped)
 
 
+def another_trainings_results_are_set_aside(folder):
+    """By --resume with its checkpoint, a training mixed its results with those that were in its folder, and lost some."""
+    train = [*SMALL, *SYNTHETIC, "--report-every", 5, "--max-steps", 25]
+    output = folder / "taken"
+    run("train_recommendation", *train, "--seed", 2, "--output", output)
+    before = contents(output)
+    said = run("train_recommendation", *train, "--output", output, "--resume",
+               folder / "stopped_early/checkpoints/step-000000000018.h5")
+    expect("an absent best model is not named", "is absent" in said, said)
+    expect("results set aside", {file.name: content for file, content in before.items() if "checkpoints" not in file.parts} ==
+           {file.name: content for file, content in contents(output / "set-aside-1").items()}, said)
+    expect("checkpoints set aside", {file.name: content for file, content in before.items() if "checkpoints" in file.parts} ==
+           {file.name: content for file, content in contents(output / "checkpoints/set-aside-1").items()}, said)
+    expect("models", models(output) == {"step-00000025.h5": models(folder / "whole")["step-00000025.h5"]}, sorted(models(output)))
+    expect("metrics", metrics(output) == metrics(folder / "whole")[-len(metrics(output)):], metrics(output))
+
+
 def write_movielens(folder):
     """Both forms of the same ratings."""
     draw = random.Random(1)
@@ -180,8 +197,15 @@ def foreign_files_are_refused(folder, source, shards, output):
         model.write_bytes(results[model][:-200])
     refused(65, ["pass-0000"], "train_recommendation", *SMALL, "--data", shards, "--max-steps", 12, "--output", output, "--pairs",
             folder / "pairs", "--predictions", folder / "p.csv")
+    last = output / "pass-00002.h5"
+    for model in output.glob("*.h5"):  # each in the place of the other
+        model.write_bytes(results[last if model != last else output / "pass-00001.h5"])
+    refused(65, ["pass-0000", "is not the model of step"], "train_recommendation", *SMALL, "--data", shards, "--max-steps", 12,
+            "--output", output, "--pairs", folder / "pairs", "--predictions", folder / "p.csv")
     for model in output.glob("*.h5"):
         model.write_bytes(results[model])
+    (folder / "no_line").write_text("")
+    refused(65, ["no_line", "is empty"], *train, "--pairs", folder / "no_line", "--predictions", folder / "p.csv")
     expect_same_files(output, results)
     expect("refusals change no shards", before == {file: file.read_bytes() for file in before})
     (shards / "train-00001.h5").write_bytes(before[shards / "train-00000.h5"])
@@ -218,6 +242,8 @@ with tempfile.TemporaryDirectory() as name:
     place = pathlib.Path(name)
     a_full_disk_does_not_end_a_training(place)
     interrupted_runs_have_the_same_models(place)
+    run("train_recommendation", *SMALL, *SYNTHETIC, "--max-steps", 18, "--output", place / "stopped_early")
+    another_trainings_results_are_set_aside(place)
     results_stay_when_a_start_is_refused(place)
     a_new_training_sets_earlier_models_aside(place)
     foreign_files_are_refused(place, *movielens_is_trained(place))

@@ -181,6 +181,16 @@ TEST_F(CheckpointFolderTest, later_checkpoints_than_the_one_it_goes_on_from_are_
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-2" / file_of(3).filename()));
 }
 
+TEST_F(CheckpointFolderTest, files_in_it_are_told_from_those_elsewhere) {
+  fill({3});
+  const CheckpointFolder folder(locked(), {});
+  EXPECT_TRUE(folder.has(file_of(3)));
+  EXPECT_TRUE(folder.has(path_ / ".." / "checkpoints" / "step-000000000003.h5"));
+  EXPECT_FALSE(folder.has(path_.parent_path() / "step-000000000003.h5"));
+  EXPECT_FALSE(folder.has(path_ / "set-aside-1" / "step-000000000003.h5"));
+  EXPECT_FALSE(folder.has(""));
+}
+
 TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
   CheckpointFolder folder(locked(), {});
   folder.write(checkpoint_of(7));

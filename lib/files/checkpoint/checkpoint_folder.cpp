@@ -67,6 +67,11 @@ fs::path CheckpointFolder::newest_finite() const {
   return {};
 }
 
+bool CheckpointFolder::has(const fs::path& file) const {
+  std::error_code error;
+  return fs::equivalent(fs::absolute(file, error).parent_path(), path(), error);
+}
+
 bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
   lock_->require_held();
   for (const fs::path& removed : remove_partial_files(path())) {

@@ -40,6 +40,9 @@ class CheckpointFolder {
   // kept here.
   CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep, StepOfCheckpoint step_of = step_of_training);
 
+  // Whether the file lies in this folder.
+  bool has(const std::filesystem::path& file) const;
+
   // Skips damaged checkpoints with a warning. Throws Error(bad_data) if there are checkpoints and all are damaged.
   std::optional<Found> newest_valid();
 

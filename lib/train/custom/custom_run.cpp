@@ -67,6 +67,7 @@ CustomRun::CustomRun(const Session& session, CustomRunOptions options)
   NamedArrays arrays_of_rank_0;
   std::string image = from_rank_0(world(), [&] { return restored_image(arrays_of_rank_0); });
   restored_from_ = world().broadcast(restored_from_.string(), 0);
+  keeps_results_ = world().max(checkpoints_ && checkpoints_->has(restored_from_) ? 1 : 0) > 0;
   on_all_ranks(world(), [&] {
     if (image.empty()) return;
     restored_ = parse_custom_checkpoint(restored_from_, image);
@@ -115,12 +116,12 @@ void CustomRun::take_over() {
   std::string named;  // it may be of another folder
   if (is_named) named = read_file(restored_from_, tensor_file_limits::file_bytes);
   constexpr std::int64_t no_step = -1;
-  const bool goes_back = checkpoints_->resume_after(is_new ? no_step : saved_step_, {});
+  const bool goes_back = checkpoints_->resume_after(keeps_results_ ? saved_step_ : no_step, {});
   const TrainingProgress progress{.step = saved_step_, .tested_step = saved_step_};
-  EarlierResults earlier = take_over_results(*output_, is_new ? nullptr : &progress, max_steps() - saved_step_,
+  EarlierResults earlier = take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_,
                                              goes_back ? LaterOutput::set_aside : LaterOutput::repeated, epochs);
   if (is_named) checkpoints_->write(saved_step_, std::as_bytes(std::span(named)));
-  if (!is_new) {
+  if (keeps_results_) {
     const std::vector<std::string> listed = earlier.summary.results();
     results_ = {listed.begin(), listed.end()};
   }
@@ -166,6 +167,7 @@ void CustomRun::report(const char* kind, std::int64_t steps, const MetricValues&
   require(parse_metrics_line(json).has_value(), Failure::usage,
           "{} metrics do not fit a line of metrics.jsonl, which has at most 64 KiB. Report fewer.", metrics.size());
   metrics_->append(json);
+  failure_report::set_step(steps - 1);
   last_step_ = std::max(last_step_, steps);
   log::info(std::string_view(text));
 }
@@ -228,7 +230,7 @@ void CustomRun::claim_result(const std::string& name) {
           printable(name));
   output_->require_held();
   if (!results_.insert(name).second) return;
-  const bool may_be_foreign = restored_from_.empty() && !is_absent(result(name));
+  const bool may_be_foreign = !keeps_results_ && !is_absent(result(name));
   if (may_be_foreign) {
     if (!aside_) aside_.emplace(*output_);
     aside_->move(name);

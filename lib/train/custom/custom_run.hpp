@@ -74,6 +74,9 @@ class CustomRun {
   // Of the restored checkpoint; 0 if there is none, and restored() is empty.
   std::int64_t steps_completed() const { return restored_.steps_completed; }
   const CustomCheckpoint& restored() const { return restored_; }
+  // Whether begin() leaves the folder's earlier results, because they are of this run: it resumes from a checkpoint in
+  // OUTPUT/checkpoints.
+  bool keeps_results() const { return keeps_results_; }
   // The arrays of restored(), which has none afterwards.
   NamedArrays take_restored_arrays() { return std::exchange(restored_.arrays, {}); }
 
@@ -135,9 +138,10 @@ class CustomRun {
   TrainingScope scope_;
   CustomCheckpoint restored_;
   std::filesystem::path restored_from_;  // empty: the run is new
-  std::int64_t saved_step_ = 0;          // 0: there is no checkpoint
-  std::string failure_;                  // why the last checkpoint was not written; empty: it was
-  std::int64_t last_step_ = 0;           // of a report or a checkpoint
+  bool keeps_results_ = false;
+  std::int64_t saved_step_ = 0;  // 0: there is no checkpoint
+  std::string failure_;          // why the last checkpoint was not written; empty: it was
+  std::int64_t last_step_ = 0;   // of a report or a checkpoint
   bool is_preempted_ = false;
   bool has_asked_ = false;  // this rank has asked the others to stop
   double checkpoint_seconds_ = 0;

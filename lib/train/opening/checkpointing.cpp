@@ -77,7 +77,8 @@ LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync*
   divided_ = divided;
   if (!folder_) return LaterOutput::repeated;
   constexpr std::int64_t no_step = -1;
-  const bool goes_back = folder_->resume_after(found_ ? found_->state.progress.step : no_step,
+  const bool is_of_folder = found_ && folder_->has(found_in_);  // otherwise those in the folder are of another training
+  const bool goes_back = folder_->resume_after(is_of_folder ? found_->state.progress.step : no_step,
                                                found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
   clock_.emplace(options_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);

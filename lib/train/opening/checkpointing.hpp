@@ -32,10 +32,10 @@ class Checkpointing {
   // Frees the tensors of found(). Call once they are loaded into the model.
   void forget_tensors();
 
-  // Call once, when nothing can prevent the training from starting or resuming any more. Returns what happens to the
-  // output of an earlier attempt for later steps. `divided` has the tensors if they are divided among ranks, and
-  // outlives this: is_due(), write() and write_last() are collective from here on. Null: every rank has the whole
-  // state.
+  // Call once, when nothing can prevent the training from starting or resuming any more. Sets checkpoints of later
+  // steps aside; all of them unless found() is in the folder. Returns what happens to the output of an earlier attempt
+  // for later steps. `divided` has the tensors if they are divided among ranks, and outlives this: is_due(), write()
+  // and write_last() are collective from here on. Null: every rank has the whole state.
   LaterOutput begin(std::int64_t steps_per_epoch, const WeightSync* divided);
 
   // Whether this rank takes part in writing a checkpoint after `step` steps: rank 0, if one is due and none is being

@@ -56,8 +56,9 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
   SetAside aside(output);
   EarlierResults results{RunSummary(output), {}};
   if (earlier == nullptr) {
-    for (const char* name : {"metrics.jsonl", "summary.json", "model.h5", best_model_file}) aside.move(name);
     for (const std::string& name : results.summary.results()) aside.move(name);
+    // The summary comes last: if this is interrupted, the next start reads it again.
+    for (const char* name : {"metrics.jsonl", "model.h5", best_model_file, "summary.json"}) aside.move(name);
   } else {
     const bool has_own = steps_left == 0 || results.summary.has_epochs(epochs);
     if (!has_own) aside.move("model.h5");
