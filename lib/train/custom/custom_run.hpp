@@ -74,8 +74,8 @@ class CustomRun {
   // Of the restored checkpoint; 0 if there is none, and restored() is empty.
   std::int64_t steps_completed() const { return restored_.steps_completed; }
   const CustomCheckpoint& restored() const { return restored_; }
-  // Whether begin() leaves the folder's earlier results, because they are of this run: it resumes from a checkpoint in
-  // OUTPUT/checkpoints.
+  // Whether the run resumes from a checkpoint in OUTPUT/checkpoints. Then earlier results in OUTPUT are its own, and
+  // begin() leaves them there.
   bool keeps_results() const { return keeps_results_; }
   // The arrays of restored(), which has none afterwards.
   NamedArrays take_restored_arrays() { return std::exchange(restored_.arrays, {}); }
