@@ -234,36 +234,51 @@ TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
       }
 }
 
-TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_columns_behind_a_norm) {
+TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_images_behind_a_norm) {
   constexpr std::int64_t height = 4;
   constexpr std::int64_t width = 7;
-  const std::vector<float> x = CpuFixture::values(height * width * lanes_, 1);
+  constexpr std::int64_t images = 3;
+  constexpr std::int64_t pairs = 4;  // the last image of the second pair and all of two pairs are missing
+  const std::int64_t plane = height * width * lanes_;
+  const std::vector<float> x = CpuFixture::values(images * plane, 1);
   const std::vector<float> rows = CpuFixture::values(norm_rows * lanes_, 2);
   const std::vector<std::uint16_t> x_bf16 = in_bf16(x);
   for (const std::int64_t step : {1, 2}) {
     const PlaneWindow window = window_of(height, width, {-1, 5}, {-1, 8}, {1, step});
     for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {
-      std::vector<float> values(at(5 * 8 * lanes_));
-      std::vector<float> channels(values.size() / 2, -9);
-      std::vector<float> columns(values.size() / 2, -9);
-      loops_.pack_bf16(x_bf16.data(), window, norm, values.data(), lanes_);
+      constexpr std::int64_t pixels = 5 * 8;
+      std::vector<std::vector<float>> values(2 * pairs, std::vector<float>(at(pixels * lanes_)));
+      for (std::int64_t image = 0; image < images; ++image) {
+        std::vector<float>& of_image = values[at(image)];
+        loops_.pack_bf16(x_bf16.data() + image * plane, window, norm, of_image.data(), lanes_);
+        for (float& value : of_image) value = from_bf16(to_bf16(value));
+      }
+      // Alone, and of two blocks next to each other.
+      std::vector<float> channels(at(pixels * lanes_ / 2), -9);
       loops_.pack_channel_pairs(x_bf16.data(), window, norm, channels.data(), lanes_ / 2);
-      loops_.pack_column_pairs(x_bf16.data(), window, norm, columns.data());
-      // Of two blocks next to each other, and by channels.
-      std::vector<float> units(values.size(), -9);
+      std::vector<float> units(at(pixels * lanes_), -9);
       loops_.pack_channel_pairs(x_bf16.data(), window, norm, units.data() + lanes_ / 2, lanes_);
-      const std::int64_t plane = (20 + lanes_ - 1) / lanes_ * lanes_;
-      std::vector<float> planes(at(lanes_ * plane), -9);
-      loops_.pack_column_pairs_by_channel(x_bf16.data(), window, norm, planes.data(), plane);
-      for (float& value : values) value = from_bf16(to_bf16(value));
       for (std::size_t i = 0; i < channels.size(); ++i) {
-        ASSERT_EQ(pair_in(channels[i]), std::pair(values[2 * i], values[2 * i + 1]));
-        const std::size_t column = i / at(lanes_) * 2 * at(lanes_) + i % at(lanes_);
-        ASSERT_EQ(pair_in(columns[i]), std::pair(values[column], values[column + at(lanes_)]));
+        ASSERT_EQ(pair_in(channels[i]), std::pair(values[0][2 * i], values[0][2 * i + 1]));
         const std::size_t half = at(lanes_ / 2);
         ASSERT_EQ(pair_in(units[i / half * at(lanes_) + half + i % half]), pair_in(channels[i]));
         ASSERT_EQ(units[i / half * at(lanes_) + i % half], -9);
-        ASSERT_EQ(pair_in(planes[i % at(lanes_) * at(plane) + i / at(lanes_)]), pair_in(columns[i]));
+      }
+      const ImagePlanes planes{x_bf16.data(), images, plane, pairs};
+      std::vector<float> by_pixels(at(pixels * pairs * lanes_), -9);
+      loops_.pack_image_pairs(planes, window, norm, by_pixels.data());
+      const std::int64_t channel = (pixels * pairs + lanes_ - 1) / lanes_ * lanes_;
+      std::vector<float> by_channels(at(lanes_ * channel), -9);
+      loops_.pack_image_pairs_by_channel(planes, window, norm, by_channels.data(), channel);
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        for (std::int64_t pair = 0; pair < pairs; ++pair) {
+          for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+            const std::size_t value = at(pixel * lanes_ + lane);
+            const std::pair expected(values[at(2 * pair)][value], values[at(2 * pair + 1)][value]);
+            ASSERT_EQ(pair_in(by_pixels[at((pixel * pairs + pair) * lanes_ + lane)]), expected);
+            ASSERT_EQ(pair_in(by_channels[at(lane * channel + pixel * pairs + pair)]), expected);
+          }
+        }
       }
     }
   }

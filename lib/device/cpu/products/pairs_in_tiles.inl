@@ -138,15 +138,15 @@ inline Floats load_some(Floats others, std::uint16_t words, const float* first) 
 }
 
 struct TileRows {
-  std::int64_t first, count;
-  std::int64_t spacing;        // words between the tile's rows in the left operand; 0: they must be copied
-  std::int64_t out_spacing;    // likewise in the result; 0: rows are not a whole tile there
-  std::int64_t at[tile_side];  // row of the tile, for each of them
+  std::int64_t first = 0, count = 0;
+  std::int64_t spacing = 0;         // words between the tile's rows in the left operand; 0: they must be copied
+  std::int64_t out_spacing = 0;     // likewise in the result; 0: rows are not a whole tile there
+  std::uint8_t at[tile_side] = {};  // row of the tile, for each of them
 };
 
 inline TileRows copied_rows(std::int64_t first, std::int64_t count) {
-  TileRows rows{first, count, 0, 0, {}};
-  for (std::int64_t row = 0; row < count; ++row) rows.at[row] = row;
+  TileRows rows{first, count};
+  for (std::int64_t row = 0; row < tile_side; ++row) rows.at[row] = static_cast<std::uint8_t>(row);
   return rows;
 }
 
@@ -156,10 +156,11 @@ inline TileRows pixels_from(const Products& call, std::int64_t first) {
   const std::int64_t* const offsets = call.left_offsets + first;
   const std::int64_t left_over = call.rows - first;
   const std::int64_t most = left_over < tile_side ? left_over : tile_side;
-  TileRows rows{first, 0, most > 1 ? offsets[1] - offsets[0] : 0, 0, {}};
+  TileRows rows{first, 0, most > 1 ? offsets[1] - offsets[0] : 0};
   for (std::int64_t at = 0; rows.spacing > 0 && at < tile_side && rows.count < most; ++at) {
-    if (offsets[rows.count] == offsets[0] + at * rows.spacing) rows.at[rows.count++] = at;
+    if (offsets[rows.count] == offsets[0] + at * rows.spacing) rows.at[rows.count++] = static_cast<std::uint8_t>(at);
   }
+  if (rows.count == tile_side) return rows;
   constexpr std::int64_t least = 11;
   const std::int64_t end = offsets[0] + (tile_side - 1) * rows.spacing;
   const bool reads_rows = rows.count >= least && offsets[rows.count < left_over ? rows.count : rows.count - 1] >= end;
@@ -237,27 +238,69 @@ inline void for_each_constant(Body body) {
   (std::make_integer_sequence<int, count>{});
 }
 
-// Sums of all rows over some tiles of terms: 16 * `row_tiles` rows at once. Four registers hold sums, two left and two
-// right operands. Loading a tile from memory that was just written would stall, so copies are made two steps ahead.
+// Sums of some groups of 16 * `row_tiles` rows over some tiles of terms. Four registers hold sums, two left and two
+// right operands.
 template <int row_tiles, int vectors>
 class TileProducts {
  public:
-  TileProducts(const Products& call, Accumulate accumulate) : call_(call), accumulate_(accumulate) {}
+  using Rows = TileRows[row_tiles];
+
+  TileProducts(const Products& call, const Rows* rows, std::size_t groups, Accumulate accumulate)
+      : call_(call), rows_(rows), groups_(groups), accumulate_(accumulate) {}
 
   void run(const TermTile* terms, std::int64_t count) {
-    Place prepared;
-    Place multiplied;
-    for (int step = 0; step < ahead && has_rows(prepared); ++step) prepare(prepared, terms, count);
-    while (multiplied.group < groups_) {
-      if (has_rows(prepared)) prepare(prepared, terms, count);
-      multiply(multiplied, terms, count);
+    bool in_place = true;
+    for (std::int64_t term = 0; term < count; ++term) in_place &= terms[term].is_one_run();
+    for (std::size_t group = 0; group < groups_; ++group) {
+      for (const TileRows& rows : rows_[group]) in_place &= rows.count == 0 || rows.spacing != 0;
     }
+    in_place ? run_in_place(terms, count) : run_with_copies(terms, count);
   }
 
  private:
   static_assert(row_tiles * vectors <= 4);
+
+  // A left operand; the tile's rows are `spacing` words apart.
+  struct Left {
+    const float* first;
+    std::int64_t spacing;
+  };
+
+  void run_in_place(const TermTile* terms, std::int64_t count) {
+    for (std::size_t group = 0; group < groups_; ++group) {
+      const Rows& rows = rows_[group];
+      Left left[row_tiles];
+      for (int r = 0; r < row_tiles; ++r) left[r] = left_in_place(rows[rows[r].count > 0 ? r : 0], 0);
+      begin_sums(rows);
+      for (std::int64_t term = 0; term < count; ++term) {
+        Left at[row_tiles];
+        for (int r = 0; r < row_tiles; ++r) {
+          fetch_next();
+          at[r] = {left[r].first + terms[term].runs[0].left, left[r].spacing};
+        }
+        multiply(terms[term], at);
+      }
+      end_sums(rows);
+    }
+  }
+
+  // Loading a tile from memory that was just written would stall, so copies are made two steps ahead.
+  void run_with_copies(const TermTile* terms, std::int64_t count) {
+    Place prepared;
+    Place multiplied;
+    for (int step = 0; step < ahead && prepared.group < groups_; ++step) prepare(prepared, terms, count);
+    while (multiplied.group < groups_) {
+      if (prepared.group < groups_) prepare(prepared, terms, count);
+      const Rows& rows = rows_[multiplied.group];
+      if (multiplied.term == 0) begin_sums(rows);
+      multiply(terms[multiplied.term], left_[multiplied.step % kept]);
+      if (multiplied.term + 1 == count) end_sums(rows);
+      multiplied.advance(count);
+    }
+  }
+
   static constexpr int ahead = 2;
-  static constexpr std::size_t kept = 4;  // steps and groups of rows: more than between copying and multiplying
+  static constexpr std::size_t kept = 4;  // steps: more than between copying and multiplying
 
   struct Place {
     std::size_t group = 0;  // of rows
@@ -273,43 +316,29 @@ class TileProducts {
     }
   };
 
-  // A left operand; the tile's rows are `spacing` words apart.
-  struct Left {
-    const float* first;
-    std::int64_t spacing;
-  };
-
-  bool has_rows(const Place& prepared) const { return prepared.term > 0 || next_row_ < call_.rows; }
+  void fetch_next() const {
+    if (call_.prefetch != nullptr) fetch(call_.prefetch->next());
+  }
 
   void prepare(Place& place, const TermTile* terms, std::int64_t count) {
-    TileRows* const rows = rows_[place.group % kept];
-    if (place.term == 0) {
-      for (int r = 0; r < row_tiles; ++r) {
-        rows[r] = next_row_ < call_.rows ? rows_from(call_, next_row_) : TileRows{};
-        next_row_ += rows[r].count;
-      }
-      ++groups_;
-    }
     for (int r = 0; r < row_tiles; ++r) {
-      if (call_.prefetch != nullptr) fetch(call_.prefetch->next());
-      left_[place.step % kept][r] = left_of(rows[r], terms[place.term], copies_[place.step % kept][r]);
+      fetch_next();
+      left_[place.step % kept][r] = left_of(rows_[place.group][r], terms[place.term], copies_[place.step % kept][r]);
     }
     place.advance(count);
   }
 
+  Left left_in_place(const TileRows& rows, std::int64_t term) const {
+    return {call_.left + call_.left_offsets[rows.first] + term, rows.spacing};
+  }
+
   Left left_of(const TileRows& rows, const TermTile& terms, float* copy) const {
-    if (rows.spacing != 0 && terms.is_one_run()) {
-      return {call_.left + call_.left_offsets[rows.first] + terms.runs[0].left, rows.spacing};
-    }
+    if (rows.spacing != 0 && terms.is_one_run()) return left_in_place(rows, terms.runs[0].left);
     if (rows.count > 0) copy_left(call_, rows, terms, copy);
     return {copy, tile_side};
   }
 
-  void multiply(Place& place, const TermTile* terms, std::int64_t count) {
-    const TermTile& term = terms[place.term];
-    const TileRows* const rows = rows_[place.group % kept];
-    const Left* const left = left_[place.step % kept];
-    if (place.term == 0) begin_sums(rows);
+  static void multiply(const TermTile& term, const Left* left) {
     for_each_constant<vectors>([&](auto v) {
       load_tile<6 + v % 2>(term.right + v * term.right_stride, tile_side);
       for_each_constant<row_tiles>([&](auto r) {
@@ -317,11 +346,9 @@ class TileProducts {
         add_tile_product<r * vectors + v, 4 + r % 2, 6 + v % 2>();
       });
     });
-    if (place.term + 1 == count) end_sums(rows);
-    place.advance(count);
   }
 
-  void begin_sums(const TileRows* rows) const {
+  void begin_sums(const Rows& rows) const {
     for_each_constant<row_tiles>([&](auto r) {
       const bool adds = accumulate_ == Accumulate::add && rows[r].out_spacing != 0;
       for_each_constant<vectors>([&](auto v) {
@@ -331,7 +358,7 @@ class TileProducts {
     });
   }
 
-  void end_sums(const TileRows* rows) {
+  void end_sums(const Rows& rows) {
     for_each_constant<row_tiles>([&](auto r) {
       for_each_constant<vectors>([&](auto v) {
         constexpr int sums = r * vectors + v;
@@ -361,18 +388,24 @@ class TileProducts {
   }
 
   const Products& call_;
+  const Rows* rows_;
+  std::size_t groups_;
   Accumulate accumulate_;
-  std::int64_t next_row_ = 0;
-  std::size_t groups_ = 0;  // number of groups with known rows
-  TileRows rows_[kept][row_tiles];
   Left left_[kept][row_tiles];
   alignas(64) float copies_[kept][row_tiles][tile_words];
   alignas(64) float sums_[vectors][tile_words];
 };
 
-template <int vectors>
-void multiply_in_tiles(const Products& call) {
+inline std::int64_t ceil_of(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+// All terms of some rows, whose right operands stay in the L1 cache while the rows pass.
+template <int row_tiles, int vectors>
+void multiply_rows(const Products& call, const TileRows (*rows)[row_tiles], std::size_t groups) {
   constexpr std::int64_t max_terms = 32 / vectors;  // tiles
+  std::int64_t steps = 0;
+  for (std::int64_t i = 0; i < call.segment_count; ++i) steps += call.segments[i].steps;
+  const std::int64_t tiles = ceil_of(steps, tile_side);
+  const std::int64_t at_once = tiles > 0 ? ceil_of(tiles, ceil_of(tiles, max_terms)) : 1;
   alignas(64) float copies[max_terms * vectors * tile_words];
   TermTile terms[max_terms];
   TermTiles stream(call);
@@ -381,10 +414,28 @@ void multiply_in_tiles(const Products& call) {
     std::int64_t count = 0;
     do {
       stream.next(terms[count], copies + count * vectors * tile_words);
-    } while (++count < max_terms && !stream.is_at_end());
-    TileProducts<4 / vectors, vectors>(call, accumulate).run(terms, count);
+    } while (++count < at_once && !stream.is_at_end());
+    TileProducts<row_tiles, vectors>(call, rows, groups, accumulate).run(terms, count);
     accumulate = Accumulate::add;
   } while (!stream.is_at_end());
+}
+
+template <int vectors>
+void multiply_in_tiles(const Products& call) {
+  constexpr int row_tiles = 4 / vectors;
+  constexpr std::size_t max_groups = 64;
+  TileRows rows[max_groups][row_tiles];
+  std::int64_t next = 0;
+  while (next < call.rows) {
+    std::size_t groups = 0;
+    for (; groups < max_groups && next < call.rows; ++groups) {
+      for (TileRows& tile : rows[groups]) {
+        tile = next < call.rows ? rows_from(call, next) : TileRows{};
+        next += tile.count;
+      }
+    }
+    multiply_rows<row_tiles, vectors>(call, rows, groups);
+  }
 }
 
 template <int vectors>

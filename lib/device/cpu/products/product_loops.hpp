@@ -69,6 +69,14 @@ struct PlaneWindow {
   std::int64_t first_inside, last_inside;  // the window's columns inside the plane: [first, last)
 };
 
+// The same plane of consecutive images in bf16, `stride` values apart. Images 2 * pair and 2 * pair + 1 are a pair, of
+// `pairs`; those from `images` on are zero.
+struct ImagePlanes {
+  const void* first;
+  std::int64_t images, stride;
+  std::int64_t pairs;
+};
+
 struct ProductLoops {
   std::int64_t lanes;
   int max_vectors;            // per tile
@@ -87,12 +95,12 @@ struct ProductLoops {
   // packed[rows][columns][B / 2] of one bf16 channel block, likewise: pairs of channels.
   void (*pack_channel_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
                              std::int64_t column);
-  // packed[rows][columns / 2][B] of one bf16 channel block, likewise: pairs of columns. `columns` is even.
-  void (*pack_column_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
-  // packed[B][rows][columns / 2] of the same. Channels are `plane` words apart: a multiple of B, because whole vectors
-  // are written.
-  void (*pack_column_pairs_by_channel)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
-                                       std::int64_t plane);
+  // packed[rows][columns][pairs][B] of one bf16 channel block in several images, likewise: pairs of images.
+  void (*pack_image_pairs)(const ImagePlanes& x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // packed[B][rows][columns][pairs] of the same. Channels are `plane` words apart: a multiple of B, because whole
+  // vectors are written.
+  void (*pack_image_pairs_by_channel)(const ImagePlanes& x, const PlaneWindow& window, const BlockNorm& norm,
+                                      float* packed, std::int64_t plane);
   // pairs[ceil(rows / 2)][B] of a matrix with rows of B floats: pairs of rows, zero after the last row.
   void (*pair_rows)(const float* matrix, std::int64_t rows, float* pairs);
   // packed[rows][columns][channels] of 1 to 3 planes of an image, in fp32.

@@ -39,42 +39,51 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
   }
 }
 
-// Calls `take` with the pairs of columns of a window, one vector after another.
+// Calls `take` with the pairs of images of a window's pixels, one vector after another.
 template <typename Take>
-inline void for_column_pairs(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, Take& take) {
-  const std::int64_t stride = window.step.column * lanes;
+inline void for_image_pairs(const ImagePlanes& planes, const PlaneWindow& window, const BlockNorm& norm, Take& take) {
+  const std::int64_t whole_pairs = planes.images / 2;
+  const std::int64_t stored_pairs = (planes.images + 1) / 2;
+  const auto take_zeros = [&](std::int64_t pairs) {
+    for (std::int64_t i = 0; i < pairs; ++i) take(zero);
+  };
+  const auto take_pixel = [&](const Bf16* x, const auto& value, const auto& pairs) {
+    for (std::int64_t pair = 0; pair < whole_pairs; ++pair, x += 2 * planes.stride) {
+      take(pairs(value(x), value(x + planes.stride)));
+    }
+    if (stored_pairs > whole_pairs) take(pairs(value(x), zero));
+    take_zeros(planes.pairs - stored_pairs);
+  };
   for (std::int64_t r = 0; r < window.rows; ++r) {
     const std::int64_t row = window.first_row + r * window.step.row;
-    if (row < 0 || row >= window.height) {
-      for (std::int64_t c = 0; c < window.columns; c += 2) take(zero);
+    if (row < 0 || row >= window.height || window.first_inside == window.last_inside) {
+      take_zeros(window.columns * planes.pairs);
       continue;
     }
-    const auto* const x = static_cast<const Bf16*>(x_data) + (row * window.width + window.first_column) * lanes;
-    const auto is_inside = [&](std::int64_t column) {
-      return column >= window.first_inside && column < window.last_inside;
-    };
-    if (norm.rows == nullptr) {
-      const auto word = [&](std::int64_t column) {
-        return is_inside(column) ? reinterpret_cast<Words>(load(x + column * stride)) >> 16 : Words{};
-      };
-      for (std::int64_t c = 0; c < window.columns; c += 2) {
-        take(reinterpret_cast<Floats>(word(c) | (word(c + 1) << 16)));
+    take_zeros(window.first_inside * planes.pairs);
+    for (std::int64_t c = window.first_inside; c < window.last_inside; ++c) {
+      const std::int64_t pixel = row * window.width + window.first_column + c * window.step.column;
+      const auto* const x = static_cast<const Bf16*>(planes.first) + pixel * lanes;
+      if (norm.rows == nullptr) {
+        const auto words = [](Floats value) { return reinterpret_cast<Words>(value); };
+        take_pixel(
+            x, [](const Bf16* at) { return load(at); },
+            [&](Floats low, Floats high) { return reinterpret_cast<Floats>((words(low) >> 16) | words(high)); });
+      } else {
+        take_pixel(
+            x, [&](const Bf16* at) { return normalized(load(at), norm); }, pairs_of);
       }
-    } else {
-      const auto value = [&](std::int64_t column) {
-        return is_inside(column) ? normalized(load(x + column * stride), norm) : zero;
-      };
-      for (std::int64_t c = 0; c < window.columns; c += 2) take(pairs_of(value(c), value(c + 1)));
     }
+    take_zeros((window.columns - window.last_inside) * planes.pairs);
   }
 }
 
-void pack_column_pairs(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
+void pack_image_pairs(const ImagePlanes& x, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
   auto take = [&](Floats pairs) {
     store(pairs, packed);
     packed += lanes;
   };
-  for_column_pairs(x, window, norm, take);
+  for_image_pairs(x, window, norm, take);
 }
 
 // Stores vectors as columns of planes[B], `plane` words apart. Writes whole vectors of a plane.
@@ -103,10 +112,10 @@ class IntoPlanes {
   Floats columns_[lanes];
 };
 
-void pack_column_pairs_by_channel(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
-                                  std::int64_t plane) {
+void pack_image_pairs_by_channel(const ImagePlanes& x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
+                                 std::int64_t plane) {
   IntoPlanes take(packed, plane);
-  for_column_pairs(x, window, norm, take);
+  for_image_pairs(x, window, norm, take);
   if (!take.is_complete()) take.write();
 }
 
@@ -169,8 +178,8 @@ constexpr ProductLoops tables = {
     .pack_f32 = pack_plane<F32, F32>,
     .pack_bf16 = pack_plane<Bf16, F32>,
     .pack_channel_pairs = pack_plane<Bf16, Bf16>,
-    .pack_column_pairs = pack_column_pairs,
-    .pack_column_pairs_by_channel = pack_column_pairs_by_channel,
+    .pack_image_pairs = pack_image_pairs,
+    .pack_image_pairs_by_channel = pack_image_pairs_by_channel,
     .pair_rows = pair_rows,
     .pack_image = pack_image,
     .narrow = narrow,

@@ -31,6 +31,11 @@ std::vector<Band> make_bands(std::int64_t images, std::int64_t rows, std::int64_
   return bands;
 }
 
+Band images_of(const Band& sets, std::int64_t set_images, std::int64_t images) {
+  const std::int64_t first = sets.first_image * set_images;
+  return {first, std::min(sets.images * set_images, images - first), sets.first_row, sets.rows};
+}
+
 Axis forward_axis(const Conv1d& conv) {
   AxisPhase phase{0, -conv.padding, {}};
   for (std::int64_t k = 0; k < conv.kernel; ++k) phase.taps.push_back({k, k});

@@ -14,13 +14,16 @@
 
 namespace lockstep::cpu {
 
-// Consecutive rows of one image, or consecutive whole images.
+// Consecutive rows of one image, or consecutive whole images. If images are packed in sets, those are sets.
 struct Band {
   std::int64_t first_image, images;
   std::int64_t first_row, rows;
 
   bool is_as_large_as(const Band& other) const { return images == other.images && rows == other.rows; }
 };
+
+// The images of a band of sets of `set_images`, of `images` in all. The last set may lack some.
+Band images_of(const Band& sets, std::int64_t set_images, std::int64_t images);
 
 // Splits maps of rows x columns pixels into bands of about `pixels` pixels. The first row of a band is a multiple of
 // `row_multiple`. Every band is as large as the first or the last one.

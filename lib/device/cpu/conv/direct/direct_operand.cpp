@@ -71,51 +71,108 @@ bool reads_inside(const Axes& axes, std::int64_t height, std::int64_t width, con
          columns.first + columns.count <= operand.width;
 }
 
-void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
-          const InputNorm* norm, float* packed) {
+namespace {
+
+// Rows of a channel block of an image, and where they go.
+struct PackedRows {
+  const std::byte* image;
+  std::int64_t block;
+  PlaneWindow window;
+  float* to;
+};
+
+void pack_features(const ProductLoops& loops, const Operand& operand, const InputNorm* norm, const PackedRows& rows) {
+  const auto pack_plane = operand.word == Word::channel_pair ? loops.pack_channel_pairs
+                          : operand.dtype == DType::bf16     ? loops.pack_bf16
+                                                             : loops.pack_f32;
+  pack_plane(rows.image + rows.block * operand.plane() * size_of(operand.dtype), rows.window,
+             norm_of(norm, rows.block, operand.lanes), rows.to, operand.set_images * operand.unit_words());
+}
+
+// Row by row, because the pixels of a row that several images and blocks fill stay in the L1 cache.
+void pack_set(const ProductLoops& loops, const Operand& operand, const std::byte* image, std::int64_t images,
+              const OperandBand& band, const InputNorm* norm, float* packed) {
   const PixelStrides strides = band.packed_strides(operand);
-  const std::int64_t bytes = size_of(operand.dtype);
-  for (std::int64_t i = 0; i < band.images; ++i) {
-    const std::byte* image = data + (band.first_image + i) * operand.image() * bytes;
-    float* const to = packed + i * strides.image;
-    if (operand.layout == Layout::images) {
-      assert(norm == nullptr && operand.dtype == DType::f32);
-      loops.pack_image(reinterpret_cast<const float*>(image), operand.channels, band.window, to);
-      continue;
-    }
-    const auto pack_plane = operand.word == Word::channel_pair ? loops.pack_channel_pairs
-                            : operand.dtype == DType::bf16     ? loops.pack_bf16
-                                                               : loops.pack_f32;
-    for (std::int64_t b = 0; b < band.blocks; ++b) {
-      const std::int64_t block = band.first_block + b;
-      pack_plane(image + block * operand.plane() * bytes, band.window, norm_of(norm, block, operand.lanes),
-                 to + b / operand.unit_blocks * strides.block + b % operand.unit_blocks * operand.block_words(),
-                 operand.unit_words());
+  PackedRows rows{image, 0, band.window, nullptr};
+  rows.window.rows = 1;
+  for (std::int64_t unit = 0; unit < band.blocks / operand.unit_blocks; ++unit) {
+    for (std::int64_t row = 0; row < band.window.rows; ++row) {
+      for (std::int64_t i = 0; i < operand.set_images; ++i) {
+        rows.image = image + i * operand.image() * size_of(operand.dtype);
+        rows.window.first_row = i < images ? band.window.first_row + row * band.window.step.row : operand.height;
+        for (std::int64_t b = 0; b < operand.unit_blocks; ++b) {
+          rows.block = band.first_block + unit * operand.unit_blocks + b;
+          rows.to =
+              packed + unit * strides.block + row * strides.row + i * operand.unit_words() + b * operand.block_words();
+          pack_features(loops, operand, norm, rows);
+        }
+      }
     }
   }
 }
 
+}  // namespace
+
+void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
+          const InputNorm* norm, float* packed) {
+  const PixelStrides strides = band.packed_strides(operand);
+  const std::int64_t image_bytes = operand.image() * size_of(operand.dtype);
+  for (std::int64_t i = 0; i < band.images; i += operand.set_images, packed += strides.image) {
+    const std::byte* const image = data + (band.first_image + i) * image_bytes;
+    if (operand.layout == Layout::images) {
+      assert(norm == nullptr && operand.dtype == DType::f32);
+      loops.pack_image(reinterpret_cast<const float*>(image), operand.channels, band.window, packed);
+    } else if (operand.set_images > 1) {
+      pack_set(loops, operand, image, std::min(operand.set_images, band.images - i), band, norm, packed);
+    } else {
+      for (std::int64_t b = 0; b < band.blocks; ++b) {
+        float* const to =
+            packed + b / operand.unit_blocks * strides.block + b % operand.unit_blocks * operand.block_words();
+        pack_features(loops, operand, norm, {image, band.first_block + b, band.window, to});
+      }
+    }
+  }
+}
+
+PixelStrides ImagePairs::strides(const OperandBand& band) const {
+  const std::int64_t pixel = order == Order::by_pixels ? pairs * lanes : pairs;
+  const std::int64_t block =
+      order == Order::by_pixels ? spread_strides(1, 1, parts, part_stride(band)).block : lanes * channel_stride(band);
+  return {band.blocks * block, block, columns * pixel, pixel};
+}
+
+std::int64_t ImagePairs::channel_stride(const OperandBand& band) const {
+  return order == Order::by_pixels ? 1 : spread_strides(1, 1, parts, part_stride(band)).block;
+}
+
+std::int64_t ImagePairs::part_stride(const OperandBand& band) const {
+  const std::int64_t words = band.window.rows * columns * pairs;
+  return order == Order::by_pixels ? words * lanes : ceil_div(words, lanes) * lanes;
+}
+
 void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
-                const ColumnPairs& pairs, const InputNorm* norm, float* packed) {
+                const ImagePairs& pairs, const InputNorm* norm, float* packed) {
   assert(operand.layout == Layout::features && operand.dtype == DType::bf16);
-  const PixelStrides strides = pairs.strides(band, operand.lanes);
+  const PixelStrides strides = pairs.strides(band);
   const std::int64_t bytes = size_of(operand.dtype);
   const Span rows{band.window.first_row, band.window.rows};
-  for (std::int64_t tap = 0; tap < pairs.taps; ++tap) {
-    const Span columns{band.window.first_column + tap, 2 * pairs.in_row()};
-    PlaneWindow window = window_of(operand.height, operand.width, rows, columns, {band.window.step.row, pairs.step});
-    window.last_inside = std::min(window.last_inside, pairs.columns);
-    for (std::int64_t i = 0; i < band.images; ++i) {
-      const std::byte* const image = data + (band.first_image + i) * operand.image() * bytes;
+  const Steps steps{band.window.step.row, band.window.step.column * pairs.parts};
+  for (std::int64_t part = 0; part < pairs.parts; ++part) {
+    const Span columns{band.window.first_column + part * band.window.step.column, pairs.columns};
+    const PlaneWindow window = window_of(operand.height, operand.width, rows, columns, steps);
+    for (std::int64_t first = 0; first < band.images; first += pairs.images()) {
+      const std::byte* const image = data + (band.first_image + first) * operand.image() * bytes;
+      const std::int64_t images = std::min(pairs.images(), band.images - first);
       for (std::int64_t b = 0; b < band.blocks; ++b) {
         const std::int64_t block = band.first_block + b;
-        const std::byte* const plane = image + block * operand.plane() * bytes;
-        const BlockNorm block_norm = norm_of(norm, block, operand.lanes);
-        float* const to = packed + i * strides.image + (b * pairs.taps + tap) * strides.block;
-        if (pairs.order == ColumnPairs::Order::by_channels) {
-          loops.pack_column_pairs_by_channel(plane, window, block_norm, to, pairs.channel_stride(band));
+        const ImagePlanes planes{image + block * operand.plane() * bytes, images, operand.image(), pairs.pairs};
+        float* const to =
+            packed + first / pairs.images() * strides.image + b * strides.block + part * pairs.part_stride(band);
+        if (pairs.order == ImagePairs::Order::by_channels) {
+          loops.pack_image_pairs_by_channel(planes, window, norm_of(norm, block, operand.lanes), to,
+                                            pairs.channel_stride(band));
         } else {
-          loops.pack_column_pairs(plane, window, block_norm, to);
+          loops.pack_image_pairs(planes, window, norm_of(norm, block, operand.lanes), to);
         }
       }
     }

@@ -24,6 +24,7 @@ struct Operand {
   std::int64_t lanes;
   Word word = Word::f32;
   std::int64_t unit_blocks = 1;  // channel blocks of a pixel that are contiguous in a packed band
+  std::int64_t set_images = 1;   // images of which the same pixel is contiguous there
 
   std::int64_t block_channels() const { return layout == Layout::images ? channels : lanes; }
   std::int64_t blocks() const { return ceil_div(channels, block_channels()); }
@@ -34,14 +35,16 @@ struct Operand {
   std::int64_t block_words() const { return words_of(block_channels()); }  // per pixel and block
   std::int64_t unit_words() const { return unit_blocks * block_words(); }  // per pixel and unit
   std::int64_t units() const { return blocks() / unit_blocks; }
-  std::int64_t words_in(std::int64_t unit) const {  // without padding channels
-    return words_of(std::min(channels - unit * unit_blocks * block_channels(), unit_blocks * block_channels()));
+  std::int64_t words_in(std::int64_t unit) const {  // without padding channels, unless a unit fills a tile's row
+    if (unit_blocks > 1) return unit_words();
+    return words_of(channels_in(unit));
   }
   std::int64_t plane() const { return height * width * (layout == Layout::images ? 1 : lanes); }
   std::int64_t image() const { return plane() * (layout == Layout::images ? channels : blocks()); }
 
   bool is_readable() const {
-    return layout == Layout::features && (dtype == DType::f32) == (word == Word::f32) && unit_blocks == 1;
+    return layout == Layout::features && (dtype == DType::f32) == (word == Word::f32) && unit_blocks == 1 &&
+           set_images == 1;
   }
   PixelStrides strides() const { return dense_strides(blocks(), height, width, block_words()); }  // in place, in words
   // The start of a band, for operands that are readable in place.
@@ -54,8 +57,10 @@ struct OperandBand {
   std::int64_t first_block, blocks;
   PlaneWindow window;
 
+  // [set][unit][row][column][image][words]
   PixelStrides packed_strides(const Operand& operand) const {
-    return spread_strides(blocks / operand.unit_blocks, window.rows, window.columns, operand.unit_words());
+    const std::int64_t pixel = operand.set_images * operand.unit_words();
+    return spread_strides(blocks / operand.unit_blocks, window.rows, window.columns, pixel);
   }
 };
 
@@ -76,35 +81,33 @@ PixelRows rows_of(const Operand& operand, const std::byte* data, const OperandBa
 // Whether no result reads padding.
 bool reads_inside(const Axes& axes, std::int64_t height, std::int64_t width, const Operand& operand);
 
-// Copies a band to `packed`. `norm` may be null, and must be for images.
+// Copies a band of whole sets to `packed`; images after the last one are zero. `norm` may be null, and must be for
+// images.
 void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
           const InputNorm* norm, float* packed);
 
-// A band of bf16 features for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B], or by channels:
-// [image][block][tap][B][row][pair]. A tap is a column of the kernel. Each tap has its own copy of the columns that it
-// meets, because pairs that start at odd columns differ from those that start at even ones.
-struct ColumnPairs {
+// A band of bf16 features for sums over pixels, in pairs of images: [set][block][part][row][column][pair][B] or, by
+// channels, [set][block][B][part][row][column][pair]. A set is 2 * `pairs` consecutive images, zero after the last one
+// of the batch. With two parts, the first has the even columns, the second the odd ones, and likewise with more: so
+// columns that neighboring results meet are neighbors, too.
+struct ImagePairs {
   enum class Order { by_pixels, by_channels };
 
-  std::int64_t columns;  // columns that a tap meets
-  std::int64_t step;     // from one of them to the next
-  std::int64_t taps;
+  std::int64_t pairs;
+  std::int64_t parts;
+  std::int64_t columns;  // of a part, with columns of zeros
+  std::int64_t lanes;
   Order order;
 
-  std::int64_t in_row() const { return ceil_div(columns, 2); }
-  // Strides of taps: `block` is the distance between consecutive taps.
-  PixelStrides strides(const OperandBand& band, std::int64_t lanes) const {
-    if (order == Order::by_pixels) return spread_strides(band.blocks * taps, band.window.rows, in_row(), lanes);
-    const std::int64_t tap = lanes * channel_stride(band);
-    return {band.blocks * taps * tap, tap, in_row(), 1};
-  }
-  std::int64_t channel_stride(const OperandBand& band) const {
-    return order == Order::by_pixels ? 1 : spread_strides(1, band.window.rows, in_row(), 1).block;
-  }
+  std::int64_t images() const { return 2 * pairs; }
+  PixelStrides strides(const OperandBand& band) const;
+  std::int64_t channel_stride(const OperandBand& band) const;
+  // A multiple of a vector, because whole vectors are written.
+  std::int64_t part_stride(const OperandBand& band) const;
 };
 
-// Copies a band in pairs of columns. Uses the rows of `band`, and its first column as that of the first tap.
+// Copies a band of whole sets in pairs of images. Uses the rows of `band`, and its first column.
 void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
-                const ColumnPairs& pairs, const InputNorm* norm, float* packed);
+                const ImagePairs& pairs, const InputNorm* norm, float* packed);
 
 }  // namespace lockstep::cpu

@@ -21,6 +21,11 @@ constexpr std::int64_t packed_values = 64 << 10;  // per band, so it stays in th
 // equally fast.
 constexpr std::int64_t stage_bytes = 20 << 10;
 constexpr std::int64_t tile_stage_bytes = 512 << 10;
+// Likewise, if the pixels of a band are those of 16 images.
+constexpr std::int64_t tile_images = 16;
+constexpr std::int64_t max_set_pixels = 64;
+constexpr std::int64_t least_set_pixels = 8;
+constexpr std::int64_t set_values = 256 << 10;
 
 bool is_forward(const ConvProblem& problem) { return problem.direction == Direction::forward; }
 
@@ -31,20 +36,37 @@ PixelGeometry geometry_of(const ConvProblem& problem, const KernelTarget& target
   return {axes, result.width, weights.matrix_words(), result.blocks(), blocks_in_place, bytes};
 }
 
-Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
+// Whether consecutive pixels of the result fill the rows of AMX tiles well.
+bool pixels_fill_tiles(const ConvProblem& problem, const Operand& result) {
+  constexpr std::int64_t long_row = 32;
+  constexpr std::int64_t large_map = 8 * tile_images;
+  const bool rows_follow = problem.conv.kernel.area() == 1 && problem.conv.stride == Size2d{1};
+  return result.width % tile_images == 0 || result.width >= long_row ||
+         (rows_follow && result.height * result.width >= large_map);
+}
+
+Operand source_operand(const ConvProblem& problem, const KernelTarget& target, const Operand& result) {
+  const std::int64_t lanes = result.lanes;
   Operand source = is_forward(problem) ? input_operand(problem, lanes) : output_operand(problem, lanes);
   if (multiplies_pairs(problem, target)) source.word = Word::channel_pair;
   // Two blocks fill one row of an AMX tile.
-  if (multiplies_tiles(problem, target) && source.blocks() % 2 == 0) source.unit_blocks = 2;
+  if (multiplies_tiles(problem, target) && source.blocks() % 2 == 0) {
+    source.unit_blocks = 2;
+    // Otherwise the rows of a tile are a pixel of 16 images, unless many of the images do not exist.
+    const bool images_fill_tiles = 8 * problem.n >= 7 * ceil_div(problem.n, tile_images) * tile_images;
+    if (!pixels_fill_tiles(problem, result) && images_fill_tiles) source.set_images = tile_images;
+  }
   return source;
 }
 
 // Pixels per band and phase: within the limits, as many as keep the band's source in the L2 cache.
 std::vector<Band> bands_of(const ConvProblem& problem, const Axes& axes, const Operand& source, const Operand& result) {
-  const std::int64_t values = source.units() * source.unit_words();
-  const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, max_pixels);
+  const std::int64_t values = source.units() * source.unit_words() * source.set_images;
+  const std::int64_t pixels = source.set_images > 1 ? std::clamp(set_values / values, least_set_pixels, max_set_pixels)
+                                                    : std::clamp(packed_values / values, least_pixels, max_pixels);
   const std::int64_t phases = axes.rows.spacing * axes.columns.spacing;
-  return make_bands(problem.n, result.height, result.width, pixels * phases, axes.rows.spacing);
+  return make_bands(ceil_div(problem.n, source.set_images), result.height, result.width, pixels * phases,
+                    axes.rows.spacing);
 }
 
 }  // namespace
@@ -69,8 +91,8 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
     : problem_(problem),
       target_(target),
       loops_(loops_of(target.set).products),
-      source_(source_operand(problem, target, loops_.lanes)),
       result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
+      source_(source_operand(problem, target, result_)),
       weights_(problem, target, source_),
       geometry_(geometry_of(problem, target, weights_, result_)),
       packed_axes_(packed_axes(geometry_.axes)),
@@ -93,10 +115,10 @@ void DirectPixels::make_tables() {
   packed_geometry.max_blocks = source_.blocks();
   for (const Band& band : {bands_.front(), bands_.back()}) {
     const PixelStrides packed = source_of(band).packed_strides(source_);
-    const PixelStrides values = dense_strides(1, band.rows, result_.width, result_.lanes);
+    const PixelStrides values = value_strides(band);
     const PixelStrides result = rounds() ? values : result_.strides();
     packed_floats_ = std::max(packed_floats_, band.images * packed.image);
-    if (rounds()) values_floats_ = std::max(values_floats_, loops_.max_vectors * band.images * values.image);
+    if (rounds()) values_floats_ = std::max(values_floats_, loops_.max_vectors * stored_images(band) * values.image);
     packed_.push_back(make_band_tables(packed_geometry, band, source_, packed, result, loops_.max_vectors));
     if (!reads_in_place) continue;
     in_place_.push_back(make_band_tables(geometry_, band, source_, source_.strides(), result, loops_.max_vectors));
@@ -110,8 +132,13 @@ void DirectPixels::place_scratch() {
   values_at_ = plan_.take_floats_each(target_.threads, values_floats_);
 }
 
+// Of results before rounding: images are an odd number of cache lines apart, as a tile may store a pixel of 16 images.
+PixelStrides DirectPixels::value_strides(const Band& band) const {
+  return spread_strides(1, band.rows, result_.width, result_.lanes);
+}
+
 OperandBand DirectPixels::source_of(const Band& band) const {
-  return source_band(packed_axes_, band, result_.width, source_, 0, source_.blocks());
+  return source_band(packed_axes_, images_of(band), result_.width, source_, 0, source_.blocks());
 }
 
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
@@ -152,7 +179,8 @@ OperandBand DirectPixels::result_of(const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const PlaneWindow window =
       window_of(result_.height, result_.width, {band.first_row, band.rows}, {0, result_.width}, {1, 1});
-  return {band.first_image, band.images, group.first_block, group.vectors, window};
+  const Band images = images_of(band);
+  return {images.first_image, images.images, group.first_block, group.vectors, window};
 }
 
 // Prefetches the group's ReLU mask operands, its share of the next band's source, and the next group's result.
@@ -192,7 +220,7 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
   if (!job.packs) call.left = source_.values_at(job.call.operands[0], source_of(band));
   call.left_step = 1;
   call.out = values_of(job, group.thread);
-  call.out_stride = band.images * band.rows * result_.width * result_.lanes;
+  call.out_stride = stored_images(band) * value_strides(band).image;
   if (!rounds()) {
     call.out = reinterpret_cast<float*>(result_at(job, band, group.first_block));
     call.out_stride = result_.plane();
@@ -226,8 +254,8 @@ void DirectPixels::clear(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const std::int64_t pixels = band.rows * result_.width;
   for (std::int64_t v = 0; v < group.vectors; ++v) {
-    for (std::int64_t image = 0; image < band.images; ++image) {
-      float* values = values_of(job, group.thread) + (v * band.images + image) * pixels * result_.lanes;
+    for (std::int64_t image = 0; image < stored_images(band); ++image) {
+      float* values = values_of(job, group.thread) + (v * stored_images(band) + image) * value_strides(band).image;
       if (!rounds())
         values = reinterpret_cast<float*>(result_at(job, band, group.first_block + v)) + image * result_.image();
       std::fill_n(values, pixels * result_.lanes, 0.0F);
@@ -239,11 +267,11 @@ void DirectPixels::clear(const Job& job, const Group& group) const {
 void DirectPixels::fetch(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const PlaneWindow whole = window_of(band.rows, result_.width, {0, band.rows}, {0, result_.width}, {1, 1});
-  const std::int64_t plane = band.rows * result_.width * result_.lanes;
+  const std::int64_t plane = value_strides(band).image;
   for (std::int64_t v = 0; v < group.vectors; ++v) {
     const std::byte* const from = result_at(job, band, group.first_block + v);
-    float* const to = values_of(job, group.thread) + v * band.images * plane;
-    for (std::int64_t image = 0; image < band.images; ++image) {
+    float* const to = values_of(job, group.thread) + v * stored_images(band) * plane;
+    for (std::int64_t image = 0; image < images_of(band).images; ++image) {
       loops_.pack_bf16(from + image * result_.image() * size_of(result_.dtype), whole, {}, to + image * plane,
                        result_.lanes);
     }
@@ -254,14 +282,14 @@ void DirectPixels::fetch(const Job& job, const Group& group) const {
 void DirectPixels::finish(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);
-  const Planes planes{band.images, band.rows * result_.width, result_.image()};
-  const std::int64_t values_stride = planes.pixels * result_.lanes;
+  const Planes planes{images_of(band).images, band.rows * result_.width, result_.image()};
+  const std::int64_t values_stride = value_strides(band).image;
   for (std::int64_t v = 0; v < group.vectors; ++v) {
     const std::int64_t block = group.first_block + v;
     std::byte* const y = result_at(job, band, block);
-    const float* const values = values_of(job, group.thread) + v * band.images * values_stride;
+    const float* const values = values_of(job, group.thread) + v * stored_images(band) * values_stride;
     if (job.call.sums == nullptr) {
-      for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
+      for (std::int64_t image = 0; rounds() && image < planes.images; ++image) {
         loops_.narrow(values + image * values_stride, planes.pixels,
                       y + image * result_.image() * size_of(result_.dtype));
       }
@@ -284,13 +312,13 @@ void DirectPixels::find_norm_gradient(const Job& job, const Band& band, std::int
   const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);
   const float* const norm = job.call.x_norm->of(block, result_.lanes).rows;
   const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
-  const Planes planes{band.images, band.rows * result_.width, result_.image()};
+  const Planes planes{images_of(band).images, band.rows * result_.width, result_.image()};
   const ActivationGradient activation = job.call.activation_gradient();
   const std::byte* const x = job.call.mask_x + place;
   const std::byte* const y = activation == ActivationGradient::relu_of_y ? job.call.mask_y + place : nullptr;
   std::byte* const dx = job.call.operands[2] + place;
   if (rounds()) {
-    loops.store_with_norm_sums(values, planes.pixels * result_.lanes, x, y, planes, norm, activation, dx, sums);
+    loops.store_with_norm_sums(values, value_strides(band).image, x, y, planes, norm, activation, dx, sums);
   } else {
     loops.norm_sums(x, y, dx, planes, norm, activation, dx, sums);
   }
@@ -304,7 +332,7 @@ bool DirectPixels::rounds() const { return result_.dtype != DType::f32; }
 
 std::int64_t DirectPixels::place_of(const Band& band, std::int64_t block) const {
   const PixelStrides strides = result_.strides();
-  return band.first_image * strides.image + block * strides.block + band.first_row * strides.row;
+  return images_of(band).first_image * strides.image + block * strides.block + band.first_row * strides.row;
 }
 
 std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_t block) const {

@@ -45,6 +45,9 @@ class DirectPixels final : public ConvKernel {
 
   void make_tables();
   void place_scratch();
+  Band images_of(const Band& band) const { return cpu::images_of(band, source_.set_images, problem_.n); }
+  std::int64_t stored_images(const Band& band) const { return band.images * source_.set_images; }  // in scratch
+  PixelStrides value_strides(const Band& band) const;
   OperandBand source_of(const Band& band) const;
   void compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const;
   Group group_of(int thread, std::int64_t band, std::int64_t number) const;
@@ -68,8 +71,8 @@ class DirectPixels final : public ConvKernel {
   ConvProblem problem_;
   KernelTarget target_;
   const ProductLoops& loops_;
-  Operand source_;                  // what is read: x, or dy in backward-data
   Operand result_;                  // what is written: y, or dx in backward-data
+  Operand source_;                  // what is read: x, or dy in backward-data
   PixelWeights weights_;            // the weights in the order of the tables
   PixelGeometry geometry_;          // of the source in place
   Axes packed_axes_;                // of a packed source

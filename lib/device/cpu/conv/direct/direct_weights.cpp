@@ -11,15 +11,17 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t weight_items_wanted = 32;  // enough for the threads of a rank
-constexpr std::int64_t rows_wanted = 128;         // sums per range: fewer do not pay for packing a band
-constexpr std::int64_t max_out_channels = 512;    // per item: more sums and dy would exceed the L2 cache
-constexpr std::int64_t dy_bytes = 20 << 10;       // per band, for a tile's vectors: stays in the L1 cache
-constexpr std::int64_t tile_dy_bytes = 32 << 10;  // processors with AMX have an L1 cache of 48 KB
+constexpr std::int64_t weight_items_wanted = 32;   // enough for the threads of a rank
+constexpr std::int64_t rows_wanted = 128;          // sums per range: fewer do not pay for packing a band
+constexpr std::int64_t tile_rows_wanted = 512;     // likewise, for AMX, whose products take less time
+constexpr std::int64_t max_out_channels = 512;     // per item: more sums and dy would exceed the L2 cache
+constexpr std::int64_t dy_bytes = 20 << 10;        // per band, for a tile's vectors: stays in the L1 cache
+constexpr std::int64_t tile_band_bytes = 1 << 20;  // of packed x and dy: processors with AMX have an L2 cache of 2 MB
+constexpr std::int64_t tile_terms = 16;
 
 // Blocks per range: nearly equal ranges of at least one block.
-std::int64_t blocks_of_range(std::int64_t blocks, std::int64_t rows_of_block) {
-  const std::int64_t most = ceil_div(rows_wanted, rows_of_block);
+std::int64_t blocks_of_range(std::int64_t blocks, std::int64_t rows_of_block, std::int64_t wanted) {
+  const std::int64_t most = ceil_div(wanted, rows_of_block);
   return ceil_div(blocks, ceil_div(blocks, most));
 }
 
@@ -30,17 +32,16 @@ std::int64_t equal_ranges(std::int64_t blocks, std::int64_t wanted) {
   return ranges;
 }
 
-std::int64_t band_pixels(const ConvProblem& problem, const KernelTarget& target, const ProductLoops& loops) {
-  const DType term = multiplies_pairs(problem, target) ? DType::bf16 : DType::f32;
-  const std::int64_t bytes = multiplies_tiles(problem, target) ? tile_dy_bytes : dy_bytes;
-  return bytes / (loops.max_vectors * loops.lanes * size_of(term));
-}
-
-// By channels, the rows of an AMX tile are channels and the terms lie in a row. This needs rows of pixels without gaps.
-ColumnPairs::Order order_of_x(const ConvProblem& problem, const KernelTarget& target) {
-  const bool rows_follow = packed_axis(forward_axis(problem.conv.rows())).advance == 1;
-  const bool is_by_channels = multiplies_tiles(problem, target) && rows_follow;
-  return is_by_channels ? ColumnPairs::Order::by_channels : ColumnPairs::Order::by_pixels;
+// Pairs of images in a set: as many as make a tile's terms, unless fewer leave less of the tiles empty.
+std::int64_t pairs_of_set(std::int64_t images, std::int64_t width) {
+  const auto terms = [&](std::int64_t pairs) {
+    return ceil_div(images, 2 * pairs) * ceil_div(width * pairs, tile_terms);
+  };
+  std::int64_t best = tile_terms;
+  for (std::int64_t pairs = best / 2; pairs > 0; pairs /= 2) {
+    if (terms(pairs) < terms(best)) best = pairs;
+  }
+  return best;
 }
 
 }  // namespace
@@ -69,20 +70,50 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       x_(input_operand(problem, loops_.lanes)),
       dy_(output_operand(problem, loops_.lanes)),
       pairs_(multiplies_pairs(problem, target)),
-      x_pairs_{dy_.width, problem.conv.stride.width, problem.conv.kernel.width, order_of_x(problem, target)},
-      dy_pairs_{dy_.width, 1, 1, ColumnPairs::Order::by_pixels},
       axes_(forward_axes(problem.conv)),
       packed_axes_(packed_axes(axes_)),
-      bands_(make_bands(problem.n, dy_.height, dy_.width, band_pixels(problem, target, loops_), 1)),
-      range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
+      x_pairs_(x_pairs()),
+      dy_pairs_(dy_pairs()),
+      range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows,
+                                    multiplies_tiles(problem, target) ? tile_rows_wanted : rows_wanted)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
       out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, max_out_channels))),
+      bands_(make_bands(ceil_div(problem.n, images_of_set()), dy_.height, dy_.width, band_pixels(), 1)),
       pieces_(std::clamp<std::int64_t>(ceil_div(weight_items_wanted, ranges_ * out_ranges_), 1, std::ssize(bands_))) {
   make_tables();
   sums_at_ = plan_.take_floats_each(pieces_, weights_.count());
   x_at_ = plan_.take_floats_each(target.threads, x_floats_);
   dy_at_ = plan_.take_floats_each(target.threads, dy_floats_);
 }
+
+ImagePairs DirectWeights::dy_pairs() const {
+  if (!multiplies_tiles(problem_, target_)) return {1, 1, dy_.width, loops_.lanes, ImagePairs::Order::by_pixels};
+  const std::int64_t pairs = pairs_of_set(problem_.n, dy_.width);
+  const std::int64_t columns = ceil_div(dy_.width * pairs, tile_terms) * tile_terms / pairs;
+  return {pairs, 1, columns, loops_.lanes, ImagePairs::Order::by_pixels};
+}
+
+// By channels, the rows of an AMX tile are channels and the terms lie in a row.
+ImagePairs DirectWeights::x_pairs() const {
+  const ImagePairs dy = dy_pairs();
+  const std::int64_t parts = packed_axes_.columns.advance;
+  if (!multiplies_tiles(problem_, target_)) {
+    return {1, 1, source_span(packed_axes_.columns, dy.columns).count, loops_.lanes, ImagePairs::Order::by_pixels};
+  }
+  const std::int64_t columns = dy.columns + (problem_.conv.kernel.width - 1) / parts;
+  return {dy.pairs, parts, columns, loops_.lanes, ImagePairs::Order::by_channels};
+}
+
+// Pixels of one set, or of one image.
+std::int64_t DirectWeights::band_pixels() const {
+  if (multiplies_tiles(problem_, target_)) {
+    const std::int64_t blocks = dy_.blocks() / out_ranges_ + range_blocks_;
+    return tile_band_bytes / (dy_pairs_.pairs * loops_.lanes * size_of(DType::f32) * blocks);
+  }
+  return dy_bytes / (loops_.max_vectors * loops_.lanes * size_of(DType::f32));
+}
+
+Band DirectWeights::images_of(const Band& band) const { return cpu::images_of(band, images_of_set(), problem_.n); }
 
 void DirectWeights::make_tables() {
   const bool reads_in_place =
@@ -105,34 +136,38 @@ std::int64_t DirectWeights::blocks_of(std::int64_t range) const {
 }
 
 OperandBand DirectWeights::x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const {
-  return source_band(packed_axes_, band, dy_.width, x_, first_block, blocks);
+  return source_band(packed_axes_, images_of(band), dy_.width, x_, first_block, blocks);
 }
 
 OperandBand DirectWeights::dy_of(const Band& band, std::int64_t out_range) const {
   const Span rows{band.first_row, band.rows};
   const PlaneWindow window = window_of(dy_.height, dy_.width, rows, {0, dy_.width}, {1, 1});
   const std::int64_t blocks = dy_.blocks() / out_ranges_;
-  return {band.first_image, band.images, out_range * blocks, blocks, window};
+  const Band images = images_of(band);
+  return {images.first_image, images.images, out_range * blocks, blocks, window};
 }
 
 PixelStrides DirectWeights::x_strides(const OperandBand& x) const {
-  return pairs_ ? x_pairs_.strides(x, x_.lanes) : x.packed_strides(x_);
+  return pairs_ ? x_pairs_.strides(x) : x.packed_strides(x_);
 }
 
 PixelStrides DirectWeights::dy_strides(const Band& band) const {
   if (dy_.is_readable()) return dy_.strides();
   const OperandBand dy = dy_of(band, 0);
-  return pairs_ ? dy_pairs_.strides(dy, dy_.lanes) : dy.packed_strides(dy_);
+  return pairs_ ? dy_pairs_.strides(dy) : dy.packed_strides(dy_);
 }
 
 WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
                                       const Axes& axes) const {
   WeightTables tables;
-  tables.left_step = pairs_ ? x.column : axes.columns.advance * x_.block_words();
+  const bool by_channels = pairs_ && x_pairs_.order == ImagePairs::Order::by_channels;
+  tables.left_step = by_channels ? 1 : axes.columns.advance * x_.block_words();
   const std::int64_t row_advance = axes.rows.advance * x.row;
   const std::int64_t kernel = problem_.conv.kernel.width;
+  const std::int64_t parts = by_channels ? x_pairs_.parts : 1;
   const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
-    return pairs_ ? (block * kernel + column) * x.block + row * x.row : block * x.block + x.pixel(row, column);
+    const std::int64_t part = column % parts;
+    return block * x.block + x.pixel(row, column / parts) + (part > 0 ? part * x_pairs_.part_stride(read) : 0);
   };
   const std::int64_t channel_stride = pairs_ ? x_pairs_.channel_stride(read) : 1;
   for (std::int64_t block = 0; block < read.blocks; ++block) {
@@ -144,7 +179,7 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
     }
   }
   const PixelStrides dy = dy_strides(band);
-  const std::int64_t steps = pairs_ ? dy_pairs_.in_row() : dy_.width;
+  const std::int64_t steps = pairs_ ? dy_pairs_.columns * dy_pairs_.pairs : dy_.width;
   for (std::int64_t image = 0; image < band.images; ++image) {
     for (std::int64_t row = 0; row < band.rows; ++row) {
       const std::int64_t left = image * x.image + row * row_advance;

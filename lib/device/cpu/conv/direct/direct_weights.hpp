@@ -40,6 +40,11 @@ class DirectWeights final : public ConvKernel {
 
   void make_tables();
   WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, const Axes& axes) const;
+  ImagePairs x_pairs() const;
+  ImagePairs dy_pairs() const;
+  std::int64_t images_of_set() const { return pairs_ ? dy_pairs_.images() : 1; }
+  std::int64_t band_pixels() const;
+  Band images_of(const Band& band) const;
   std::int64_t blocks_of(std::int64_t range) const;
   OperandBand x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const;
   OperandBand dy_of(const Band& band, std::int64_t out_range) const;
@@ -61,18 +66,18 @@ class DirectWeights final : public ConvKernel {
   ConvProblem problem_;
   KernelTarget target_;
   const ProductLoops& loops_;
-  WeightPlaces weights_;            // layout of the stored weights and of each piece's sums
-  Operand x_;                       // as stored
-  Operand dy_;                      // as stored
-  bool pairs_;                      // terms are pairs of columns in bf16
-  ColumnPairs x_pairs_, dy_pairs_;  // packed layouts, if terms are pairs
-  Axes axes_;                       // rows and columns of x that y's rows and columns read
-  Axes packed_axes_;                // the same in packed x, without those that nothing reads
-  std::vector<Band> bands_;         // of dy
-  std::int64_t range_blocks_;       // input blocks per range
-  std::int64_t ranges_;             // number of ranges of input blocks
-  std::int64_t out_ranges_;         // number of equal ranges of output blocks
-  std::int64_t pieces_;             // number of pieces of the bands
+  WeightPlaces weights_;           // layout of the stored weights and of each piece's sums
+  Operand x_;                      // as stored
+  Operand dy_;                     // as stored
+  bool pairs_;                     // terms are bf16 pairs, of images
+  Axes axes_;                      // rows and columns of x that y's rows and columns read
+  Axes packed_axes_;               // the same in packed x, without those that nothing reads
+  ImagePairs x_pairs_, dy_pairs_;  // packed layouts, if terms are pairs
+  std::int64_t range_blocks_;      // input blocks per range
+  std::int64_t ranges_;            // number of ranges of input blocks
+  std::int64_t out_ranges_;        // number of equal ranges of output blocks
+  std::vector<Band> bands_;        // of dy, of images or of sets of them
+  std::int64_t pieces_;            // number of pieces of the bands
   // Tables for bands as large as the first or the last one; of each, for the first and the last range.
   std::vector<WeightTables> in_place_;  // empty if x must be packed
   std::vector<WeightTables> packed_;

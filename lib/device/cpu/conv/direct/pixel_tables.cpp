@@ -16,20 +16,25 @@ struct PhasePair {
   const AxisPhase& columns;
 };
 
-void add_pixels(const PixelGeometry& geometry, const Band& band, const PhasePair& pair, const PixelStrides& source,
-                const PixelStrides& result, PhaseTables& tables) {
+void add_pixels(const PixelGeometry& geometry, const Band& band, const PhasePair& pair, const Operand& operand,
+                const PixelStrides& source, const PixelStrides& result, PhaseTables& tables) {
   const auto& [row_axis, column_axis] = geometry.axes;
   const std::int64_t first_row = pair.rows.source - source_span(row_axis, band.rows).first;
   const std::int64_t first_column = pair.columns.source - source_span(column_axis, geometry.width).first;
   const std::int64_t rows = row_axis.count(pair.rows, band.rows);
   const std::int64_t columns = column_axis.count(pair.columns, geometry.width);
-  for (std::int64_t image = 0; image < band.images; ++image) {
+  for (std::int64_t set = 0; set < band.images; ++set) {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
-        tables.left_offsets.push_back(image * source.image + source.pixel(first_row + r * row_axis.advance,
-                                                                          first_column + c * column_axis.advance));
-        tables.out_offsets.push_back(image * result.image + result.pixel(pair.rows.first + r * row_axis.spacing,
-                                                                         pair.columns.first + c * column_axis.spacing));
+        const std::int64_t left =
+            set * source.image + source.pixel(first_row + r * row_axis.advance, first_column + c * column_axis.advance);
+        const std::int64_t out =
+            set * operand.set_images * result.image +
+            result.pixel(pair.rows.first + r * row_axis.spacing, pair.columns.first + c * column_axis.spacing);
+        for (std::int64_t image = 0; image < operand.set_images; ++image) {
+          tables.left_offsets.push_back(left + image * operand.unit_words());
+          tables.out_offsets.push_back(out + image * result.image);
+        }
       }
     }
   }
@@ -74,7 +79,7 @@ std::vector<PhaseTables> make_band_tables(const PixelGeometry& geometry, const B
   for (const AxisPhase& rows : geometry.axes.rows.phases) {
     for (const AxisPhase& columns : geometry.axes.columns.phases) {
       PhaseTables phase{};
-      add_pixels(geometry, band, {rows, columns}, source, result, phase);
+      add_pixels(geometry, band, {rows, columns}, operand, source, result, phase);
       add_segments(geometry, {rows, columns}, operand, source, phase);
       cut_stages(geometry, operand, vectors, phase);
       phase.right = right;
