@@ -112,6 +112,19 @@ TEST_P(DirectTest, agrees_with_plain_loops_for_layers_of_many_channels) {
   expect_right({{16, 16, 3, 1, 1}, 70, 4, 5});
 }
 
+// AMX takes 16 or 32 images at a time, of maps that fill no tile by themselves.
+TEST_P(DirectTest, agrees_with_plain_loops_for_sets_of_images) {
+  for (const std::int64_t images : {14, 16, 17, 31, 32, 33, 64}) {
+    expect_right({{20, 24, 3, 1, 1}, images, 3, 3});
+    expect_right({{40, 20, 3, 2, 1}, images, 6, 7});
+    expect_right({{64, 40, 1, 1, 0}, images, 2, 5});
+  }
+  expect_right({{24, 64, 3, 1, 1}, 30, 15, 15});
+  expect_right({{20, 20, {2, 5}, {3, 2}, {1, 2}}, 47, 8, 11});
+  expect_right({{40, 40, 3, 1, 2}, 32, 17, 18});
+  expect_right({{128, 70, 3, 1, 1}, 16, 14, 14});  // several bands of rows
+}
+
 // A few in every run, as many as LOCKSTEP_TRIES says in a long one.
 std::uint64_t random_shapes() {
   const char* const stated = std::getenv("LOCKSTEP_TRIES");  // NOLINT(concurrency-mt-unsafe): nobody sets it
@@ -138,7 +151,8 @@ TEST_P(DirectTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
   for (const ConvSizes& sizes :
        {ConvSizes{{20, 16, 3, 1, 1}, 3, 9, 8}, ConvSizes{{16, 20, 1, 1, 0}, 3, 7, 7},
         ConvSizes{{12, 8, 3, 2, 1}, 2, 8, 8}, ConvSizes{{8, 24, 1, 2, 0}, 2, 6, 5},
-        ConvSizes{{20, 16, {1, 7}, 1, {0, 3}}, 3, 9, 8}, ConvSizes{{12, 8, {7, 1}, {1, 2}, {3, 0}}, 2, 8, 9}}) {
+        ConvSizes{{20, 16, {1, 7}, 1, {0, 3}}, 3, 9, 8}, ConvSizes{{12, 8, {7, 1}, {1, 2}, {3, 0}}, 2, 8, 9},
+        ConvSizes{{20, 24, 3, 1, 1}, 31, 7, 5}}) {
     for (const Activation activation : {Activation::none, Activation::relu}) {
       ConvCase convolution(set(), precision(), sizes);
       convolution.use_norm(activation);
@@ -155,6 +169,7 @@ TEST_P(DirectTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
 TEST_P(DirectTest, leaves_the_moments_of_its_sums_before_they_are_rounded) {
   EXPECT_LE(ConvCase(set(), precision(), {{20, 20, 3, 1, 1}, 3, 9, 8}).sums_error(Direction::forward, make()), 1e-5);
   EXPECT_LE(ConvCase(set(), precision(), {{16, 70, 1, 2, 0}, 9, 33, 33}).sums_error(Direction::forward, make()), 1e-5);
+  EXPECT_LE(ConvCase(set(), precision(), {{20, 70, 3, 1, 1}, 31, 7, 5}).sums_error(Direction::forward, make()), 1e-5);
   const ConvSizes rows{{16, 20, {1, 7}, {2, 1}, {0, 3}}, 3, 17, 12};
   EXPECT_LE(ConvCase(set(), precision(), rows).sums_error(Direction::forward, make()), 1e-5);
 }
@@ -163,7 +178,8 @@ TEST_P(DirectTest, passes_the_activation_of_the_previous_norm_and_leaves_its_sum
   for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu}) {
     for (const ConvSizes& sizes :
          {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
-          ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32}}) {
+          ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32},
+          ConvSizes{{20, 24, 3, 1, 1}, 31, 7, 5}}) {
       ConvCase convolution(set(), precision(), sizes);
       convolution.use_norm(activation);
       // Sums are those of stored values, which bf16 rounds.
@@ -176,7 +192,8 @@ TEST_P(DirectTest, passes_the_activation_of_the_previous_norm_and_leaves_its_sum
 TEST_P(DirectTest, adds_the_gradient_to_what_is_there) {
   for (const ConvSizes& sizes :
        {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
-        ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32}}) {
+        ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}, ConvSizes{{16, 24, {7, 1}, {1, 2}, {3, 0}}, 2, 17, 32},
+        ConvSizes{{20, 24, 3, 2, 1}, 31, 6, 7}}) {
     ConvCase convolution(set(), precision(), sizes);
     EXPECT_LE(convolution.error_onto(make(), 0.5F), precision() == DType::bf16 ? 4e-3 : 1e-5);
   }
@@ -184,7 +201,7 @@ TEST_P(DirectTest, adds_the_gradient_to_what_is_there) {
 
 TEST_P(DirectTest, adds_a_parts_gradient_exactly_once) {
   for (const ConvSizes& sizes : {ConvSizes{{6, 16, 3, 1, 1}, 2, 8, 8}, ConvSizes{{70, 16, 3, 1, 1}, 1, 8, 8},
-                                 ConvSizes{{16, 16, 3, 1, 1}, 9, 16, 16}}) {
+                                 ConvSizes{{16, 16, 3, 1, 1}, 9, 16, 16}, ConvSizes{{20, 24, 3, 1, 1}, 33, 5, 5}}) {
     ConvCase convolution(set(), precision(), sizes);
     const std::vector<float> alone = convolution.backward_weight(make(), Accumulate::overwrite, 0.5F);
     const std::vector<float> added = convolution.backward_weight(make(), Accumulate::add, 0.5F);

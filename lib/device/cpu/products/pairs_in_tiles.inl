@@ -396,15 +396,19 @@ class TileProducts {
   alignas(64) float sums_[vectors][tile_words];
 };
 
+inline std::int64_t tiles_of_terms(const Products& call) {
+  std::int64_t steps = 0;
+  for (std::int64_t i = 0; i < call.segment_count; ++i) steps += call.segments[i].steps;
+  return (steps + tile_side - 1) / tile_side;
+}
+
 inline std::int64_t ceil_of(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
 // All terms of some rows, whose right operands stay in the L1 cache while the rows pass.
 template <int row_tiles, int vectors>
 void multiply_rows(const Products& call, const TileRows (*rows)[row_tiles], std::size_t groups) {
-  constexpr std::int64_t max_terms = 32 / vectors;  // tiles
-  std::int64_t steps = 0;
-  for (std::int64_t i = 0; i < call.segment_count; ++i) steps += call.segments[i].steps;
-  const std::int64_t tiles = ceil_of(steps, tile_side);
+  constexpr std::int64_t max_terms = vectors == 2 ? 10 : 32 / vectors;  // tiles
+  const std::int64_t tiles = tiles_of_terms(call);
   const std::int64_t at_once = tiles > 0 ? ceil_of(tiles, ceil_of(tiles, max_terms)) : 1;
   alignas(64) float copies[max_terms * vectors * tile_words];
   TermTile terms[max_terms];
@@ -447,8 +451,17 @@ void pair_products_of(const Products& call) {
   }
 }
 
+// Two rows of tiles by two vectors need fewer loads than one by four, but read the left operand more often.
 void pair_products(const Products& call) {
+  constexpr std::int64_t many_terms = 16;
+  const int at_once = tiles_of_terms(call) < many_terms ? max_vectors : 2;
   begin_tiles();
-  pair_products_of<4>(call);
+  Products part = call;
+  for (int first = 0; first < call.vectors; first += at_once) {
+    part.vectors = call.vectors - first < at_once ? call.vectors - first : at_once;
+    part.right = call.right + first * call.right_stride;
+    part.out = call.out + first * call.out_stride;
+    pair_products_of<max_vectors>(part);
+  }
   end_tiles();
 }

@@ -14,7 +14,9 @@
 //    | m n o p q r .   |  pixels, and     0 0 0 0 0 0 0 0         | . . . . . . .   |
 //    +-----------------+  taps around     a tap is an offset      +-----------------+
 //
-// For AMX, a packed band of bf16 pairs has two channel blocks next to each other, which fill one row of a tile.
+// For AMX, a packed band of bf16 pairs has two channel blocks next to each other, which fill one row of a tile. Its
+// rows are consecutive pixels or, in narrow maps, the same pixel of 16 images, which are next to each other, too: a
+// set. Bands are then of sets.
 //
 // The terms of a pixel are the channels of each source block under each tap; pixel_tables.hpp lists their offsets. One
 // item of work is a range of groups in a band. Items share no sums; norm sums are kept per band.

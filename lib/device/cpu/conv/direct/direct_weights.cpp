@@ -108,7 +108,8 @@ ImagePairs DirectWeights::x_pairs() const {
 std::int64_t DirectWeights::band_pixels() const {
   if (multiplies_tiles(problem_, target_)) {
     const std::int64_t blocks = dy_.blocks() / out_ranges_ + range_blocks_;
-    return tile_band_bytes / (dy_pairs_.pairs * loops_.lanes * size_of(DType::f32) * blocks);
+    const std::int64_t bytes = dy_pairs_.pairs * loops_.lanes * size_of(DType::f32) * blocks;  // of a pixel
+    return std::max<std::int64_t>(tile_band_bytes / bytes, 1);
   }
   return dy_bytes / (loops_.max_vectors * loops_.lanes * size_of(DType::f32));
 }

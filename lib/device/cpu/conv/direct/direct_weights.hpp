@@ -5,6 +5,9 @@
 //    input channel c under tap t   left:  x at pixel + t, channel c         blocks of output channels
 //    weights [block][tap][c]       right: dy at the pixel, B channels       weights [out block]
 //
+// Pairs of bf16 are the same pixel of two images, so any tap and stride meets whole pairs. Up to 16 pairs of a pixel,
+// the terms of an AMX tile, are contiguous (ImagePairs).
+//
 // One item of work is a range of input blocks and a range of output blocks in one piece of the bands. Its sums are part
 // of the piece's own copy of all weights. dy's band for a tile stays in the L1 cache while the rows of all taps pass
 // by.
@@ -44,7 +47,7 @@ class DirectWeights final : public ConvKernel {
   ImagePairs dy_pairs() const;
   std::int64_t images_of_set() const { return pairs_ ? dy_pairs_.images() : 1; }
   std::int64_t band_pixels() const;
-  Band images_of(const Band& band) const;
+  Band images_of(const Band& band) const;  // of a band of sets
   std::int64_t blocks_of(std::int64_t range) const;
   OperandBand x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const;
   OperandBand dy_of(const Band& band, std::int64_t out_range) const;
