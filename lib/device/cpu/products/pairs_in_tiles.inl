@@ -269,16 +269,14 @@ class TileProducts {
   void run_in_place(const TermTile* terms, std::int64_t count) {
     for (std::size_t group = 0; group < groups_; ++group) {
       const Rows& rows = rows_[group];
-      Left left[row_tiles];
-      for (int r = 0; r < row_tiles; ++r) left[r] = left_in_place(rows[rows[r].count > 0 ? r : 0], 0);
       begin_sums(rows);
       for (std::int64_t term = 0; term < count; ++term) {
-        Left at[row_tiles];
+        Left left[row_tiles];
         for (int r = 0; r < row_tiles; ++r) {
           fetch_next();
-          at[r] = {left[r].first + terms[term].runs[0].left, left[r].spacing};
+          left[r] = left_in_place(rows[r], terms[term].runs[0].left);
         }
-        multiply(terms[term], at);
+        multiply(terms[term], left);
       }
       end_sums(rows);
     }
@@ -396,15 +394,15 @@ class TileProducts {
   alignas(64) float sums_[vectors][tile_words];
 };
 
+inline std::int64_t ceil_of(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
 inline std::int64_t tiles_of_terms(const Products& call) {
   std::int64_t steps = 0;
   for (std::int64_t i = 0; i < call.segment_count; ++i) steps += call.segments[i].steps;
-  return (steps + tile_side - 1) / tile_side;
+  return ceil_of(steps, tile_side);
 }
 
-inline std::int64_t ceil_of(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-
-// All terms of some rows, whose right operands stay in the L1 cache while the rows pass.
+// All terms of some rows. The right operands of about `max_terms` tiles stay in the L1 cache while the rows pass.
 template <int row_tiles, int vectors>
 void multiply_rows(const Products& call, const TileRows (*rows)[row_tiles], std::size_t groups) {
   constexpr std::int64_t max_terms = vectors == 2 ? 10 : 32 / vectors;  // tiles

@@ -51,7 +51,7 @@ struct Products {
   std::int64_t rows;
   int vectors;  // 1 ... max_vectors
   Accumulate accumulate;
-  Prefetch* prefetch = nullptr;  // issued during the products, fetches_of_tile() times per tile
+  Prefetch* prefetch = nullptr;  // issued during the products, fetches_of_tile() times per tile or more often
 };
 
 // Distance between rows that are read, and between columns.
