@@ -28,6 +28,14 @@ void await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
   word.wait(old, std::memory_order_acquire);
 }
 
+// Sets `word`, and wakes the thread that may sleep until it changes. The store must be sequentially consistent: GCC
+// 12's notify_one() wakes only if it then reads that a thread waits, and x86 may read that before it makes a weaker
+// store visible. Then the other thread sleeps for good.
+void change(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  word.store(value, std::memory_order_seq_cst);
+  word.notify_one();
+}
+
 struct Job {
   void (*run)(void* data, int thread);
   void* data;
@@ -46,8 +54,7 @@ class Helper {
 
   void start(const Job& job) {
     job_ = job;
-    ordered_.store(++orders_, std::memory_order_release);
-    ordered_.notify_one();
+    change(ordered_, ++orders_);
   }
   void finish() const {
     for (std::uint32_t done = done_.load(std::memory_order_acquire); done != orders_;
@@ -62,8 +69,7 @@ class Helper {
       await_change(ordered_, done);
       if (job_.run == nullptr) return;
       job_.run(job_.data, number_);
-      done_.store(++done, std::memory_order_release);
-      done_.notify_one();
+      change(done_, ++done);
     }
   }
 
