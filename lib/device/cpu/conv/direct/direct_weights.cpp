@@ -72,8 +72,8 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       pairs_(multiplies_pairs(problem, target)),
       axes_(forward_axes(problem.conv)),
       packed_axes_(packed_axes(axes_)),
-      x_pairs_(x_pairs()),
       dy_pairs_(dy_pairs()),
+      x_pairs_(x_pairs()),
       range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows,
                                     multiplies_tiles(problem, target) ? tile_rows_wanted : rows_wanted)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
@@ -95,13 +95,12 @@ ImagePairs DirectWeights::dy_pairs() const {
 
 // By channels, the rows of an AMX tile are channels and the terms lie in a row.
 ImagePairs DirectWeights::x_pairs() const {
-  const ImagePairs dy = dy_pairs();
-  const std::int64_t parts = packed_axes_.columns.advance;
   if (!multiplies_tiles(problem_, target_)) {
-    return {1, 1, source_span(packed_axes_.columns, dy.columns).count, loops_.lanes, ImagePairs::Order::by_pixels};
+    return {1, 1, source_span(packed_axes_.columns, dy_.width).count, loops_.lanes, ImagePairs::Order::by_pixels};
   }
-  const std::int64_t columns = dy.columns + (problem_.conv.kernel.width - 1) / parts;
-  return {dy.pairs, parts, columns, loops_.lanes, ImagePairs::Order::by_channels};
+  const std::int64_t parts = packed_axes_.columns.advance;
+  const std::int64_t columns = dy_pairs_.columns + (problem_.conv.kernel.width - 1) / parts;
+  return {dy_pairs_.pairs, parts, columns, loops_.lanes, ImagePairs::Order::by_channels};
 }
 
 // Pixels of one set, or of one image.
@@ -165,10 +164,9 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
   tables.left_step = by_channels ? 1 : axes.columns.advance * x_.block_words();
   const std::int64_t row_advance = axes.rows.advance * x.row;
   const std::int64_t kernel = problem_.conv.kernel.width;
-  const std::int64_t parts = by_channels ? x_pairs_.parts : 1;
+  const std::int64_t parts = x_pairs_.parts;
   const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
-    const std::int64_t part = column % parts;
-    return block * x.block + x.pixel(row, column / parts) + (part > 0 ? part * x_pairs_.part_stride(read) : 0);
+    return block * x.block + column % parts * x_pairs_.part_stride(read) + x.pixel(row, column / parts);
   };
   const std::int64_t channel_stride = pairs_ ? x_pairs_.channel_stride(read) : 1;
   for (std::int64_t block = 0; block < read.blocks; ++block) {

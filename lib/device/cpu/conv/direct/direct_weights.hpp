@@ -43,8 +43,8 @@ class DirectWeights final : public ConvKernel {
 
   void make_tables();
   WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, const Axes& axes) const;
-  ImagePairs x_pairs() const;
   ImagePairs dy_pairs() const;
+  ImagePairs x_pairs() const;
   std::int64_t images_of_set() const { return pairs_ ? dy_pairs_.images() : 1; }
   std::int64_t band_pixels() const;
   Band images_of(const Band& band) const;  // of a band of sets
@@ -75,7 +75,7 @@ class DirectWeights final : public ConvKernel {
   bool pairs_;                     // terms are bf16 pairs, of images
   Axes axes_;                      // rows and columns of x that y's rows and columns read
   Axes packed_axes_;               // the same in packed x, without those that nothing reads
-  ImagePairs x_pairs_, dy_pairs_;  // packed layouts, if terms are pairs
+  ImagePairs dy_pairs_, x_pairs_;  // packed layouts, if terms are pairs
   std::int64_t range_blocks_;      // input blocks per range
   std::int64_t ranges_;            // number of ranges of input blocks
   std::int64_t out_ranges_;        // number of equal ranges of output blocks
