@@ -42,7 +42,7 @@ class Options:
     launcher: list
     folder: pathlib.Path
     device: str = "cpu"
-    epochs: int = 10
+    epochs: int = 30
     write_kills: int = 5
 
 
@@ -113,7 +113,7 @@ class Case:
         return training
 
     def some_step(self):
-        return random.randint(2, self.ground.steps * 2 // 3)
+        return random.randint(2, self.ground.steps // 3)
 
     def some_rank(self, training):
         """(rank, process) of one on this machine."""

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,6 +75,7 @@ class ServedTrainingTest : public testing::Test {
 
   const Communicator world_{MPI_COMM_WORLD};
   const Communicator self_{MPI_COMM_SELF};
+  const Communicator trainers_world_{world_.split(is_server() ? 0 : 1, world_.rank())};
   const Session session_{self_, open_backend({.name = "cpu", .threads = 1})};
   std::unique_ptr<RemoteTrainers> remote_;
   std::vector<StepResult> results_;  // of the server
@@ -96,9 +98,11 @@ class ServedTrainingTest : public testing::Test {
             static_cast<int>(training.rates.size())};
   }
   void compute(const Training& training, const std::string& token, int port) {
-    RemoteServer server(std::move(connect_to_node({"127.0.0.1"}, port, token, std::chrono::seconds(20)).value().socket),
-                        "n1", [](TrainerWait, double) {});
+    std::optional<AuthenticatedPeer> peer = connect_to_node({"127.0.0.1"}, port, token, std::chrono::seconds(20));
+    ASSERT_TRUE(peer.has_value()) << "the server does not answer";
+    RemoteServer server(std::move(peer->socket), "n1", [](TrainerWait, double) {});
     server.offer();
+    trainers_world_.barrier();  // so that a fast trainer does not complete the training before others have joined
     const auto step = make(training, nullptr, &server);
     MicroBatchLoader samples(session_.device(), shape, share(training));
     FailingLoader loader(samples, world_.rank() == 1 ? failing_batch_ : 0);
