@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -241,6 +242,21 @@ TEST_F(CheckpointRunTest, a_file_may_be_named_and_later_checkpoints_are_moved_as
   EXPECT_THAT(result.errors, HasSubstr("set-aside-1"));
   EXPECT_TRUE(fs::exists(output() / "checkpoints" / "set-aside-1" / checkpoint(output(), 30).filename()));
   EXPECT_EQ(weights(output()), undisturbed());
+}
+
+// Its lines of metrics.jsonl were continued, and its best test would have been this training's.
+TEST_F(CheckpointRunTest, resumed_from_another_folder_it_takes_over_no_results_of_its_own) {
+  undisturbed();
+  ASSERT_EQ(train(output(), {"--seed", "7"}).exit_code, 0);
+  const std::string before = read_file(output() / "metrics.jsonl", 1 << 20);
+  const ProgramResult result = train(output(), {"--resume", checkpoint(folder_->path() / "undisturbed", 15)});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(weights(output()), undisturbed());
+  EXPECT_EQ(read_file(output() / "set-aside-1" / "metrics.jsonl", 1 << 20), before);
+  for (const char* name : {"model.h5", "summary.json"})
+    EXPECT_TRUE(fs::exists(output() / "set-aside-1" / name)) << name;
+  std::istringstream lines(read_file(output() / "metrics.jsonl", 1 << 20));
+  for (std::string line; std::getline(lines, line);) EXPECT_GT(nlohmann::json::parse(line)["step"], 15) << line;
 }
 
 TEST_F(CheckpointRunTest, begun_anew_it_loses_nothing_of_the_earlier_training) {

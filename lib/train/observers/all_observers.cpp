@@ -30,8 +30,8 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   if (output != nullptr) {
     const TrainingProgress progress = training.progress();
     const nlohmann::json epochs = json_of(Settings{training.recipe, {}}, Field::Part::recipe)["epochs"];
-    earlier.emplace(take_over_results(*output, training.earlier() == nullptr ? nullptr : &progress,
-                                      training.steps_left(), past, epochs));
+    earlier.emplace(
+        take_over_results(*output, checkpoints.continues() ? &progress : nullptr, training.steps_left(), past, epochs));
   }
   AllObservers observers{std::make_unique<MetricsStream>(output, std::move(training.events)), {}};
   counters.start(earlier ? earlier->best : BestTest());

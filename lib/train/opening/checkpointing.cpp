@@ -56,12 +56,14 @@ std::string Checkpointing::find() {
     std::string image = read_file(options_.resume, tensor_file_limits::file_bytes);
     parse_checkpoint(options_.resume, image);
     found_in_ = options_.resume;
+    continues_ = folder_ == nullptr || folder_->has(found_in_);
     log::info("resuming from '{}'", options_.resume);
     return image;
   }
   std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_valid() : std::nullopt;
   if (!newest) return "";
   found_in_ = newest->path;
+  continues_ = true;
   log::info("resuming from '{}'", newest->path.string());
   return std::move(newest->image);
 }
@@ -77,8 +79,7 @@ LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync*
   divided_ = divided;
   if (!folder_) return LaterOutput::repeated;
   constexpr std::int64_t no_step = -1;
-  const bool is_of_folder = found_ && folder_->has(found_in_);  // otherwise those in the folder are of another training
-  const bool goes_back = folder_->resume_after(is_of_folder ? found_->state.progress.step : no_step,
+  const bool goes_back = folder_->resume_after(continues_ ? found_->state.progress.step : no_step,
                                                found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
   clock_.emplace(options_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);

@@ -32,8 +32,11 @@ class Checkpointing {
   // Frees the tensors of found(). Call once they are loaded into the model.
   void forget_tensors();
 
+  // On rank 0: whether found() is of the training whose results are in the folders. If not, they are another one's.
+  bool continues() const { return continues_; }
+
   // Call once, when nothing can prevent the training from starting or resuming any more. Sets checkpoints of later
-  // steps aside; all of them unless found() is in the folder. Returns what happens to the output of an earlier attempt
+  // steps aside; all of them unless the training continues(). Returns what happens to the output of an earlier attempt
   // for later steps. `divided` has the tensors if they are divided among ranks, and outlives this: is_due(), write()
   // and write_last() are collective from here on. Null: every rank has the whole state.
   LaterOutput begin(std::int64_t steps_per_epoch, const WeightSync* divided);
@@ -82,6 +85,7 @@ class Checkpointing {
   std::unique_ptr<CheckpointFolder> folder_;  // on rank 0
   std::optional<Checkpoint> found_;
   std::filesystem::path found_in_;
+  bool continues_ = false;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<CheckpointClock> clock_;
   const WeightSync* divided_ = nullptr;  // null: every rank has the whole state, or begin() was not called

@@ -74,7 +74,7 @@ std::unique_ptr<EventLog> open_events(const OpenedTraining& training) {
   if (run.tensorboard.empty() || training.session.world.rank() != 0) return nullptr;
   auto events = std::make_unique<EventLog>(run.tensorboard, event_texts(training),
                                            folder_hash(run.output.empty() ? run.checkpoints.folder : run.output));
-  if (training.earlier() == nullptr) events->require_own_folder();
+  if (!training.checkpoints->continues()) events->require_own_folder();
   return events;
 }
 
