@@ -77,7 +77,7 @@ struct EvaluateOptions {
     app.option_defaults()->group(heading_of(FieldGroup::output));
     add_result(
         app, "--predictions", predictions, require_place_for_table,
-        "Write index, label, prediction and class names of each sample to this file: CSV, or tab-separated if it "
+        "Write number, label, prediction and class names of each sample to this file: CSV, or tab-separated if it "
         "ends in .tsv")
         ->excludes(follow);
     add_result(app, "--json", json, require_place_for_evaluation,

@@ -95,8 +95,8 @@ StepModel model_of(const Study& study) {
 TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request) {
   require(model.covers(request.grid), Failure::usage,
           "cannot predict {} nodes: the study ran on one node, and did not measure all-reduces between nodes. Repeat "
-          "the study on 2 or more nodes.",
-          request.grid.nodes);
+          "the study on 2 or more nodes. If all ranks share a node, set --ranks-per-node {}.",
+          request.grid.nodes, request.grid.ranks);
   const Exchange& exchange = request.exchange;
   require_trainers(exchange, request.grid.ranks);
   require_measured(model, request.grid, exchange);
