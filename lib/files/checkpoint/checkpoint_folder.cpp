@@ -87,7 +87,9 @@ bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64
   own_ = steps();
   std::erase_if(own_, [this](std::int64_t one) { return damaged_.contains(one); });
   if (aside.path().empty()) return false;
-  log::warning("the checkpoints of later steps in '{}' were moved to '{}'.", path().string(), aside.path().string());
+  log::warning("{} in '{}' were moved to '{}'.",
+               step < 0 ? "checkpoints of an earlier training" : "the checkpoints of later steps", path().string(),
+               aside.path().string());
   return true;
 }
 
