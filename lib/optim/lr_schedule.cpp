@@ -30,9 +30,10 @@ LrSchedule::LrSchedule(const LearningRate& options, std::int64_t global_batch, s
       warmup_steps_(lockstep::warmup_steps(options, steps, steps_per_epoch)) {
   require(std::isfinite(rate_) && rate_ > 0, Failure::usage, "the learning rate must be above 0, not {}.", rate_);
   require(steps > 0, Failure::usage, "a training of {} steps has no learning rate. Train at least one step.", steps);
-  require(warmup_steps_ >= 0 && warmup_steps_ < steps, Failure::usage,
-          "a warm-up of {} steps does not fit into a training of {} steps. Shorten the warm-up or train longer.",
-          warmup_steps_, steps);
+  require(
+      warmup_steps_ >= 0 && warmup_steps_ < steps, Failure::usage,
+      "a warm-up of {} steps does not fit into a training of {} steps. Shorten the warm-up (--warmup) or train longer.",
+      warmup_steps_, steps);
   if (options.schedule != Schedule::step) return;
   require(std::isfinite(options.factor) && options.factor > 0, Failure::usage,
           "the factor of a step schedule must be above 0, not {}.", options.factor);

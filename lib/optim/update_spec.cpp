@@ -24,10 +24,12 @@ bool matches(const RateScale& scale, const Parameter& parameter) {
 void require_usable_scales(const ParameterStore& store, const std::vector<RateScale>& scales) {
   for (const RateScale& scale : scales) {
     const bool is_known = std::ranges::any_of(store.parameters(), [&](const auto& one) { return matches(scale, one); });
-    require(is_known, Failure::usage,
-            "no parameter of this network matches '{}' (--lr-scale). It has {}, from '{}' to '{}'.",
-            printable(scale.pattern), store.parameters().size(), store.parameters().front().name,
-            store.parameters().back().name);
+    require(
+        is_known, Failure::usage,
+        "no parameter of this network matches '{}' (--lr-scale, perhaps of --recipe). It has {}, from '{}' to '{}'. "
+        "Set patterns of your own, such as '*=1'.",
+        printable(scale.pattern), store.parameters().size(), store.parameters().front().name,
+        store.parameters().back().name);
   }
   const bool some_learn = std::ranges::any_of(
       store.parameters(), [&](const Parameter& parameter) { return rate_scale_of(parameter, scales) > 0; });

@@ -69,7 +69,7 @@ std::vector<Field> optimizer_fields() {
       list_of_values(
           {"lr-scale", group, "PATTERN=FACTOR",
            "Parameters whose names match learn at FACTOR times the rate, 0: not at all; may be repeated, the "
-           "last match counts ('fc.*=10')"},
+           "last match counts ('fc.*=10'). Replaces the recipe's patterns"},
           of(&Recipe::optimizer, &OptimizerOptions::rate_scales), RateScaleForm()),
       one_value({"clip-norm", group, "NORM", "Clip the global gradient norm to this value (default: no clipping)"},
                 of(&Recipe::optimizer, &OptimizerOptions::clip, &GradientClip::norm),

@@ -235,13 +235,19 @@ TEST_F(CheckpointRunTest, if_all_checkpoints_are_damaged_it_ends_with_65) {
   for (const int step : {0, 5, 10}) EXPECT_TRUE(fs::exists(checkpoint(output(), step)));
 }
 
-TEST_F(CheckpointRunTest, a_file_may_be_named_and_later_checkpoints_are_moved_aside) {
-  leave_killed_after(30);
+// The final weights and their summary were not kept.
+TEST_F(CheckpointRunTest, a_file_may_be_named_and_what_is_later_is_set_aside) {
+  undisturbed();
+  fs::copy(folder_->path() / "undisturbed", output(), fs::copy_options::recursive);
   const ProgramResult result = train(output(), {"--resume", checkpoint(output(), 20)});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("set-aside-1"));
   EXPECT_TRUE(fs::exists(output() / "checkpoints" / "set-aside-1" / checkpoint(output(), 30).filename()));
   EXPECT_EQ(weights(output()), undisturbed());
+  for (const char* name : {"metrics.jsonl", "model.h5", "model-best.h5", "summary.json"}) {
+    const auto in = [name](const fs::path& folder) { return read_file(folder / name, 1 << 24); };
+    EXPECT_EQ(in(output() / "set-aside-1"), in(folder_->path() / "undisturbed")) << name;
+  }
 }
 
 // Its lines of metrics.jsonl were continued, and its best test would have been this training's.

@@ -113,7 +113,8 @@ TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_chec
   CheckpointFolder folder(locked(), {});
   EXPECT_FALSE(folder.newest_valid().has_value());
   EXPECT_TRUE(std::filesystem::exists(left)) << "it goes when nothing more can keep a training from beginning";
-  EXPECT_FALSE(folder.resume_after(-1, {}));
+  EXPECT_FALSE(folder.has_after(-1));
+  folder.resume_after(-1, {});
   EXPECT_FALSE(std::filesystem::exists(left));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'" + left.string() + "'"));
 }
@@ -171,7 +172,9 @@ TEST_F(CheckpointFolderTest, later_checkpoints_than_the_one_it_goes_on_from_are_
   fill({3, 7, 20});
   testing::internal::CaptureStderr();
   CheckpointFolder folder(locked(), {});
+  EXPECT_TRUE(folder.has_after(3));
   folder.resume_after(3, {});
+  EXPECT_FALSE(folder.has_after(3));
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3}));
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-1" / file_of(20).filename()));
   const std::string warning = testing::internal::GetCapturedStderr();

@@ -72,7 +72,11 @@ bool CheckpointFolder::has(const fs::path& file) const {
   return fs::equivalent(fs::absolute(file, error).parent_path(), path(), error);
 }
 
-bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+bool CheckpointFolder::has_after(std::int64_t step) const {
+  return std::ranges::any_of(steps(), [step](std::int64_t other) { return other > step; });
+}
+
+void CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
   lock_->require_held();
   for (const fs::path& removed : remove_partial_files(path())) {
     log::warning("removed '{}', which a previous run left incomplete.", removed.string());
@@ -86,11 +90,10 @@ bool CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64
   }
   own_ = steps();
   std::erase_if(own_, [this](std::int64_t one) { return damaged_.contains(one); });
-  if (aside.path().empty()) return false;
+  if (aside.path().empty()) return;
   log::warning("{} in '{}' were moved to '{}'.",
                step < 0 ? "checkpoints of an earlier training" : "the checkpoints of later steps", path().string(),
                aside.path().string());
-  return true;
 }
 
 std::set<std::int64_t> CheckpointFolder::kept(const std::set<std::int64_t>& steps) const {

@@ -46,11 +46,13 @@ class CheckpointFolder {
   // Skips damaged checkpoints with a warning. Throws Error(bad_data) if there are checkpoints and all are damaged.
   std::optional<Found> newest_valid();
 
+  // Whether there are checkpoints of later steps.
+  bool has_after(std::int64_t step) const;
+
   // Call once, before the first write(). The training continues after `step` (-1: from the beginning), with the
   // `scores` of that step's checkpoint. Moves checkpoints of later steps into a separate folder, because the next start
   // would otherwise take one of them for this training's. Removes incomplete files of an earlier run, with a warning.
-  // Returns whether there were checkpoints of later steps.
-  bool resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
+  void resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
 
   // Adds the scores of the kept checkpoints to `checkpoint`, writes it under its step, and removes the checkpoints that
   // no rule keeps. Returns its path. Throws Error(out_of_step) if the lock is lost, and Error as

@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "base/io/partial_file.hpp"
 #include "base/system_failure.hpp"
 
 namespace lockstep {
@@ -48,8 +49,12 @@ void SetAside::move(const std::string& name) {
 void SetAside::copy(const std::string& name) {
   if (!exists(name)) return;
   make();
+  const fs::path partial = partial_path(lock_.folder() / name);
   std::error_code error;
-  fs::copy_file(lock_.folder() / name, path_ / name, error);
+  fs::copy_file(lock_.folder() / name, partial, error);
+  if (!error) fs::rename(partial, path_ / name, error);
+  std::error_code ignored;
+  if (error) fs::remove(partial, ignored);
   require_done(error, lock_.folder() / name);
 }
 

@@ -20,7 +20,8 @@ class SetAside {
   // For the files in the folder of `lock`, which must outlive this. Creates no folder until it is needed.
   explicit SetAside(FolderLock& lock) : lock_(lock) {}
 
-  // Both do nothing if there is no such file. They throw as system_failure() on failure.
+  // Both do nothing if there is no such file. They throw as system_failure() on failure. Killed meanwhile, they leave
+  // the file as it was.
   void move(const std::string& name);
   void copy(const std::string& name);
 

@@ -116,10 +116,12 @@ void CustomRun::take_over() {
   std::string named;  // it may be of another folder
   if (is_named) named = read_file(restored_from_, tensor_file_limits::file_bytes);
   constexpr std::int64_t no_step = -1;
-  const bool goes_back = checkpoints_->resume_after(keeps_results_ ? saved_step_ : no_step, {});
+  const std::int64_t resumed = keeps_results_ ? saved_step_ : no_step;
+  const LaterOutput past = checkpoints_->has_after(resumed) ? LaterOutput::set_aside : LaterOutput::repeated;
   const TrainingProgress progress{.step = saved_step_, .tested_step = saved_step_};
-  EarlierResults earlier = take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_,
-                                             goes_back ? LaterOutput::set_aside : LaterOutput::repeated, epochs);
+  EarlierResults earlier =
+      take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_, past, epochs);
+  checkpoints_->resume_after(resumed, {});
   if (is_named) checkpoints_->write(saved_step_, std::as_bytes(std::span(named)));
   if (keeps_results_) {
     const std::vector<std::string> listed = earlier.summary.results();
@@ -301,8 +303,9 @@ Ending CustomRun::preempted() {
         fmt::format("stopped before the first checkpoint ({}). The same command starts from the beginning.", reason)};
   }
   const std::string sentence =
-      fmt::format("stopped with the checkpoint of step {} of {} in '{}' ({}). The same command resumes from it.",
-                  saved_step_, max_steps(), (options_.output / run_files::checkpoints).string(), reason);
+      fmt::format("stopped with the checkpoint of step {} of {} in '{}' ({}). The same command{} resumes from it.",
+                  saved_step_, max_steps(), (options_.output / run_files::checkpoints).string(), reason,
+                  options_.resume == "auto" ? "" : " without --resume");
   log::info_to_terminal(sentence);
   return {static_cast<int>(Failure::stopped_early), sentence};
 }

@@ -24,15 +24,15 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
   Checkpointing& checkpoints = *training.checkpoints;
   const TrainingLength& length = training.data->length;
   const WeightSync& sync = *training.learner->sync;
-  const LaterOutput past = checkpoints.begin(length.steps_per_epoch, sync.is_replicated() ? nullptr : &sync);
-  if (training.events) training.events->begin(counters.steps());
   std::optional<EarlierResults> earlier;
   if (output != nullptr) {
     const TrainingProgress progress = training.progress();
     const nlohmann::json epochs = json_of(Settings{training.recipe, {}}, Field::Part::recipe)["epochs"];
-    earlier.emplace(
-        take_over_results(*output, checkpoints.continues() ? &progress : nullptr, training.steps_left(), past, epochs));
+    earlier.emplace(take_over_results(*output, checkpoints.continues() ? &progress : nullptr, training.steps_left(),
+                                      checkpoints.later_output(), epochs));
   }
+  checkpoints.begin(length.steps_per_epoch, sync.is_replicated() ? nullptr : &sync);
+  if (training.events) training.events->begin(counters.steps());
   AllObservers observers{std::make_unique<MetricsStream>(output, std::move(training.events)), {}};
   counters.start(earlier ? earlier->best : BestTest());
   failure_report::own_summary();

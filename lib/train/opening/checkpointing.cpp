@@ -47,6 +47,7 @@ Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions option
     if (!image.empty()) found_ = parse_checkpoint(options_.folder, image);
   });
   found_in_ = world.broadcast(found_in_.string(), 0);
+  continues_ = world.max(continues_ ? 1 : 0) > 0;
 }
 
 // The bytes of the checkpoint to resume from; empty: start from the beginning.
@@ -75,15 +76,18 @@ void Checkpointing::forget_tensors() {
   found_->ema = {};
 }
 
-LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync* divided) {
+std::int64_t Checkpointing::resumed_step() const { return continues_ ? found_->state.progress.step : -1; }
+
+LaterOutput Checkpointing::later_output() const {
+  return folder_ && folder_->has_after(resumed_step()) ? LaterOutput::set_aside : LaterOutput::repeated;
+}
+
+void Checkpointing::begin(std::int64_t steps_per_epoch, const WeightSync* divided) {
   divided_ = divided;
-  if (!folder_) return LaterOutput::repeated;
-  constexpr std::int64_t no_step = -1;
-  const bool goes_back = folder_->resume_after(continues_ ? found_->state.progress.step : no_step,
-                                               found_ ? found_->state.scores : std::map<std::int64_t, double>());
+  if (!folder_) return;
+  folder_->resume_after(resumed_step(), found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
   clock_.emplace(options_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
-  return goes_back ? LaterOutput::set_aside : LaterOutput::repeated;
 }
 
 // Collective if the state is divided. What rank 0 has decided; on other ranks false otherwise.

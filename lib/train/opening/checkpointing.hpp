@@ -32,14 +32,17 @@ class Checkpointing {
   // Frees the tensors of found(). Call once they are loaded into the model.
   void forget_tensors();
 
-  // On rank 0: whether found() is of the training whose results are in the folders. If not, they are another one's.
+  // Whether found() is of the training whose results are in the folders. If not, they are another one's.
   bool continues() const { return continues_; }
 
+  // What happens to the output of an earlier attempt for later steps. Set it aside before begin(): a start that is
+  // killed in between finds the same checkpoints again, and decides likewise.
+  LaterOutput later_output() const;
   // Call once, when nothing can prevent the training from starting or resuming any more. Sets checkpoints of later
-  // steps aside; all of them unless the training continues(). Returns what happens to the output of an earlier attempt
-  // for later steps. `divided` has the tensors if they are divided among ranks, and outlives this: is_due(), write()
-  // and write_last() are collective from here on. Null: every rank has the whole state.
-  LaterOutput begin(std::int64_t steps_per_epoch, const WeightSync* divided);
+  // steps aside; all of them unless the training continues(). `divided` has the tensors if they are divided among
+  // ranks, and outlives this: is_due(), write() and write_last() are collective from here on. Null: every rank has the
+  // whole state.
+  void begin(std::int64_t steps_per_epoch, const WeightSync* divided);
 
   // Whether this rank takes part in writing a checkpoint after `step` steps: rank 0, if one is due and none is being
   // written; if the state is divided among ranks, every rank.
@@ -78,6 +81,7 @@ class Checkpointing {
 
  private:
   std::string find();
+  std::int64_t resumed_step() const;  // -1: nothing in the folder precedes this training
   bool agree(bool of_rank_0) const;
 
   Communicator world_;

@@ -65,8 +65,8 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
     if (!has_own && !results.summary.is_unfinished()) aside.move("summary.json");
     results.summary.go_on(earlier->step);
     if (past == LaterOutput::set_aside || !aside.path().empty()) {
-      aside.copy("metrics.jsonl");
-      aside.copy(best_model_file);
+      // The training writes them again, perhaps with other bits.
+      for (const char* name : {"metrics.jsonl", "model.h5", best_model_file, "summary.json"}) aside.copy(name);
     }
     results.best = cut_back(output.folder(), *earlier);
   }

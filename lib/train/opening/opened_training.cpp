@@ -37,7 +37,7 @@ RunOptions with_checkpoint_folder(RunOptions run) {
 void require_resumable(const OpenedTraining& training) {
   if (training.earlier() == nullptr) return;
   const std::filesystem::path& output = training.run.output;
-  const bool has_model = !output.empty() && !is_absent(output / best_model_file);
+  const bool has_model = training.checkpoints->continues() && !output.empty() && !is_absent(output / best_model_file);
   require_same_recipe(training.earlier()->recipe, training.fixed_recipe,
                       has_model ? output : training.checkpoints->found_in());
   const TrainingLength& length = training.data->length;
