@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Injects faults into trainings, and reports which ones the trainings survive.
 
-    chaos.py                                              two ranks on this machine: 15 minutes
-    chaos.py --quick                                      a selection: half a minute
+    chaos.py                                              two ranks on this machine: 20 minutes
+    chaos.py --quick                                      a selection: a minute
     chaos.py --launcher "srun -n 4" --folder /scratch/me  in an allocation; all nodes must see the folder
 
 A fault is survived if the training continues, or ends with the right exit code and a message that names the fault, and
