@@ -32,7 +32,7 @@ class Checkpointing {
   // Frees the tensors of found(). Call once they are loaded into the model.
   void forget_tensors();
 
-  // Whether found() is of the training whose results are in the folders. If not, they are another one's.
+  // Whether this training resumes the one whose results and checkpoints are in its folders. If not, they are set aside.
   bool continues() const { return continues_; }
 
   // What happens to the output of an earlier attempt for later steps. Set it aside before begin(): a start that is

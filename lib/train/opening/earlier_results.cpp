@@ -1,5 +1,6 @@
 #include "train/opening/earlier_results.hpp"
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,6 +18,9 @@ namespace lockstep {
 namespace {
 
 using Kind = MetricsLine::Kind;
+
+// The summary comes last: if setting them aside is interrupted, the next start reads it again.
+constexpr std::array results_of_every_run{run_files::metrics, "model.h5", best_model_file, run_files::summary};
 
 // Whether a line of metrics.jsonl precedes the checkpoint. A resumed training writes later lines again.
 bool came_before(const MetricsLine& line, const TrainingProgress& progress) {
@@ -57,8 +61,7 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
   EarlierResults results{RunSummary(output), {}};
   if (earlier == nullptr) {
     for (const std::string& name : results.summary.results()) aside.move(name);
-    // The summary comes last: if this is interrupted, the next start reads it again.
-    for (const char* name : {"metrics.jsonl", "model.h5", best_model_file, "summary.json"}) aside.move(name);
+    for (const char* name : results_of_every_run) aside.move(name);
   } else {
     const bool has_own = steps_left == 0 || results.summary.has_epochs(epochs);
     if (!has_own) aside.move("model.h5");
@@ -66,7 +69,7 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
     results.summary.go_on(earlier->step);
     if (past == LaterOutput::set_aside || !aside.path().empty()) {
       // The training writes them again, perhaps with other bits.
-      for (const char* name : {"metrics.jsonl", "model.h5", best_model_file, "summary.json"}) aside.copy(name);
+      for (const char* name : results_of_every_run) aside.copy(name);
     }
     results.best = cut_back(output.folder(), *earlier);
   }
