@@ -70,9 +70,14 @@ def seconds_of_start(options, run):
 
 
 def stop_during_start(options, run, number, delay, rank):
-    """One request; returns the sentence that the training ends with."""
+    """One request, at the first step at the latest; returns the sentence that the training ends with.
+
+    A start may be quicker than the one measured, and the whole training ends soon after its first step.
+    """
     program = start_until_it_listens(options, run)
-    time.sleep(delay)
+    deadline = time.monotonic() + delay
+    while time.monotonic() < deadline and not run.reports_step(1):
+        time.sleep(0.001)
     send(run.ranks().get(rank, program.pid), number)
     code = run.wait(program, 60)
     expect(code == 75, f"{signal.Signals(number).name} to rank {rank} after {delay:.3f} s: it ended with {code}", run)

@@ -107,7 +107,7 @@ class Training:
     def wait_for_step(self, program, step, limit=120):
         """Until it has reported `step` since it was started. Whether it came to that before it ended."""
         deadline = time.monotonic() + limit
-        while self._metrics_file() == self.metrics_before or self.steps_reported() < step:
+        while not self.reports_step(step):
             if program.poll() is not None:
                 return False
             if time.monotonic() > deadline:
@@ -115,6 +115,10 @@ class Training:
                 raise TimeoutError(f"step {step} not reported after {limit} s")
             time.sleep(0.002)
         return True
+
+    def reports_step(self, step):
+        """Whether it has reported `step` since it was started."""
+        return self._metrics_file() != self.metrics_before and self.steps_reported() >= step
 
     def ranks(self):
         """The processes of its ranks on this machine: {rank: process}."""
