@@ -31,6 +31,8 @@ class RunSummary {
 
   // Whether the file is of an unfinished training, which another attempt then resumes.
   bool is_unfinished() const { return earlier_ && earlier_->state != RunState::done; }
+  // Those of the file; an empty object if there is none.
+  nlohmann::json fields() const { return earlier_ ? earlier_->fields : nlohmann::json::object(); }
   // Whether the training of the file has the same --epochs. Its learning rates are then the same. So a training that
   // ended earlier, by --max-steps or --early-stop, can be resumed.
   bool has_epochs(const nlohmann::json& epochs) const;

@@ -265,6 +265,29 @@ TEST_F(CheckpointRunTest, resumed_from_another_folder_it_takes_over_no_results_o
   for (std::string line; std::getline(lines, line);) EXPECT_GT(nlohmann::json::parse(line)["step"], 15) << line;
 }
 
+// They were continued or taken for its own: its best model was another training's.
+TEST_F(CheckpointRunTest, resumed_in_the_output_folder_of_another_training_it_takes_over_none_of_its_results) {
+  undisturbed();
+  constexpr std::array results{"metrics.jsonl", "model.h5", "model-best.h5", "summary.json"};
+  for (const int last : {15, 30}) {
+    fs::remove_all(output());
+    ASSERT_EQ(train(output(), {"--seed", "7"}).exit_code, 0);
+    std::map<std::string, std::string> before;
+    for (const char* name : results) before[name] = read_file(output() / name, 1 << 24);
+    const fs::path own = fmt::format("{}-{}", output().string(), last);
+    fs::copy(folder_->path() / "undisturbed" / "checkpoints", own);
+    for (int later = last + 1; later <= 30; ++later) fs::remove(own / checkpoint("", later).filename());
+    for (int attempt = 1; attempt <= 2; ++attempt) {
+      const ProgramResult result = train(output(), {"--checkpoints", own});
+      ASSERT_EQ(result.exit_code, 0) << result.errors;
+      EXPECT_EQ(weights(output()), undisturbed());
+      EXPECT_FALSE(fs::exists(output() / "set-aside-2")) << "its own results are set aside after step " << last;
+    }
+    for (const char* name : results) EXPECT_EQ(read_file(output() / "set-aside-1" / name, 1 << 24), before[name]);
+    EXPECT_EQ(json(output() / "summary.json")["interruptions"], nlohmann::json::array());
+  }
+}
+
 TEST_F(CheckpointRunTest, begun_anew_it_loses_nothing_of_the_earlier_training) {
   leave_killed_after(15);
   const ProgramResult result = train(output(), {"--resume", "never", "--seed", "7"});

@@ -204,6 +204,24 @@ TEST_F(OutputFolderTest, a_new_run_may_begin_with_the_model_that_it_sets_aside) 
   EXPECT_FALSE(fs::exists(verdict())) << "an attempt that ends with 0 leaves no verdict";
 }
 
+TEST_F(OutputFolderTest, a_folder_of_the_data_is_refused) {
+  const Words plain = training(output());
+  const std::string data = *(std::ranges::find(plain, "--data") + 1);
+  const Files before = files_of(data);
+  for (const char* part : {"", "/train", "/test"}) {
+    for (const std::string option : {"--output", "--checkpoints"}) {
+      Words words = plain;
+      if (option == "--output") *(std::ranges::find(words, option) + 1) = data + part;
+      if (option == "--checkpoints") words.insert(words.end(), {option, data + part});
+      const ProgramResult refused = start(words);
+      EXPECT_EQ(refused.exit_code, 2);
+      EXPECT_THAT(refused.errors, HasSubstr(option + " '" + data + part + "' is a folder of the training data"));
+      EXPECT_EQ(files_of(data), before);
+      EXPECT_FALSE(fs::exists(output()));
+    }
+  }
+}
+
 // They were looked for when the folder was made and the data were open, or copied (--stage).
 TEST_F(OutputFolderTest, initial_weights_that_are_not_there_are_refused_first) {
   const Words options = {"--init-from", "nowhere.h5"};

@@ -119,8 +119,8 @@ void CustomRun::take_over() {
   const std::int64_t resumed = keeps_results_ ? saved_step_ : no_step;
   const LaterOutput past = checkpoints_->has_after(resumed) ? LaterOutput::set_aside : LaterOutput::repeated;
   const TrainingProgress progress{.step = saved_step_, .tested_step = saved_step_};
-  EarlierResults earlier =
-      take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_, past, epochs);
+  EarlierResults earlier = take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_,
+                                             past, {.recipe = {{"options", options_.of_program}}, .epochs = epochs});
   checkpoints_->resume_after(resumed, {});
   if (is_named) checkpoints_->write(saved_step_, std::as_bytes(std::span(named)));
   if (keeps_results_) {

@@ -15,6 +15,7 @@
 #include "train/observers/training_summary.hpp"
 #include "train/opening/description.hpp"
 #include "train/opening/earlier_results.hpp"
+#include "train/opening/resume_rules.hpp"
 
 namespace lockstep {
 
@@ -29,7 +30,8 @@ AllObservers begin_observers(OpenedTraining& training, TrainingCounters& counter
     const TrainingProgress progress = training.progress();
     const nlohmann::json epochs = json_of(Settings{training.recipe, {}}, Field::Part::recipe)["epochs"];
     earlier.emplace(take_over_results(*output, checkpoints.continues() ? &progress : nullptr, training.steps_left(),
-                                      checkpoints.later_output(), epochs));
+                                      checkpoints.later_output(),
+                                      {fixed_recipe(training.recipe, training.data->manifest()), epochs}));
   }
   checkpoints.begin(length.steps_per_epoch, sync.is_replicated() ? nullptr : &sync);
   if (training.events) training.events->begin(counters.steps());

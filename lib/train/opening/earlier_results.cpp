@@ -12,6 +12,7 @@
 #include "files/model_file.hpp"
 #include "run/metrics.hpp"
 #include "run/run_file.hpp"
+#include "train/opening/resume_rules.hpp"
 
 namespace lockstep {
 
@@ -54,16 +55,16 @@ BestTest cut_back(const std::filesystem::path& folder, const TrainingProgress& p
 }  // namespace
 
 EarlierResults take_over_results(FolderLock& output, const TrainingProgress* earlier, std::int64_t steps_left,
-                                 LaterOutput past, const nlohmann::json& epochs) {
+                                 LaterOutput past, const ResultSettings& settings) {
   output.require_held();
   remove_partial_files(output.folder());
   SetAside aside(output);
   EarlierResults results{RunSummary(output), {}};
-  if (earlier == nullptr) {
+  if (earlier == nullptr || !may_describe(results.summary.fields(), settings.recipe)) {
     for (const std::string& name : results.summary.results()) aside.move(name);
     for (const char* name : results_of_every_run) aside.move(name);
   } else {
-    const bool has_own = steps_left == 0 || results.summary.has_epochs(epochs);
+    const bool has_own = steps_left == 0 || results.summary.has_epochs(settings.epochs);
     if (!has_own) aside.move("model.h5");
     if (!has_own && !results.summary.is_unfinished()) aside.move("summary.json");
     results.summary.go_on(earlier->step);

@@ -12,6 +12,12 @@
 
 namespace lockstep {
 
+// The settings by which a training finds out whether results are its own.
+struct ResultSettings {
+  nlohmann::json recipe;  // may_describe() compares it with the summary's
+  nlohmann::json epochs;  // --epochs; null if only --max-steps is set
+};
+
 struct EarlierResults {
   RunSummary summary;
   BestTest best;  // of all attempts
@@ -19,11 +25,11 @@ struct EarlierResults {
 
 // Call on rank 0 when nothing can prevent the training from starting any more. Moves results of an earlier training in
 // the folder of `output` aside, with a warning, because they could be taken for this training's. If the training
-// resumes from `earlier` (null: it is new, or the checkpoint is of another folder), truncates metrics.jsonl to that
-// step, and keeps a copy of all results if `past` is set aside. If it has no steps left, or the earlier training had
-// the same `epochs` (--epochs; null if only --max-steps is set), the results are its own, and stay until they are
-// written again. Throws Error if the folder is not writable.
+// resumes from `earlier` (null: it is new, or the checkpoint is of another folder), and the folder's summary.json may
+// be of a training with these settings, truncates metrics.jsonl to that step, and keeps a copy of all results if `past`
+// is set aside. If it has no steps left, or the earlier training had the same epochs, the results are its own, and stay
+// until they are written again. Throws Error if the folder is not writable.
 EarlierResults take_over_results(FolderLock& output, const TrainingProgress* earlier, std::int64_t steps_left,
-                                 LaterOutput past, const nlohmann::json& epochs);
+                                 LaterOutput past, const ResultSettings& settings);
 
 }  // namespace lockstep

@@ -33,6 +33,17 @@ RunOptions with_checkpoint_folder(RunOptions run) {
   return run;
 }
 
+// Throws Error(usage) if the results would lie among the shards.
+void require_apart_from_data(const RunOptions& run) {
+  for (const auto& [option, folder] : {std::pair("--output", run.output), {"--checkpoints", run.checkpoints.folder}}) {
+    for (const char* part : {"", "train", "test", "validation"}) {
+      std::error_code error;
+      require(!std::filesystem::equivalent(folder, run.data / part, error), Failure::usage,
+              "{} '{}' is a folder of the training data. Name another folder.", option, folder.string());
+    }
+  }
+}
+
 // Throws Error(usage) if the training does not match the state to resume from.
 void require_resumable(const OpenedTraining& training) {
   if (training.earlier() == nullptr) return;
@@ -186,6 +197,7 @@ OpenedTraining open_training(const Session& session, const ValidSettings& settin
                           settings.recipe(), with_checkpoint_folder(settings.run())};
   const StopAgreement& stops = training.scope->stops;
   // Needs no data: before the data are opened and before a folder is created.
+  on_rank_0(world, [&] { require_apart_from_data(training.run); });
   require_initial_weights(world, training.recipe.init, training.run.checkpoints);
   training.output = take_output_folder(world, stops, training.run.output);
   if (!training.run.trace.empty()) training.trace = std::make_unique<Trace>(world, training.run.trace, log::host());

@@ -40,6 +40,31 @@ std::string difference(const std::string& name, const Json& before, const Json& 
   return fmt::format("--{} {}, but now it is {}", name, describe_value(before), describe_value(now));
 }
 
+// In the fields of `now`. Data come first: other data imply other defaults, which the user did not choose, so they are
+// the only difference named.
+std::vector<std::string> differences(const Json& earlier, const Json& now) {
+  const Json defaults = json_of(Settings(), Field::Part::recipe);
+  std::vector<std::string> found;
+  const auto is_file = [](const Json& model) { return model.is_string() && is_onnx_path(model.get<std::string>()); };
+  const auto has_common_weights = [](const Json& sync) { return sync != "local" && sync != "ps-async"; };
+  const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
+    if (name == "sync" && has_common_weights(before) && has_common_weights(value)) return;  // the same weights
+    if (name == "model" && is_file(before) && is_file(value)) return;  // given_network() compares the networks
+    const std::string message = difference(name, before, value);
+    if (!message.empty()) found.push_back(message);
+  };
+  compare(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
+  if (!found.empty()) return found;
+  Json whole = now;
+  for (const Field& field : training_fields()) {
+    if (!field.is_recorded_unset) whole.emplace(field.name, nullptr);
+  }
+  for (const auto& [name, value] : whole.items()) {
+    compare(name, earlier.value(name, defaults.value(name, Json())), value);
+  }
+  return found;
+}
+
 }  // namespace
 
 Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data, const Device& device) {
@@ -60,33 +85,22 @@ Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
   return fixed;
 }
 
+bool may_describe(const Json& summary, const Json& now) {
+  Json stated = summary.value("recipe", Json());
+  if (!stated.is_object()) return true;
+  stated[data_field] = summary.value("data_hash", Json());
+  Json compared = now;
+  for (const char* name : {"global-batch", "augment"}) compared.erase(name);
+  return differences(stated, compared).empty();
+}
+
 void require_same_recipe(const Json& earlier, const Json& now, const std::filesystem::path& origin) {
-  const Json defaults = json_of(Settings(), Field::Part::recipe);
-  std::vector<std::string> differences;
-  const auto is_file = [](const Json& model) { return model.is_string() && is_onnx_path(model.get<std::string>()); };
-  const auto has_common_weights = [](const Json& sync) { return sync != "local" && sync != "ps-async"; };
-  const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
-    if (name == "sync" && has_common_weights(before) && has_common_weights(value)) return;  // the same weights
-    if (name == "model" && is_file(before) && is_file(value)) return;  // given_network() compares the networks
-    const std::string message = difference(name, before, value);
-    if (!message.empty()) differences.push_back(message);
-  };
-  compare(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
-  // Other data imply other defaults, which the user did not choose.
-  if (differences.empty()) {
-    Json whole = now;
-    for (const Field& field : training_fields()) {
-      if (!field.is_recorded_unset) whole.emplace(field.name, nullptr);
-    }
-    for (const auto& [name, value] : whole.items()) {
-      compare(name, earlier.value(name, defaults.value(name, Json())), value);
-    }
-  }
-  require(differences.empty(), Failure::usage,
+  const std::vector<std::string> found = differences(earlier, now);
+  require(found.empty(), Failure::usage,
           "the checkpoint was made with {}. A resumed training keeps its options. Use the earlier value{}, or start a "
           "new training. To start with its weights, use --init-from '{}' and another --output. To start from scratch, "
           "use --resume never.",
-          fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s", origin.string());
+          fmt::join(found, "; with "), found.size() == 1 ? "" : "s", origin.string());
 }
 
 BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, int ranks, const char* name) {

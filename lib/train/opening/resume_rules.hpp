@@ -25,6 +25,10 @@ Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data,
 // What a checkpoint keeps of a completed recipe: its fixed fields by name, and the training data.
 nlohmann::json fixed_recipe(const Recipe& recipe, const Manifest& data);
 
+// Whether summary.json with these fields may be of the training with the fixed recipe `now`. A summary has the recipe
+// that was given, so `now` is not completed either, and fields that completed() sets are not compared.
+bool may_describe(const nlohmann::json& summary, const nlohmann::json& now);
+
 // Throws Error(usage) naming the first field that differs. Data are compared first, because other fields depend on
 // them. A field unknown to the earlier version has its default, which preserves the earlier behavior. `origin`: the
 // earlier training's folder, or the checkpoint.

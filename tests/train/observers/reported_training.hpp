@@ -60,7 +60,7 @@ class ReportedTraining {
     if (earlier != nullptr) progress_ = earlier->progress;
     if (output != nullptr) {
       results_.emplace(take_over_results(*output, earlier == nullptr ? nullptr : &earlier->progress,
-                                         length_.steps() - progress_.step, past, epochs));
+                                         length_.steps() - progress_.step, past, {nlohmann::json::object(), epochs}));
     }
     counters_.start(results_ ? results_->best : BestTest());
     stream_ = std::make_unique<MetricsStream>(output, std::move(events));

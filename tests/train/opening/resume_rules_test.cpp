@@ -84,6 +84,26 @@ TEST(ResumeRulesTest, of_a_recipe_epochs_and_what_it_began_with_may_change) {
             (std::vector<std::string>{"init-from", "new-head", "fresh-weights", "epochs", "max-steps", "early-stop"}));
 }
 
+nlohmann::json summary_of(const Recipe& recipe) {
+  return {{"recipe", json_of(Settings{recipe, {}}, Field::Part::recipe)}, {"data_hash", "abc"}};
+}
+
+// Another training's results in the same folder were taken for its own.
+TEST(ResumeRulesTest, a_summary_tells_whether_it_is_of_another_training) {
+  for (const Field& field : training_fields()) {
+    Settings changed{recipe(), {}};
+    field.set(changed, {field_examples().at(field.name)});
+    const bool depends_on_the_place =
+        field.name == "global-batch" || field.name == "augment" || field.on_resume == Field::OnResume::may_change;
+    EXPECT_EQ(may_describe(summary_of(changed.recipe), fixed(recipe())), depends_on_the_place) << field.name;
+  }
+  Manifest other = data();
+  other.root_hash = "def";
+  EXPECT_FALSE(may_describe(summary_of(recipe()), fixed(recipe(), other)));
+  EXPECT_TRUE(may_describe(nlohmann::json::object(), fixed(recipe()))) << "there is none";
+  EXPECT_TRUE(may_describe({{"recipe", 7}}, fixed(recipe()))) << "it is damaged";
+}
+
 // Both learn the same weights, bit for bit.
 TEST(ResumeRulesTest, servers_may_come_and_go_but_weights_of_ranks_may_not) {
   const auto with = [](Sync sync) {
