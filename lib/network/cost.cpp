@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-
 #include "base/text/grouped.hpp"
+#include "base/text/text_table.hpp"
 
 namespace lockstep {
 namespace {
-
-using Row = std::array<std::string, 5>;
 
 std::string window(const Size2d& kernel, const Size2d& stride) {
   return fmt::format("{}x{}{}", kernel.height, kernel.width, stride == 1 ? "" : "/" + stride.text());
@@ -105,28 +101,15 @@ std::vector<LayerSummary> layer_summaries(const NetworkGraph& graph, std::span<c
 }
 
 std::string network_table(const NetworkGraph& graph) {
-  std::vector<Row> rows = {{"layer", "operations", "output", "parameters", "MMAC"}};
+  std::vector<TextColumn> table = {{"layer", {}, true}, {"operations", {}, true}, {"output"}, {"parameters"}, {"MMAC"}};
   std::int64_t parameters = 0;
   for (const LayerSummary& layer : layer_summaries(graph, fuse(graph))) {
     parameters += layer.parameters;
-    rows.push_back({layer.name, fmt::format("{}", fmt::join(layer.operations, " ")), shape_text(layer.output),
+    add_row(table, {layer.name, fmt::format("{}", fmt::join(layer.operations, " ")), shape_text(layer.output),
                     grouped_unless_0(layer.parameters), millions(layer.multiply_adds)});
   }
-  rows.push_back({"total", "", "", grouped(parameters), millions(multiply_adds(graph))});
-  std::array<std::size_t, 5> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], row[column].size());
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    const std::string line = fmt::format("{:<{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}", row[0], widths[0], row[1], widths[1],
-                                         row[2], widths[2], row[3], widths[3], row[4], widths[4]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  text.pop_back();
-  return text;
+  add_row(table, {"total", "", "", grouped(parameters), millions(multiply_adds(graph))});
+  return fmt::format("{}", fmt::join(text_table(table, terminal_width), "\n"));
 }
 
 }  // namespace lockstep

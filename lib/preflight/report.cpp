@@ -7,8 +7,10 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "base/text/printable.hpp"
+#include "base/text/text_table.hpp"
 #include "files/result_file.hpp"
 
 namespace lockstep {
@@ -50,24 +52,8 @@ std::string format_size(std::int64_t bytes) {
   return fmt::format("{:.1f} MB", 1e-6 * static_cast<double>(bytes));
 }
 
-using Row = std::vector<std::string>;
-// Columns have their minimum width. The first and the last column are left-aligned, numbers are right-aligned.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], row[column].size());
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      text += column == 0 ? fmt::format("{:<{}}", row[column], widths[column])
-                          : fmt::format("  {:>{}}", row[column], widths[column]);
-    }
-    text += '\n';
-  }
-  return text;
+std::string lines_of(const std::vector<TextColumn>& table) {
+  return fmt::format("{}\n", fmt::join(text_table(table, terminal_width), "\n"));
 }
 
 double slowest_of(const NodeFacts& node, const ClusterFacts& facts) {
@@ -96,15 +82,15 @@ std::string cluster_table(const ClusterFacts& facts) {
     nodes.resize(max_rows);
   }
   const bool has_links = facts.nodes.size() > 1;
-  Row head = {"node", "ranks", "cores", "samples/s", "clock"};
-  if (has_links) head.insert(head.end(), {"to next", "link"});
-  head.insert(head.end(), {"free", "writes", "reads"});
-  std::vector<Row> rows = {head};
+  std::vector<TextColumn> table = {{"node", {}, true}, {"ranks"}, {"cores"}, {"samples/s"}, {"clock"}};
+  if (has_links) table.insert(table.end(), {{"to next"}, {"link"}});
+  table.insert(table.end(), {{"free"}, {"writes"}, {"reads"}});
   for (const NodeFacts* node : nodes) {
     const RankFacts& first = facts.ranks[static_cast<std::size_t>(node->ranks.front())];
     const bool is_open = node->folder.fault.empty();
-    Row row = {printable_name(node->host), format_ranges(node->ranks), fmt::format("{}", first.cores),
-               fmt::format("{:.0f}", slowest_of(*node, facts)), seconds_scaled(node->clock_ahead_seconds)};
+    std::vector<std::string> row = {printable_name(node->host), format_ranges(node->ranks),
+                                    fmt::format("{}", first.cores), fmt::format("{:.0f}", slowest_of(*node, facts)),
+                                    seconds_scaled(node->clock_ahead_seconds)};
     if (has_links) {
       row.push_back(node->link ? seconds_scaled(node->link->latency_seconds) : "-");
       row.push_back(node->link ? scaled(node->link->bytes_per_second, "B/s") : "-");
@@ -112,20 +98,20 @@ std::string cluster_table(const ClusterFacts& facts) {
     row.push_back(scaled(node->folder.free_bytes, "B"));
     row.push_back(is_open ? scaled(node->folder.write_bytes_per_second, "B/s") : "-");
     row.push_back(is_open ? scaled(node->folder.read_bytes_per_second, "B/s") : "-");
-    rows.push_back(row);
+    add_row(table, std::move(row));
   }
-  std::string text = aligned(rows);
+  std::string text = lines_of(table);
   if (facts.nodes.size() > max_rows) {
     text += fmt::format("and {} more nodes, whose ranks are faster\n", facts.nodes.size() - max_rows);
   }
   if (facts.sums.empty()) return text;
-  rows = {{"sum of", "median", "99 %", "algorithm", "bus"}};
+  table = {{"sum of", {}, true}, {"median"}, {"99 %"}, {"algorithm"}, {"bus"}};
   for (const AllReduceFacts& sum : facts.sums) {
-    rows.push_back({format_size(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
+    add_row(table, {format_size(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
                     scaled(static_cast<double>(sum.bytes) / sum.median(), "B/s"),
                     scaled(bus_bytes_per_second(sum, facts.ranks.size()), "B/s")});
   }
-  return text + "\n" + aligned(rows) + "by " + facts.reducer + "\n";
+  return text + "\n" + lines_of(table) + "by " + facts.reducer + "\n";
 }
 
 std::string findings_text(const std::vector<ClusterFinding>& findings) {
