@@ -403,7 +403,7 @@ std::vector<Field> checkpoint_fields() {
       common(one_value(
           {"resume", group, "auto|never|FILE",
            "auto: resume from the newest checkpoint if there is one; never: start from scratch; or a checkpoint"},
-          of(&RunOptions::checkpoints, &CheckpointOptions::resume), TextForm())),
+          of(&RunOptions::checkpoints, &CheckpointOptions::resume), NamedFileForm())),
       one_value(
           {"time-limit", group, "TIME",
            "Stop with a checkpoint and code 75 before this time has passed, such as 2h. Slurm's own limit also counts"},

@@ -50,6 +50,10 @@ std::optional<RunState> run_state_of(std::string_view name) {
   return found == nullptr ? std::nullopt : std::optional(found->value);
 }
 
+std::string_view same_command(std::string_view resume) {
+  return resume.empty() || resume == "auto" ? "same command" : "same command without --resume";
+}
+
 std::string summary_text(RunState state, const nlohmann::json& summary) {
   constexpr std::size_t longest_name = 8;
   const std::string_view name = name_of(state);

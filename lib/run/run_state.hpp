@@ -24,6 +24,10 @@ std::optional<RunState> run_state_of(std::string_view name);
 // The state in which an attempt ended that another one resumed: its name, except that `running` is "killed".
 std::string_view name_of_end(RunState state);
 
+// "same command", which resumes a training that was started with --resume `resume`; otherwise "same command without
+// --resume". Empty means auto.
+std::string_view same_command(std::string_view resume);
+
 // The text of summary.json: the state in the first line, then the fields of the object `summary`, which must not
 // contain the state.
 std::string summary_text(RunState state, const nlohmann::json& summary);

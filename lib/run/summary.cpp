@@ -71,6 +71,7 @@ std::optional<Summary> parse_summary(std::string_view text) {
   const Json run = fields.value("run", Json());
   summary.note = text_in(run, "note");
   summary.tags = texts_in(run, "tag");
+  summary.resume = text_in(run, "resume");
   summary.output = text_in(run, "output");
   summary.checkpoints = text_in(run, "checkpoints");
   summary.fields = std::move(fields);

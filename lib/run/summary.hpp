@@ -54,6 +54,7 @@ struct Summary {
   std::optional<EarlyStopEnd> early_stop;                    // unset: it has ended no training
   std::string note;                                          // --note
   std::vector<std::string> tags;                             // --tag
+  std::string resume;                                        // --resume
   std::filesystem::path output, checkpoints;  // --output, --checkpoints: relative to the training's working directory
   nlohmann::json fields = nlohmann::json::object();  // all of them, as they are in the file
 };

@@ -99,9 +99,10 @@ std::string describe_state(const Summary& summary, const FolderHolder& holder) {
       if (holder.kind == FolderHolder::Kind::elsewhere) {
         return fmt::format("running, or killed with its node: {}", describe_lock_holder(holder.process));
       }
-      return "killed (no process holds the folder's lock); the same command resumes it";
+      return fmt::format("killed (no process holds the folder's lock); the {} resumes it",
+                         same_command(summary.resume));
     case RunState::stopped:
-      return "stopped; the same command resumes it";
+      return fmt::format("stopped; the {} resumes it", same_command(summary.resume));
     case RunState::failed:
       return "failed: see failure.json";
     case RunState::done:

@@ -51,6 +51,16 @@ TEST_F(TrainingStatusTest, a_running_training_says_how_far_it_is) {
   EXPECT_THAT(text(), HasSubstr("speed       64 samples/s\ntime left   1:40\ncheckpoint  step 150\n"));
 }
 
+// The same command would have started from the beginning again, or from that file.
+TEST_F(TrainingStatusTest, a_command_with_resume_does_not_continue_the_training) {
+  for (const char* resume : {"never", "runs/a/checkpoints/step-000000000150.h5"}) {
+    write("summary.json", fmt::format(R"({{"state": "stopped", "run": {{"resume": "{}"}}}})", resume));
+    EXPECT_THAT(text(), StartsWith("state       stopped; the same command without --resume resumes it\n"));
+  }
+  write("summary.json", R"({"state": "stopped", "run": {"resume": "auto"}})");
+  EXPECT_THAT(text(), StartsWith("state       stopped; the same command resumes it\n"));
+}
+
 // Whoever looked at the lock just before a training took it, and at its summary after that, called it killed.
 TEST_F(TrainingStatusTest, a_training_that_begins_at_this_moment_is_not_killed) {
   std::optional<FolderLock> lock;

@@ -15,6 +15,7 @@
 #include "files/tensor_file.hpp"
 #include "run/metrics.hpp"
 #include "run/run_file.hpp"
+#include "run/run_state.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -283,7 +284,7 @@ Ending CustomRun::conclude() {
 
 std::string CustomRun::what_follows() const {
   if (saved_step_ == 0) return "The same command starts from the beginning.";
-  return fmt::format("The same command resumes from step {}.", saved_step_);
+  return fmt::format("The {} resumes from step {}.", same_command(options_.resume), saved_step_);
 }
 
 Ending CustomRun::preempted() {
@@ -302,10 +303,9 @@ Ending CustomRun::preempted() {
         static_cast<int>(Failure::other),
         fmt::format("stopped before the first checkpoint ({}). The same command starts from the beginning.", reason)};
   }
-  const std::string sentence =
-      fmt::format("stopped with the checkpoint of step {} of {} in '{}' ({}). The same command{} resumes from it.",
-                  saved_step_, max_steps(), (options_.output / run_files::checkpoints).string(), reason,
-                  options_.resume == "auto" ? "" : " without --resume");
+  const std::string sentence = fmt::format(
+      "stopped with the checkpoint of step {} of {} in '{}' ({}). The {} resumes from it.", saved_step_, max_steps(),
+      (options_.output / run_files::checkpoints).string(), reason, same_command(options_.resume));
   log::info_to_terminal(sentence);
   return {static_cast<int>(Failure::stopped_early), sentence};
 }
@@ -319,7 +319,7 @@ void CustomRun::write_summary(RunState state) {
                           {"commit", invocation.commit},
                           {"build", invocation.build},
                           {"recipe", {{"epochs", epochs}, {"options", options_.of_program}}},
-                          {"run", {{"output", options_.output.string()}}},
+                          {"run", {{"output", options_.output.string()}, {"resume", options_.resume}}},
                           {"ranks", world().size()},
                           {"step", last_step_},
                           {"steps", max_steps()},

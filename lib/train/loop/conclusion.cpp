@@ -80,9 +80,8 @@ std::string stop_message(const OpenedTraining& training, std::int64_t steps, con
                          const std::string& failure) {
   const std::string stopped = stopped_at(training, steps, reason);
   if (!failure.empty()) return fmt::format("{}, but its checkpoint could not be written: {}", stopped, failure);
-  return fmt::format("{}, with a checkpoint in '{}'. The same command{} resumes from it.", stopped,
-                     training.run.checkpoints.folder.string(),
-                     training.run.checkpoints.resume == "auto" ? "" : " without --resume");
+  return fmt::format("{}, with a checkpoint in '{}'. The {} resumes from it.", stopped,
+                     training.run.checkpoints.folder.string(), same_command(training.run.checkpoints.resume));
 }
 
 // Trainers that are programs of their own have left the server alone for too long.

@@ -95,7 +95,8 @@ Told told(const JobRecord& record, const TrainingStatus& found) {
     result.state =
         is_held ? "running: " + describe_lock_holder(status.holder.process) : "killed; its attempt is ending";
   } else if (status.summary.state == RunState::running) {
-    result.state = waits ? "killed; the next attempt resumes it" : "killed; the same command resumes it";
+    result.state =
+        fmt::format("killed; the {} resumes it", waits ? "next attempt" : same_command(status.summary.resume));
     status.seconds_left.reset();
   } else if (status.summary.state == RunState::stopped && waits) {
     result.state = "stopped; the next attempt resumes it";
