@@ -70,6 +70,7 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
     results.summary.go_on(earlier->step);
     if (past == LaterOutput::set_aside || !aside.path().empty()) {
       // The training writes them again, perhaps with other bits.
+      for (const std::string& name : results.summary.results()) aside.copy(name);
       for (const char* name : results_of_every_run) aside.copy(name);
     }
     results.best = cut_back(output.folder(), *earlier);

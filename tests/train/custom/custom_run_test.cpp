@@ -130,6 +130,25 @@ TEST_F(CustomRunTest, a_result_is_replaced_by_its_own_run_and_set_aside_by_anoth
   EXPECT_EQ(content(is_first_folder ? "set-aside-1/model" : "set-aside-2/model"), "two");
 }
 
+// What a later step had written was replaced when the run went back to an earlier one.
+TEST_F(CustomRunTest, results_are_kept_when_a_run_goes_back) {
+  const auto write = [&](std::string_view text) {
+    {
+      CustomRun run(session_, options_);
+      run.begin();
+      for (const std::int64_t step : {2, 4}) run.save_checkpoint(step, {}, nlohmann::json::object());
+      if (is_first()) run.write_result("model", std::as_bytes(std::span(text)));
+    }
+    release();
+  };
+  write("once");
+  options_.resume = checkpoint(2).string();
+  write("again");
+  if (!is_first()) return;
+  EXPECT_EQ(read_file(options_.output / "model", 100), "again");
+  EXPECT_EQ(read_file(options_.output / "set-aside-1/model", 100), "once");
+}
+
 TEST_F(CustomRunTest, opening_a_run_changes_no_earlier_results) {
   run_up_to({2, 4});
   const auto contents = [&] {
