@@ -71,5 +71,7 @@ exec "$@"
 RUN
 chmod +x "$out/run"
 # Programs that share their libraries' code lie side by side, within the 64 MiB that xz -9 looks back on.
-tar --directory "$(dirname "$out")" --create --sort=name --use-compress-program='xz -9' --file "$out.tar.xz" "$(basename "$out")"
+tar --directory "$(dirname "$out")" --create --sort=name --use-compress-program='xz -9' --file "$out.tar.xz.part" \
+  "$(basename "$out")"
+mv "$out.tar.xz.part" "$out.tar.xz"  # whole, or not there
 du -sh "$out" "$out.tar.xz"
