@@ -6,6 +6,7 @@
 //   mpirun -n 8 search space.yaml --output runs/search
 //   search experiment.yaml --program train_cifar --arguments "--data data/cifar10"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
@@ -222,7 +223,7 @@ int run_search(const SearchOptions& options, const RankPlaces* ranks) {
   require(!options.space.empty(), Failure::usage, "SPACE is missing. Name a search file, or use --report FOLDER.");
   require(options.is_array || options.sbatch_options.empty(), Failure::usage,
           "'{}' has no effect without --array, which passes it to sbatch. Add --array, or leave it out.",
-          options.sbatch_options.front());
+          fmt::join(options.sbatch_options, " "));
   require(this_job().launcher == Launcher::none || ranks != nullptr, Failure::usage,
           "search starts the ranks of its trials itself, but {} has started it. Call it without {}, or with mpirun.",
           launcher_name(this_job().launcher), launcher_name(this_job().launcher));

@@ -12,35 +12,38 @@
 namespace lockstep {
 namespace {
 
-// In builds with AddressSanitizer, it finds accesses to free blocks, to the rest of a block, and to a guard behind it.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::int64_t guards = 1;  // units of the alignment
-void allow(const std::byte* memory, std::int64_t bytes) {
-  __asan_unpoison_memory_region(memory, static_cast<std::size_t>(bytes));
-}
-void forbid(const std::byte* memory, std::int64_t bytes) {
-  __asan_poison_memory_region(memory, static_cast<std::size_t>(bytes));
-}
-#else
-constexpr std::int64_t guards = 0;
-void allow(const std::byte* /*memory*/, std::int64_t /*bytes*/) {}
-void forbid(const std::byte* /*memory*/, std::int64_t /*bytes*/) {}
-#endif
-
 constexpr double bytes_per_mib = 1024.0 * 1024.0;
 
 double mib(std::int64_t bytes) { return static_cast<double>(bytes) / bytes_per_mib; }
 
 }  // namespace
 
-Arena::Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment)
-    : base_(base), block_alignment_(block_alignment), capacity_(capacity / block_alignment * block_alignment) {
+// In builds with AddressSanitizer, it finds accesses to free blocks, to the rest of a block, and to a guard behind it.
+#ifdef __SANITIZE_ADDRESS__
+std::int64_t Arena::guard_bytes() const { return memory_ == ArenaMemory::host ? block_alignment_ : 0; }
+void Arena::allow(const std::byte* memory, std::int64_t bytes) const {
+  if (memory_ == ArenaMemory::host) __asan_unpoison_memory_region(memory, static_cast<std::size_t>(bytes));
+}
+void Arena::forbid(const std::byte* memory, std::int64_t bytes) const {
+  if (memory_ == ArenaMemory::host) __asan_poison_memory_region(memory, static_cast<std::size_t>(bytes));
+}
+#else
+std::int64_t Arena::guard_bytes() const { return 0; }
+void Arena::allow(const std::byte* /*memory*/, std::int64_t /*bytes*/) const {}
+void Arena::forbid(const std::byte* /*memory*/, std::int64_t /*bytes*/) const {}
+#endif
+
+Arena::Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment, ArenaMemory memory)
+    : base_(base),
+      memory_(memory),
+      block_alignment_(block_alignment),
+      capacity_(capacity / block_alignment * block_alignment) {
   assert(reinterpret_cast<std::uintptr_t>(base) % static_cast<std::uintptr_t>(block_alignment) == 0);
   blocks_.push_back(new ArenaBlock{base_, capacity_, 0, 0, this});
 }
 
 Arena::~Arena() {
-  allow(base_, source_ ? 0 : peak_bytes_);
+  allow(base_, peak_bytes_);
   for (ArenaBlock* block : blocks_) delete block;
   for (ArenaBlock* block : spare_) delete block;
 }
@@ -52,10 +55,8 @@ ArenaBlock* Arena::allocate(std::int64_t bytes) {
           "cannot allocate a tensor of {:.1f} MiB: {:.1f} of {:.1f} MiB are in use on this device. A step keeps its "
           "activations for the backward pass. Use a smaller batch or a larger --accumulate.",
           mib(bytes), mib(used_bytes_), mib(capacity_));
-  if (!source_) {
-    forbid(block->data, block->bytes);
-    allow(block->data, bytes);
-  }
+  forbid(block->data, block->bytes);
+  allow(block->data, bytes);
   block->requested = bytes;
   block->owners = 1;
   used_bytes_ += block->bytes;
@@ -73,7 +74,7 @@ ArenaBlock* Arena::find_part(std::int64_t bytes) {
   // The size is compared before it is rounded up, so the rounding cannot overflow.
   if (place == blocks_.end() || (*place)->bytes < rounded(bytes)) return nullptr;
   ArenaBlock* block = *place;
-  const std::int64_t part = std::min(rounded(bytes) + guards * block_alignment_, block->bytes);
+  const std::int64_t part = std::min(rounded(bytes) + guard_bytes(), block->bytes);
   if (block->bytes > part) {
     if (spare_.empty()) spare_.push_back(new ArenaBlock{});
     ArenaBlock* rest = spare_.back();

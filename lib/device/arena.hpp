@@ -22,19 +22,28 @@ struct ArenaBlock {
   class Arena* arena;
 };
 
+enum class ArenaMemory : std::uint8_t {
+  host,
+  device  // queued work may still use a block that is free already
+};
+
 // Not thread-safe: one host thread uses a device.
 class Arena {
  public:
   static constexpr std::int64_t alignment = 64;  // bytes: a cache line, and the widest vector
 
   // Uses [base, base + capacity), which the caller owns and which outlives the arena. Blocks begin and end at multiples
-  // of `block_alignment` bytes, as `base` is.
-  Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment = alignment);
+  // of `block_alignment` bytes, as `base` is. Builds with AddressSanitizer find accesses to free blocks of the host.
+  Arena(std::byte* base, std::int64_t capacity, std::int64_t block_alignment = alignment,
+        ArenaMemory memory = ArenaMemory::host);
   // Each block has memory of its own, of exactly the size that allocate() is called with, so that tools which find
   // memory errors see where it ends. `source` returns it, at a multiple of `block_alignment`; it outlives the arena.
   // Blocks have at most `capacity` bytes together. A free block is used again for the same size only.
   Arena(std::function<std::byte*(std::int64_t bytes)> source, std::int64_t capacity, std::int64_t block_alignment)
-      : source_(std::move(source)), block_alignment_(block_alignment), capacity_(capacity) {}
+      : source_(std::move(source)),
+        memory_(ArenaMemory::device),
+        block_alignment_(block_alignment),
+        capacity_(capacity) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -51,9 +60,13 @@ class Arena {
   ArenaBlock* find_part(std::int64_t bytes);
   ArenaBlock* find_separate(std::int64_t bytes);
   std::int64_t rounded(std::int64_t bytes) const;
+  std::int64_t guard_bytes() const;
+  void allow(const std::byte* memory, std::int64_t bytes) const;
+  void forbid(const std::byte* memory, std::int64_t bytes) const;
 
   std::function<std::byte*(std::int64_t)> source_;  // of separate blocks
   std::byte* base_ = nullptr;
+  ArenaMemory memory_;
   std::int64_t block_alignment_;
   std::int64_t capacity_;
   std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, ordered by address; separate ones by age

@@ -112,7 +112,11 @@ def from_pytorch(runs):
     runs.expect("a new head", code == 0 and "except for the last layer, which is new (10 classes)" in said, said)
     fresh, again = (runs.train(f"fresh{i}", file, "--fresh-weights", "--max-steps", "2") for i, file in enumerate(files))
     runs.expect("fresh weights", fresh == again != runs.train("given", files[0], "--max-steps", "2"), (fresh, again))
-    runs.say("step_bench", "--model", files[0], "--batch", "4", "--steps", "2", "--image-size", "32", "--classes", "10")
+
+
+def measured(runs):
+    runs.say("step_bench", "--model", runs.golden / "residual_by_torchscript.onnx", "--batch", "4", "--steps", "2",
+             "--image-size", "32", "--classes", "10")
 
 
 def refusals(runs):
@@ -132,11 +136,11 @@ def refusals(runs):
     runs.expect("something was written", not (runs.folder / "refused" / "model.h5").exists())
 
 
-def main(programs, golden):
+def main(programs, golden, *with_benches):
     os.environ.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(programs, pathlib.Path(golden), pathlib.Path(folder))
-        for part in (same_as_by_name, resumed, from_pytorch, refusals):
+        for part in (same_as_by_name, resumed, from_pytorch, refusals, *([measured] if any(with_benches) else [])):
             part(runs)
         print("\n".join(runs.faults) or "all as expected")
         return 1 if runs.faults else 0

@@ -54,6 +54,7 @@ class StubbornTrials(unittest.TestCase):
     def test_a_second_signal_ends_a_trial_that_ignores_all(self):
         search = self.start("trap '' USR1 TERM INT HUP; touch \"$folder/begun\"; for i in {1..600}; do sleep 0.1; done")
         while not list(self.folder.glob("out/trial-*/begun")):
+            self.assertIsNone(search.poll(), "it ended by itself")
             time.sleep(0.05)
         search.send_signal(signal.SIGTERM)
         time.sleep(0.5)

@@ -93,7 +93,7 @@ void CudaDevice::reserve_memory(int sharers, const DeviceOptions& options) {
     const auto take = [this](std::int64_t size) { return take_memory(static_cast<std::size_t>(size)); };
     arena_ = std::make_unique<Arena>(take, capacity, workspace_alignment);
   } else {
-    arena_ = std::make_unique<Arena>(take_memory(bytes), capacity, workspace_alignment);
+    arena_ = std::make_unique<Arena>(take_memory(bytes), capacity, workspace_alignment, ArenaMemory::device);
   }
 }
 
