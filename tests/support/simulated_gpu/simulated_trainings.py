@@ -78,9 +78,9 @@ class Trainings:
         return direct
 
     def expect_found(self, fault, finding, right, *options, **how):
-        """`finding`: a part of the message with which the training ends, or "bits": it ends with other weights."""
+        """`finding`: a pattern in the message with which the training ends, or "bits": it ends with other weights."""
         found = self.outcome(*options, fault=fault, **how)
-        is_found = FINGERPRINT.fullmatch(found) and found != right if finding == "bits" else finding in found
+        is_found = FINGERPRINT.fullmatch(found) and found != right if finding == "bits" else re.search(finding, found)
         self.expect(fault, is_found, f"not found: {found}")
 
 
