@@ -33,6 +33,8 @@ class Trainer:
 
     def __init__(self, programs, folder, server, *options):
         self.log = folder / f"trainer-{time.monotonic_ns()}.log"
+        if "--hang-timeout" not in options:  # which limits how long one waits that comes when the training is done
+            options = (*options, "--hang-timeout", "60")
         command = [programs / "train_cifar", "--trainer-of", server, "--threads", "1", *options]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log,
