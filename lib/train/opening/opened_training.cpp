@@ -35,10 +35,12 @@ RunOptions with_checkpoint_folder(RunOptions run) {
 
 // Throws Error(usage) if the results would lie among the shards.
 void require_apart_from_data(const RunOptions& run) {
+  std::vector<std::filesystem::path> places = {run.data};
+  for (const Choice<Split>& split : splits) places.push_back(split_folder(run.data, split.value));
   for (const auto& [option, folder] : {std::pair("--output", run.output), {"--checkpoints", run.checkpoints.folder}}) {
-    for (const char* part : {"", "train", "test", "validation"}) {
+    for (const std::filesystem::path& place : places) {
       std::error_code error;
-      require(!std::filesystem::equivalent(folder, run.data / part, error), Failure::usage,
+      require(!std::filesystem::equivalent(folder, place, error), Failure::usage,
               "{} '{}' is a folder of the training data. Name another folder.", option, folder.string());
     }
   }
