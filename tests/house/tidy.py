@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """Looks at sources with clang-tidy; a finding is an error: tidy.py ROOT BUILD [--seconds N] [--share K/N]
 
-Sources whose last commit is the newest come first, and those that are not committed before them. With --seconds it
-stops then, and names how many are stale: not looked at since they, their headers or the checks changed. What is clean is
-noted in BUILD/tidy.json, and not looked at again as long as none of them changes.
+Without --seconds it looks at whole compiled files, because most of the time goes to headers, which joined sources share.
+The static analyzer reads the main file alone: it looks at each source by itself, but those of tests.
+
+With --seconds it looks at single sources, and starts none that would end later. Sources that are not committed come
+first, then those whose last commit is the newest. It names how many are stale: not looked at since they, their headers
+or the checks changed.
+
+What is clean is noted in BUILD/tidy.json, and not looked at again as long as none of them changes.
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import hashlib
 import json
 import os
@@ -20,12 +26,28 @@ import time
 
 PROGRAM = "clang-tidy-16"  # 14 does not know std::source_location
 SKIPPED = 77
+OVERLAY = "tidy_joined.json"  # where clang-tidy finds joined sources
+SOURCES = r"/(lib|apps|bench|tests)/[^ ]*\.(cpp|hpp|inl)$"
+NO_ANALYSIS = "-clang-analyzer-*"
+ANALYSIS = "-bugprone-*,-cppcoreguidelines-*,-google-*,-misc-*,-modernize-*,-performance-*,-readability-*"
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
-def commands_of(build):
-    """Of each source that is compiled; those of joined sources from the file that joins them."""
-    commands = {}
+@dataclasses.dataclass
+class Compiled:
+    """A file that is compiled, and the sources that it joins, or itself."""
+    file: pathlib.Path
+    sources: list
+    directory: str
+    command: list
+
+    @property
+    def is_joined(self):
+        return self.sources != [self.file]
+
+
+def compiled_files(root, build):
+    files = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if not entry["file"].endswith((".cpp", ".cxx")):
             continue  # nvcc's
@@ -37,14 +59,14 @@ def commands_of(build):
                 place = words.index(option)
                 del words[place:place + 2]
         words = [word for word in words if not word.startswith("--param=") and
-                 word not in ("-Winvalid-pch", "-Wno-restrict", "-Werror", "-DNDEBUG", "-c")]
-        file = pathlib.Path(entry["file"])
+                 word not in ("-Winvalid-pch", "-Wno-restrict", "-Werror", "-DNDEBUG", "-c", entry["file"])]
+        file = pathlib.Path(entry["file"]).resolve()
         sources = [file]
         if file.parent.name == "Unity":
-            sources = [pathlib.Path(name) for name in re.findall(r'#include "([^"]+)"', file.read_text())]
-        for source in sources:
-            commands[source.resolve()] = (entry["directory"], [word for word in words if word != str(file)])
-    return commands
+            sources = [pathlib.Path(name).resolve() for name in re.findall(r'#include "([^"]+)"', file.read_text())]
+        if all(root in source.parents and build not in source.parents for source in sources):
+            files.append(Compiled(file, sources, entry["directory"], words))
+    return files
 
 
 class Inputs:
@@ -98,19 +120,64 @@ def newest_first(root, sources):
     return sorted(sources, key=lambda source: (order.get(source, len(order)), source))
 
 
-def look_at(source, directory, command):
+@dataclasses.dataclass
+class Job:
+    """One run of clang-tidy, and what is clean if it finds nothing: "style SOURCE", "analysis SOURCE"."""
+    file: pathlib.Path
+    compiled: Compiled
+    checks: str
+    covers: list
+
+
+def is_analyzed(root, source):
+    return root / "tests" not in source.parents
+
+
+def single_sources(root, files):
+    jobs = {}
+    for compiled in files:
+        for source in compiled.sources:
+            kinds, checks = ["style", "analysis"], ""
+            if not is_analyzed(root, source):
+                kinds, checks = ["style"], NO_ANALYSIS
+            jobs[source] = Job(source, compiled, checks, [(kind, source) for kind in kinds])
+    return [jobs[source] for source in newest_first(root, jobs)]
+
+
+def whole_files(root, files, build):
+    """clang-tidy takes joined sources for a file of their folder, whose settings apply."""
+    jobs, analyses, overlay = [], {}, []
+    for number, compiled in enumerate(files):
+        file, checks = compiled.file, NO_ANALYSIS
+        if compiled.is_joined:
+            file = compiled.sources[0].parent / f"joined_{number}.cpp"
+            overlay.append({"type": "file", "name": str(file), "external-contents": str(compiled.file)})
+            checks += ",-bugprone-suspicious-include"  # of sources
+        jobs.append(Job(file, compiled, checks, [("style", source) for source in compiled.sources]))
+        for source in compiled.sources:
+            if is_analyzed(root, source):
+                analyses[source] = Job(source, compiled, ANALYSIS, [("analysis", source)])
+    (build / OVERLAY).write_text(json.dumps({"version": 0, "roots": overlay}))
+    return jobs + list(analyses.values())
+
+
+def look_at(job, build):
     start = time.monotonic()
-    done = subprocess.run([PROGRAM, "--quiet", "--warnings-as-errors=*", "--extra-arg=-Wno-unknown-warning-option", source,
-                           "--", *command[1:]], cwd=directory, capture_output=True, text=True, check=False)
+    options = ["--quiet", "--warnings-as-errors=*", "--header-filter", SOURCES, "--checks", job.checks,
+               "--extra-arg=-Wno-unknown-warning-option"]
+    if (build / OVERLAY).exists():
+        options += ["--vfsoverlay", build / OVERLAY]
+    done = subprocess.run([PROGRAM, *options, job.file, "--", *job.compiled.command[1:]], cwd=job.compiled.directory,
+                          capture_output=True, text=True, check=False)
     words = "" if done.returncode == 0 else done.stdout + done.stderr
-    return source, words, time.monotonic() - start
+    return job, words, time.monotonic() - start
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--share", default="1/1")
     options = parser.parse_args()
     if not shutil.which(PROGRAM):
@@ -120,34 +187,40 @@ def main():
     share, shares = (int(number) for number in options.share.split("/"))
     notes = build / "tidy.json"
     clean = json.loads(notes.read_text()) if notes.exists() else {}
-    commands, inputs = commands_of(build), Inputs(root, build)
-    names = sorted(source for source in commands if root in source.parents and build not in source.parents)
-    mine = newest_first(root, names[share - 1::shares])
-    hashes = {source: inputs.hash(source, commands[source][1]) for source in mine}
-    stale = [source for source in mine if clean.get(str(source.relative_to(root))) != hashes[source]]
+    files, inputs = compiled_files(root, build), Inputs(root, build)
+    jobs = whole_files(root, files, build) if options.seconds is None else single_sources(root, files)
+    jobs = jobs[share - 1::shares]
+    hashes = {}
+    for job in jobs:
+        for kind, source in job.covers:
+            hashes[f"{kind} {source.relative_to(root)}"] = inputs.hash(source, job.compiled.command)
+
+    def covered(job):
+        return {name: hashes[name] for name in (f"{kind} {source.relative_to(root)}" for kind, source in job.covers)}
+
+    stale = [job for job in jobs if covered(job).items() - clean.items()]
     left, begun, found = list(stale), time.monotonic(), 0
     workers = os.cpu_count() or 1
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        running, longest = set(), 20.0
+        running, longest = set(), 0.0
         while left or running:
-            # None that would end too late.
-            while left and len(running) < workers and time.monotonic() - begun + longest < options.seconds:
-                source = left.pop(0)
-                running.add(pool.submit(look_at, source, *commands[source]))
+            while left and len(running) < workers and (
+                    options.seconds is None or time.monotonic() - begun + longest < options.seconds):
+                running.add(pool.submit(look_at, left.pop(0), build))
             if not running:
                 break
             done, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
             for one in done:
-                source, words, seconds = one.result()
+                job, words, seconds = one.result()
                 longest = max(longest, seconds)
                 if words:
                     found += 1
                     print(words, flush=True)
                 else:
-                    clean[str(source.relative_to(root))] = hashes[source]
+                    clean.update(covered(job))
                     notes.write_text(json.dumps(clean, indent=1, sort_keys=True))
-    print(f"{len(mine)} sources: {len(mine) - len(stale)} unchanged since they were clean, {len(stale) - len(left)} looked at, "
-          f"{found} with findings, {len(left)} stale (not looked at)")
+    print(f"{len(jobs)} runs of clang-tidy: {len(jobs) - len(stale)} not needed, their sources are unchanged since they "
+          f"were clean; {len(stale) - len(left)} made, {found} with findings; {len(left)} stale (not made)")
     return 1 if found else 0
 
 
