@@ -76,7 +76,7 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
     results.best = cut_back(output.folder(), *earlier);
   }
   if (!aside.path().empty()) {
-    log::warning("earlier results in '{}' are moved to '{}'.", output.folder().string(), aside.path().string());
+    log::warning("earlier results of '{}' are kept in '{}'.", output.folder().string(), aside.path().string());
   }
   return results;
 }
