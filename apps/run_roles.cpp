@@ -91,6 +91,7 @@ int run_all(const RoleOptions& options) {
   const SlurmJob& job = job_of_slurm();
   SupervisorOptions plan = options.plan;
   plan.cluster.job = {job.id, job.name, job.user, job.partition, std::filesystem::current_path().string()};
+  plan.number = parse_job_number(slurm_number(job)).value();
   plan.cluster.attempt = job.restarts;
   plan.cluster.roles = read_roles(options.roles);
   if (options.array_task) plan.cluster.roles = role_of_array_task(plan.cluster.roles, *options.array_task);

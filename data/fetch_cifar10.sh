@@ -12,6 +12,10 @@ url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
 checksum=c32a1d4ab5d03f1284b67883e8d87530
 
 [ -e "$folder/cifar-10-batches-bin/test_batch.bin" ] && exit 0
+[ ! -e "$folder/cifar-10-batches-bin" ] || {
+  echo "'$folder/cifar-10-batches-bin' exists, but has no test_batch.bin. Remove it, or name another folder." >&2
+  exit 1
+}
 mkdir -p "$folder"
 work=$(mktemp -d "$folder/.cifar10.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -43,5 +47,8 @@ echo "$checksum  $work/archive" | md5sum --check --status || {
   echo "the downloaded CIFAR-10 archive does not match its published checksum. Try again." >&2
   exit 1
 }
-tar --extract --gzip --file "$work/archive" --directory "$work"
-mv "$work/cifar-10-batches-bin" "$folder/cifar-10-batches-bin"
+if ! tar --extract --gzip --file "$work/archive" --directory "$work" ||
+  ! mv -T "$work/cifar-10-batches-bin" "$folder/cifar-10-batches-bin"; then
+  echo "cannot unpack CIFAR-10 in '$folder'. Check its free space." >&2
+  exit 1
+fi

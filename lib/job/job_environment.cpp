@@ -143,6 +143,10 @@ std::optional<std::string> variable(const char* name) {
 
 }  // namespace
 
+std::string slurm_number(const SlurmJob& job) {
+  return job.array_task ? fmt::format("{}_{}", job.array_task->array, job.array_task->task) : fmt::format("{}", job.id);
+}
+
 std::string_view launcher_name(Launcher launcher) {
   switch (launcher) {
     case Launcher::none:

@@ -46,6 +46,10 @@ struct SlurmJob {
   std::optional<std::int64_t> ends_at;  // seconds since 1970; set by Slurm 24.11 and later
 };
 
+// What squeue and scontrol call this job alone: "17", or "16_3" for an array task, because the last task of an array
+// has the ID of the array.
+std::string slurm_number(const SlurmJob& job);
+
 // The variable of JobEnvironment::exit_report_file.
 inline constexpr const char* exit_report_variable = "LOCKSTEP_VERDICT";
 

@@ -33,7 +33,7 @@ std::optional<double> parse_slurm_time(const std::string& text) {
 
 std::optional<double> end_time_of(const SlurmJob& job) {
   if (job.ends_at) return static_cast<double>(*job.ends_at);
-  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", job.id)));
+  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", slurm_number(job))));
 }
 
 TimeLimit::TimeLimit(std::optional<double> limit_seconds, const std::optional<SlurmJob>& job)

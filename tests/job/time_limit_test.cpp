@@ -21,10 +21,10 @@ class TimeLimitTest : public testing::Test {
     if (path != nullptr) path_ = path;
   }
   ~TimeLimitTest() override { ::setenv("PATH", path_.c_str(), 1); }
-  // Makes `squeue` say `message`, if it is asked for the end of job 17.
-  void let_squeue_say(const std::string& message) const {
+  // Makes `squeue` say `message`, if it is asked for the end of `job`.
+  void let_squeue_say(const std::string& message, const std::string& job = "17") const {
     const std::filesystem::path program = folder_.path() / "squeue";
-    std::ofstream(program) << "#!/bin/sh\n[ \"$*\" = '-h -j 17 -o %e' ] && echo '" << message << "'\n";
+    std::ofstream(program) << "#!/bin/sh\n[ \"$*\" = '-h -j " << job << " -o %e' ] && echo '" << message << "'\n";
     ::chmod(program.c_str(), 0755);
     ::setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
   }
@@ -66,6 +66,12 @@ TEST_F(TimeLimitTest, where_the_job_does_not_say_it_squeue_is_asked) {
   EXPECT_NEAR(TimeLimit(std::nullopt, job_).seconds_left(), 300, 2);
   let_squeue_say("N/A");
   EXPECT_TRUE(std::isinf(TimeLimit(std::nullopt, job_).seconds_left()));
+}
+
+TEST_F(TimeLimitTest, the_last_task_of_an_array_asks_for_itself_alone) {
+  job_.array_task = SlurmJob::ArrayTask{17, 3};
+  let_squeue_say(local_time(std::time(nullptr) + 300), "17_3");
+  EXPECT_NEAR(TimeLimit(std::nullopt, job_).seconds_left(), 300, 2);
 }
 
 TEST_F(TimeLimitTest, squeues_times_are_local) {

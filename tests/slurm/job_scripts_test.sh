@@ -24,7 +24,8 @@ pretend() {
   chmod +x "tools/$1"
 }
 export PATH=$work/tools:$PATH
-for tool in scontrol sacct scancel; do pretend "$tool" ''; done
+for tool in scontrol sacct; do pretend "$tool" ''; done
+pretend scancel '! [[ $* == *[%.]* ]] || { echo "scancel: error: Invalid job id"; exit 1; }'
 pretend sinfo 'printf "n%s\n" 1 2 3 4 5'
 pretend squeue 'case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac'
 pretend srun 'printf "<%s>" "${@:3}"; echo'
@@ -34,7 +35,7 @@ pretend mpirun 'echo "quiet: $OMPI_MCA_orte_execute_quiet"
 ln -s "$build/bin/job_attempt" programs/
 printf '#!/bin/sh\necho "roles on $LOCKSTEP_INTERFACE"\n' >programs/run_roles
 printf '#!/bin/sh\nprintf "<%%s>" search "$@"\n' >programs/search
-for name in train_cifar train_imagenet check_cluster scaling_study; do printf '#!/bin/sh\n' >"programs/$name"; done
+for name in train_cifar train_imagenet check_cluster scaling_study make_shards; do printf '#!/bin/sh\n' >"programs/$name"; done
 chmod +x programs/*
 
 prints() { grep -qF -- "$1" out || fail "it does not print '$1'"; }
@@ -99,7 +100,7 @@ check() {
 }
 
 knows='on_squeue=$answer'
-answer='[ -z "$jobs" ] || tr " =" "\n|" <<<"$jobs"'
+answer='[ "${SLURM_BITSTR_LEN:-}" = 0 ] || exit 3; [ -z "$jobs" ] || tr " =" "\n|" <<<"$jobs"'
 fails='on_squeue="echo \"slurm_load_jobs error: \$error\" >&2; exit 1"'
 check "stop_job requests one stop for each part of a job that has a script, and cancels the rest" <<TABLE
 both parts run | | jobs='17+0=RUNNING 17+1=RUNNING' $knows | stop_job 17 | 0
@@ -109,7 +110,7 @@ both parts are pending | | jobs='17+0=PENDING 17+1=PENDING' $knows | stop_job 17
   prints stop_job: job 17+1 (PENDING) is cancelled
   calls scancel 17+0; 17+1
 an array | | jobs='16_0=RUNNING 16_1=SIGNALING 16_2=REQUEUE_HOLD 16_[3-9%2]=PENDING' $knows | stop_job 16 | 0
-  calls scancel --batch --signal=USR2 16_0; --batch --signal=USR2 16_1; 16_2; 16_[3-9%2]
+  calls scancel --batch --signal=USR2 16_0; --batch --signal=USR2 16_1; 16_2; 16_[3-9]
 a task of an array | | jobs='16_3=RUNNING' $knows | stop_job 16_3 | 0
   calls squeue -h -j 16_3 -o %i|%T
   calls scancel --batch --signal=USR2 16_3
@@ -308,6 +309,54 @@ no_log="rank-0.log'"
 hint='mpirun ended with code 1'
 unloadable='echo "srun: error: Invalid MPI type '"'pmix'"', --mpi=list for acceptable types" >&2; exit 1'
 unlaunched='echo "srun: error: Application launch failed: Unspecified error" >&2'
+# More steps than the words of one program can name.
+many_steps='echo "70|RUNNING"; for ((i = 0; i < 9000; ++i)); do echo "70.$i|COMPLETED"; done; echo "70.9000|NODE_FAIL"'
+retried='LOCKSTEP_ATTEMPT_LIMIT=9 on_srun="exit 75"'
+check "facts for job_attempt" <<TABLE
+a job of many steps | 70 | on_srun='exit 1' on_sacct=\$many_steps | | 1 | cause node_failure
+  calls scontrol requeue 70
+a conversion, which has no checkpoints | 71 | $retried | make_shards.sbatch cifar10 --source c --output x | 75
+  prints counted_retries 0
+a training without a checkpoint | 72 | $retried | train_cifar.sbatch --output x | 75
+  prints counted_retries 1
+TABLE
+
+# Slurm's answers about an array of three: task 1 has ended, task 2 is as stated.
+for name in plain array; do
+  printf '%s\n' '#!/usr/bin/env bash' "source '$scripts/job.sh' || exit 2" >"$name"
+done
+cat >>plain <<'SCRIPT'
+begin_attempt train_cifar --output x
+env | grep '^LOCKSTEP_VERDICT=' || echo 'a job submitted here has its own exit report'
+run_ranks train_cifar "${arguments[@]}"
+end_attempt $?
+SCRIPT
+cat >>array <<SCRIPT
+secrets=$work/secrets
+source '$scripts/job_array.sh' || exit 2
+begin_array_task 1 -1
+begin_attempt train_cifar
+run_ranks train_cifar
+end_attempt \$?
+SCRIPT
+in_array='SLURM_ARRAY_JOB_ID=90 SLURM_ARRAY_TASK_ID=0'
+tasks='case $* in *RestartCnt*) echo 0 ;; *-r*) printf "%s\n" "90_0|RUNNING" "90_2|$second" ;; *) echo "RUNNING|None|||all" ;; esac'
+fails_in_array='touch secrets; on_squeue=$tasks on_srun="exit 65"'
+check "jobs within a job, and arrays" <<TABLE
+the report of the script | 73 | on_srun='echo "it is \$LOCKSTEP_VERDICT"' | plain | 0
+  prints it is $work/train_cifar-73.0.json
+  prints a job submitted here has its own exit report
+the report that a user chose | 74 | LOCKSTEP_VERDICT='my report' on_srun='echo "it is \$LOCKSTEP_VERDICT"' | plain | 0
+  prints it is my report
+  prints a job submitted here has its own exit report
+the other task has not begun | 91 | $in_array second=PENDING; $fails_in_array | array | 65 | The other tasks are cancelled
+  calls scancel 90_2
+  test [ ! -e secrets ] && [ ! -e run_roles-90.array ]
+the other task runs | 91 | $in_array second=RUNNING; $fails_in_array | array | 65 | The other tasks are cancelled
+  calls scancel 90_2
+  test [ -e secrets ] && [ -e run_roles-90.array/over ]
+TABLE
+
 check "verdicts, rules, logs of ranks and launchers" <<TABLE
 an earlier attempt's verdict | 40 | LOCKSTEP_VERDICT='a verdict' on_srun='exit 79' | | 79 | cause diverged
 a verdict that is no file | 40 | LOCKSTEP_VERDICT='a fifo' on_srun='exit 79' | | 79 | cause diverged

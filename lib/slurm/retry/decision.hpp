@@ -47,7 +47,7 @@ struct AttemptConditions {
   std::optional<std::int64_t> step_before;      // of the newest checkpoint at the attempt's start; nullopt: none
   std::optional<std::int64_t> step_after;       // of the newest checkpoint now
   std::int64_t nodes_wanted = 1;                // minimum number of nodes
-  std::vector<std::string> nodes_of_partition;  // nodes that are up; empty: unknown
+  std::vector<std::string> nodes_of_partition;  // up or down; empty: unknown
   std::vector<std::string> nodes_required;      // by --nodelist
   std::vector<std::string> nodes_avoided;       // by --exclude, including this policy's own
   double seconds_left = std::numeric_limits<double>::infinity();  // before Slurm's time limit

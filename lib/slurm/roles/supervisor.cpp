@@ -205,7 +205,7 @@ class Supervisor {
 
   // Before a preemption, Slurm signals only the tasks.
   bool slurm_ends_job() const {
-    const ScontrolAnswer answer = ask_scontrol({options_.cluster.job.id, {}});
+    const ScontrolAnswer answer = ask_scontrol(options_.number);
     return std::ranges::any_of(answer.jobs, is_being_ended);
   }
 

@@ -9,11 +9,13 @@
 #include "run/exit_report.hpp"
 #include "slurm/roles/cluster.hpp"
 #include "slurm/roles/placement.hpp"
+#include "slurm/status/scontrol_job.hpp"
 
 namespace lockstep {
 
 struct SupervisorOptions {
-  Cluster cluster;  // the job, its roles and its checkpoint; locations are filled in later
+  Cluster cluster;   // the job, its roles and its checkpoint; locations are filled in later
+  JobNumber number;  // by which scontrol shows this job alone
   std::vector<InstanceSlot> slots;
   std::filesystem::path cluster_file;  // absolute; the steps' exit reports are stored beside it
   std::string program;                 // path of start_instance

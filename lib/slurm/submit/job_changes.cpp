@@ -19,7 +19,7 @@ namespace {
 
 // The fields that the protocol knows at a path; empty where names are the user's.
 std::span<const JobField> known_fields(const std::vector<std::string>& path) {
-  constexpr std::string_view any = "*";
+  static constexpr std::string_view any = "*";
   const auto is = [&](std::initializer_list<std::string_view> pattern) {
     return std::ranges::equal(path, pattern, [](const std::string& name, std::string_view wanted) {
       return wanted == any || name == wanted;
