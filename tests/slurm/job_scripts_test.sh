@@ -117,6 +117,8 @@ a task of an array | | jobs='16_3=RUNNING' $knows | stop_job 16_3 | 0
 no controller | | error='Unable to contact slurm controller (connect failure)' $fails | stop_job 17 | 1
   prints slurm_load_jobs error: Unable to contact slurm controller (connect failure)
   prints job 17
+a suspended job | | jobs='17=SUSPENDED' $knows | stop_job 17 | 1 | scontrol resume 17
+  calls scancel
 an unknown job | | error='Invalid job id specified' $fails | stop_job 17 18 | 1
   prints no unfinished job 18
 a job that has ended | | jobs='' $knows | stop_job 17 | 0 | job 17 has ended
@@ -253,6 +255,8 @@ Slurm starts the stopped job again | 24 | SLURM_RESTART_COUNT=1 | | 75
   calls srun
   test tail -1 train_cifar-24.attempts.jsonl | grep -q '"attempt":1,"cause":"stopped_for_good",.*"code":75'
 another job with that number | 24 USR1 | $stops | | 75
+Slurm does not answer | 26 USR2 | on_squeue='exit 1' $stops | | 75 | cause stopped_for_good
+  calls scancel
 a request that cannot be written | 25 USR2 | folder=train_cifar-25.stop $stops | | 75
   prints train_cifar.sbatch: cannot write '$work/train_cifar-25.stop'
 TABLE
