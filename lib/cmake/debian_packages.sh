@@ -7,7 +7,7 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev lld python3 binutils clang-format
-  slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils
+  slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils git
   charliecloud-runtime
 )
 # .clang-tidy is for version 16, which only Debian 12 has.

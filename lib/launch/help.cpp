@@ -197,7 +197,8 @@ OptionText option_text(const CLI::Option& option) {
   if (!is_obvious && !is_listed) details.push_back(without_large_limit(std::move(range)));
   if (option.get_required() && !option.get_positional()) details.emplace_back("required");
   const std::string standard = option.get_default_str();
-  if (!standard.empty() && standard != "[]") details.push_back("default: " + standard);
+  // An empty list is "[]", and since CLI11 2.4 "{}".
+  if (!standard.empty() && standard != "[]" && standard != "{}") details.push_back("default: " + standard);
   add_details(text.description, details);
   return text;
 }

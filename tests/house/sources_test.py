@@ -34,7 +34,7 @@ def tracked_files(root):
         listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True, check=False)
         if listed.returncode == 0:
             return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-    hidden_or_built = re.compile(r"(^|/)(\.|build|runs|__pycache__)")
+    hidden_or_built = re.compile(r"(^|/)(\.|__pycache__/)|^(build|build-[^/]*|runs)/")
     return [path for path in root.rglob("*") if path.is_file() and not hidden_or_built.search(f"{path.relative_to(root)}")]
 
 

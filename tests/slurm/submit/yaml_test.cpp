@@ -1,5 +1,6 @@
 #include "slurm/submit/yaml.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,6 +11,9 @@
 #include "support/mutation.hpp"
 
 namespace lockstep::yaml_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 std::string refusal_of(const std::string& text) {
   return message_of(Failure::usage, [&] { parse_yaml(text, "job.yaml"); });
@@ -44,7 +48,8 @@ TEST(YamlTest, what_is_no_yaml_is_refused_with_its_line) {
   expect_message(refusal_of("a: !python/object:os.system x\n"), {"job.yaml", "!..."});
   expect_message(refusal_of("a: \"x\\0y\"\n"), {"job.yaml"});
   expect_message(refusal_of("a: \"\xff\"\n"), {"job.yaml"});
-  expect_message(refusal_of("a: *nobody\n"), {"'job.yaml', line 1", "anchor"});
+  // In yaml-cpp's own words, which differ between its versions.
+  EXPECT_THAT(refusal_of("a: *nobody\n"), AllOf(HasSubstr("'job.yaml', line 1: "), HasSubstr("anchor")));
 }
 
 TEST(YamlTest, size_depth_and_what_aliases_amount_to_are_bounded) {
