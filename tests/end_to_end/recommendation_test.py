@@ -172,8 +172,10 @@ def movielens_is_trained(folder):
         expect("predictions", lines[0] == "user,movie,stars" and [line.rsplit(",", 1)[0] for line in lines[1:]] ==
                ["1,1", "30,20", "1,1"] and lines[1] == lines[3], lines)
         expect("stars", all(0 <= float(line.rsplit(",", 1)[1]) <= 5 for line in lines[1:]), lines)
-        written = table.stat().st_mtime_ns
+        written, summary = table.stat().st_mtime_ns, (output / "summary.json").read_text()
+        expect("validation", json.loads(summary)["validation_metrics"], summary)
         said = run("train_recommendation", *train, "--max-steps", 12)
+        expect("a done run keeps its summary", (output / "summary.json").read_text() == summary, summary)
         expect("a done run predicts again", table.read_text().splitlines() == lines and table.stat().st_mtime_ns > written, said)
     return folder / "ml-1m", shards, output
 

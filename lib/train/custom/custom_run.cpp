@@ -127,12 +127,29 @@ void CustomRun::take_over() {
   if (keeps_results_) {
     const std::vector<std::string> listed = earlier.summary.results();
     results_ = {listed.begin(), listed.end()};
+    read_last_validation();
   }
+  const bool was_done = !earlier.summary.fields().empty() && !earlier.summary.is_unfinished();
+  is_left_whole_ = keeps_results_ && was_done && saved_step_ == max_steps();
   summary_.emplace(std::move(earlier.summary));
   metrics_.emplace(*output_);
-  write_summary(RunState::running);
+  if (!is_left_whole_) write_summary(RunState::running);
   if (is_new) return log::info("starting from the beginning, up to step {}", max_steps());
   log::info("resuming from '{}': step {} of {}", restored_from_.string(), saved_step_, max_steps());
+}
+
+// Of the lines before the checkpoint, which are left.
+void CustomRun::read_last_validation() {
+  std::string last;
+  read_metrics(options_.output, [&](const NumberedLine& line) {
+    if (line.content && line.content->kind == MetricsLine::Kind::validation) last = line.text;
+  });
+  const nlohmann::json fields = try_parse_json(last);
+  if (!fields.is_object()) return;
+  validation_ = nlohmann::json::object();
+  for (const auto& [name, value] : fields.items()) {
+    if (name != "kind" && !is_common_field(name)) validation_[name] = value;
+  }
 }
 
 void CustomRun::require_step(std::int64_t steps, const char* what) const {
@@ -169,6 +186,7 @@ void CustomRun::report(const char* kind, std::int64_t steps, const MetricValues&
   const std::string json = json_text(line);
   require(parse_metrics_line(json).has_value(), Failure::usage,
           "{} metrics do not fit a line of metrics.jsonl, which has at most 64 KiB. Report fewer.", metrics.size());
+  is_left_whole_ = false;
   metrics_->append(json);
   failure_report::set_step(steps - 1);
   last_step_ = std::max(last_step_, steps);
@@ -233,6 +251,7 @@ void CustomRun::claim_result(const std::string& name) {
           printable(name));
   output_->require_held();
   if (!results_.insert(name).second) return;
+  is_left_whole_ = false;
   const bool may_be_foreign = !keeps_results_ && !is_absent(result(name));
   if (may_be_foreign) {
     if (!aside_) aside_.emplace(*output_);
@@ -273,7 +292,7 @@ Ending CustomRun::conclude() {
   if (is_preempted_) return preempted();
   on_rank_0(world(), [this] {
     metrics_->finish();
-    write_summary(failure_.empty() ? RunState::done : RunState::failed);
+    if (!is_left_whole_) write_summary(failure_.empty() ? RunState::done : RunState::failed);
     log::info("done after step {}", last_step_);
   });
   if (failure_.empty()) return {};
@@ -291,7 +310,7 @@ Ending CustomRun::preempted() {
   const std::string reason = scope_.stops.reason();
   on_rank_0(world(), [this] {
     metrics_->flush();
-    write_summary(RunState::stopped);
+    if (!is_left_whole_) write_summary(RunState::stopped);
   });
   if (!failure_.empty()) {
     return {static_cast<int>(Failure::other),

@@ -130,6 +130,7 @@ class CustomRun {
   void report(const char* kind, std::int64_t steps, const MetricValues& metrics);
   void write_summary(RunState state);
   double seconds() const { return restored_.seconds + scope_.since_start.seconds(); }
+  void read_last_validation();
   std::string what_follows() const;
   Ending preempted();
 
@@ -152,6 +153,7 @@ class CustomRun {
   std::optional<MetricsLog> metrics_;
   std::optional<RunSummary> summary_;
   nlohmann::json validation_ = nullptr;  // the last validation metrics
+  bool is_left_whole_ = false;           // the run was done before, and has reported nothing since
   std::set<std::string> results_;        // names of those that the run has written
   std::optional<SetAside> aside_;        // for those of an earlier run
 };
