@@ -263,7 +263,7 @@ int run_search(const SearchOptions& options, const RankPlaces* ranks) {
   std::optional<TrialEvents> events;
   if (!options.tensorboard.empty()) events.emplace(space, folder, options.tensorboard);
   SearchRun search(space, commands, places, signals, folder,
-                   {shared ? &*shared : nullptr, events ? &*events : nullptr});
+                   {lock ? &*lock : nullptr, shared ? &*shared : nullptr, events ? &*events : nullptr});
   if (search.is_continued() && search.is_open()) log::forwarded(results_table(space, search.trials(), shown_results));
   if (search.is_open()) {
     log::info("trains up to {} at the same time, in '{}'. Their output: trial-N.log. Results follow.",

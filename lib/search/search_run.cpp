@@ -42,11 +42,11 @@ ProgramOutput run_within(double most_seconds, const std::vector<std::string>& wo
   const Stopwatch watch;
   bool has_told = false;
   std::size_t bytes = 0;
-  const auto refuse = [&](std::string_view why) {
+  const auto refuse = [&](Failure failure, std::string_view why) {
     process.kill_group();
-    throw Error(Failure::usage, fmt::format("'{}' was killed, because it {}. Nothing was started. Call it yourself to "
-                                            "see what it does.",
-                                            shell_command(words), why));
+    throw Error(failure, fmt::format("'{}' was killed, because it {}. Nothing was started. Call it yourself to "
+                                     "see what it does.",
+                                     shell_command(words), why));
   };
   for (std::optional<int> code; !code;) {
     pollfd wait{process.handle(), POLLIN, 0};
@@ -57,8 +57,10 @@ ProgramOutput run_within(double most_seconds, const std::vector<std::string>& wo
     }
     code = process.exit_code();
     output.code = code.value_or(0);
-    if (bytes > most_bytes) refuse("printed more than 1 MiB");
-    if (!code && watch.seconds() > most_seconds) refuse(fmt::format("did not end within {:.0f} s", most_seconds));
+    if (bytes > most_bytes) refuse(Failure::usage, "printed more than 1 MiB");
+    if (!code && watch.seconds() > most_seconds) {
+      refuse(Failure::other, fmt::format("did not end within {:.0f} s", most_seconds));
+    }
     if (!code && watch.seconds() > notice_seconds && !std::exchange(has_told, true)) {
       log::info("waiting for '{}', for at most {:.0f} s.", shell_command(words), most_seconds);
     }
@@ -148,6 +150,13 @@ void SearchRun::start_trials() {
     const std::optional<Order> order = parts_.shared ? take_shared_order() : next_order();
     if (!order) return;
     folder_.require_own_folder(order->trial);
+    if (!parts_.shared && !watches_[order->trial].is_free(folder_.trial(order->trial), own_)) {
+      if (std::exchange(waits_for_, order->trial) != order->trial) {
+        log::info("trial {} waits until '{}' is free: {} has it.", order->trial, folder_.trial(order->trial).string(),
+                  describe_lock_holder(holder_of(folder_.trial(order->trial)).process));
+      }
+      return;
+    }
     std::optional<Descriptor> log = folder_.open_log(order->trial);
     if (!log) {
       if (std::exchange(waits_for_, order->trial) != order->trial) {
@@ -159,12 +168,11 @@ void SearchRun::start_trials() {
     try {
       start(*order, std::move(*log));
     } catch (const Error& error) {
-      if (error.failure() == Failure::bad_data) {
+      if (error.failure() != Failure::usage) {
         obstacle_ = error;
         ask_to_stop(fmt::format("trial {} cannot go on", order->trial));
         return decide(order->trial, [] {});
       }
-      if (error.failure() != Failure::usage) throw;
       const TrialEnd end{TrialEnd::Kind::ended, 0, error.exit_code(), error.what()};
       decide(order->trial, [&] { write_result(*order, 0, end); });
     }

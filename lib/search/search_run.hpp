@@ -29,7 +29,8 @@
 namespace lockstep {
 
 // Runs a command to its end, and returns its output. Says that it waits after 10 seconds. Kills the command and throws
-// Error(usage) if it prints more than 1 MiB, or does not end within `most_seconds`: 300 for run_to_end().
+// Error(usage) if it prints more than 1 MiB, or Error(other) if it does not end within `most_seconds`: 300 for
+// run_to_end().
 ProgramOutput run_to_end(const std::vector<std::string>& words);
 ProgramOutput run_within(double most_seconds, const std::vector<std::string>& words);
 
@@ -100,11 +101,13 @@ class SearchRun {
   SignalQueue& signals_;
   SearchFolder folder_;
   SearchParts parts_;
+  LockHolder own_ = this_lock_holder();
   SearchState state_;
   std::map<std::int64_t, Running> running_;
-  std::int64_t waits_for_ = 0;    // trial whose earlier command has not ended; 0: none yet
-  std::int64_t repeated_ = 0;     // by repeat(); 0: none
-  std::set<std::int64_t> alone_;  // trials that run only while no other does
+  std::int64_t waits_for_ = 0;                  // trial whose folder or log another process has; 0: none yet
+  std::int64_t repeated_ = 0;                   // by repeat(); 0: none
+  std::set<std::int64_t> alone_;                // trials that run only while no other does
+  std::map<std::int64_t, LeaseWatch> watches_;  // whether another process has a trial's folder
   bool is_stopping_ = false;
   bool was_asked_to_stop_ = false;                 // by a signal
   std::optional<Stopwatch> since_second_request_;  // by another one

@@ -20,6 +20,7 @@ constexpr int journal_version = 1;
 
 SearchState::SearchState(const Space& space, const SearchFolder& folder, SearchParts parts)
     : space_(space),
+      lock_(parts.lock),
       shared_(parts.shared),
       decision_(shared_ ? shared_->lock_journal() : nullptr),
       journal_(folder.journal()),
@@ -38,6 +39,7 @@ void SearchState::begin_decision() {
 
 void SearchState::append(nlohmann::json line) {
   ++line_count_;
+  if (lock_ != nullptr) lock_->require_held();
   if (shared_) {
     decision_->require_held();
     line["line"] = line_count_;

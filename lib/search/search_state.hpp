@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "files/folder/folder_lock.hpp"
 #include "search/custom/custom_searcher.hpp"
 #include "search/hparams/trial_events.hpp"
 #include "search/journal/journal.hpp"
@@ -19,8 +20,9 @@
 
 namespace lockstep {
 
-// What a search may have besides its space and folder. Both outlive it.
+// What a search may have besides its space and folder. All of them outlive it.
 struct SearchParts {
+  FolderLock* lock = nullptr;      // of the folder. Null: processes share it
   SharedSearch* shared = nullptr;  // null: this process works alone
   TrialEvents* events = nullptr;   // told of each trial and result, also those of the journal. Null: no --tensorboard
 };
@@ -44,11 +46,11 @@ class SearchState {
   bool has_news() const { return journal_.has_changed(); }
 
   // Adds the result of an open order, and returns the decisions that follow, once they are on the disk. Throws as
-  // Journal::append().
+  // FolderLock::require_held() and Journal::append().
   std::vector<Order> add_result(const Order& order, std::int64_t steps, const TrialEnd& end);
-  // Adds a restart of the trial of an open order. Throws as Journal::append().
+  // Adds a restart of the trial of an open order. Throws as add_result().
   void add_restart(const Order& order, const TrialEnd& end);
-  // Adds an answer of custom(), once it is on the disk. Throws as CustomSearcher::follow() and Journal::append().
+  // Adds an answer of custom(), once it is on the disk. Throws as CustomSearcher::follow() and add_result().
   void add_answer(nlohmann::json line);
   // The custom searcher. Null: a searcher of this library decides.
   CustomSearcher* custom() const { return custom_.get(); }
@@ -74,6 +76,7 @@ class SearchState {
   std::vector<Order> record(const Order& order, std::int64_t steps, const TrialEnd& end);
 
   const Space& space_;
+  FolderLock* lock_;
   SharedSearch* shared_;
   std::unique_ptr<JournalLock> decision_;  // between begin_decision() and end_decision()
   Journal journal_;

@@ -103,9 +103,14 @@ std::vector<nlohmann::json> Journal::read_new() {
 void Journal::append(const nlohmann::json& line) {
   if (descriptor_ < 0) descriptor_ = create_journal(file_);
   const std::string text = json_text(line) + "\n";
+  require_own_end();
   if (!append_whole(descriptor_, text) || ::fsync(descriptor_) != 0) throw unwritable(file_, errno);
   length_ += text.size();
   ++line_count_;
+  require_own_end();
+}
+
+void Journal::require_own_end() const {
   struct stat now {};
   if (::fstat(descriptor_, &now) != 0) throw unwritable(file_, errno);
   require(static_cast<std::size_t>(now.st_size) == length_, Failure::out_of_step,

@@ -39,6 +39,8 @@ class Journal {
   void append(const nlohmann::json& line);
 
  private:
+  void require_own_end() const;
+
   std::filesystem::path file_;
   Descriptor descriptor_{-1};  // -1: there is no file yet
   std::size_t length_ = 0;     // of what this process knows

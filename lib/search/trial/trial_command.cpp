@@ -15,6 +15,7 @@
 #include "recipe/fields.hpp"
 #include "run/run_file.hpp"
 #include "search/space/space_reader.hpp"
+#include "search/trial/trial_result.hpp"
 
 namespace lockstep {
 namespace {
@@ -195,8 +196,12 @@ BatchOptions TrialCommands::batch_of(const std::vector<OptionWord>& settings) {
   if (const auto known = batches_.find(relevant); known != batches_.end()) return known->second;
   const std::vector<std::string> words = with(settings);
   const ProgramOutput output = ask(words);
-  require(output.code == 0, Failure::usage, "{} refuses its options: {}.", printable(space_.program),
-          sentence_in(output.lines));
+  const Failure failure = failure_of_code(output.code);
+  require(output.code == 0 || failure != Failure::usage, Failure::usage, "{} refuses its options: {}.",
+          printable(space_.program), sentence_in(output.lines));
+  require(output.code == 0, failure,
+          "{} --print-recipe has failed with code {}: {}. Remove the cause, and the same command continues the search.",
+          printable(space_.program), output.code, sentence_in(output.lines));
   const nlohmann::json recipe = json_in(output.lines);
   Settings read;
   for (const Field& field : training_fields()) {
