@@ -32,7 +32,7 @@ std::string describe_size(std::int64_t bytes) {
 // The first of this rank's files with another size; empty if there is none.
 std::string first_difference(const Communicator& world, const std::vector<FileSize>& files) {
   const auto step = static_cast<std::size_t>(world.local_size());
-  for (std::size_t at = static_cast<std::size_t>(world.local_rank()); at < files.size(); at += step) {
+  for (auto at = static_cast<std::size_t>(world.local_rank()); at < files.size(); at += step) {
     const auto& [path, bytes] = files[at];
     const std::int64_t here = size_of_file(path);
     if (here != bytes) {

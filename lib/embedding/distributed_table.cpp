@@ -23,7 +23,7 @@ std::span<Value> rows_of(std::span<Value> values, const RowRange& rows, std::int
 
 }  // namespace
 
-DistributedTable::DistributedTable(Communicator world, TableShape shape, const RowOptimizerOptions& options,
+DistributedTable::DistributedTable(Communicator world, const TableShape& shape, const RowOptimizerOptions& options,
                                    std::optional<RowBlocks> blocks)
     : world_(std::move(world)),
       blocks_(blocks),

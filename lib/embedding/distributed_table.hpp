@@ -20,7 +20,7 @@ class DistributedTable {
  public:
   // Without `blocks`, every rank has all rows. Throws as row_rule(). `world` exchanges no other messages between two
   // ranks meanwhile.
-  DistributedTable(Communicator world, TableShape shape, const RowOptimizerOptions& options,
+  DistributedTable(Communicator world, const TableShape& shape, const RowOptimizerOptions& options,
                    std::optional<RowBlocks> blocks = std::nullopt);
 
   // The rows that this rank holds.

@@ -19,7 +19,7 @@ class Linear final : public Layer {
   Linear(const LayerContext& context, const std::string& name, const op::Linear& options,
          Activation activation = Activation::none);
 
-  NormedMap forward(std::span<const NormedMap> x, Mode mode) override;
+  NormedMap forward(std::span<const NormedMap> values, Mode mode) override;
   void backward(const Tensor& dy, std::span<InputGradient> dx, GradientSink& sink) override;
 
  private:
