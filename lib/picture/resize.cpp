@@ -263,11 +263,13 @@ void resize(const Picture& picture, const Resampling& resampling, const PictureB
   resampler.resample(picture.pixels.data() + source.top * row_bytes + source.left * channels, row_bytes, resized);
 }
 
-PictureSize with_shorter_side(const PictureSize& size, std::int64_t side) {
-  const auto longer = [&](std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(side * a / b, 1); };
-  return size.height < size.width ? PictureSize{side, longer(size.width, size.height)}
-                                  : PictureSize{longer(size.height, size.width), side};
+PictureSize covering(const PictureSize& size, const PictureSize& least) {
+  return size.height * least.width < size.width * least.height
+             ? PictureSize{least.height, least.height * size.width / size.height}
+             : PictureSize{least.width * size.height / size.width, least.width};
 }
+
+PictureSize with_shorter_side(const PictureSize& size, std::int64_t side) { return covering(size, {side, side}); }
 
 PictureSize with_longest_side(const PictureSize& size, std::int64_t side) {
   const auto shorter = [&](std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(side * a / b, 1); };

@@ -62,10 +62,11 @@ class Resampler {
 void resize(const Picture& picture, const Resampling& resampling, OwnedPicture& resized);
 void resize(const Picture& picture, const Resampling& resampling, const PictureBox& window, OwnedPicture& resized);
 
-// The size after scaling the shorter side to `side`. The longer side is rounded down, as in torchvision's Resize, and
-// is at least 1.
+// The size after scaling by the smallest factor with which the picture covers `least`, rounded down where it is larger.
+PictureSize covering(const PictureSize& size, const PictureSize& least);
+// The size after scaling the shorter side to `side`. The longer side is rounded down, as in torchvision's Resize.
 PictureSize with_shorter_side(const PictureSize& size, std::int64_t side);
-// The same for the longer side, if it exceeds `side`; otherwise `size` unchanged.
+// The same for the longer side, if it exceeds `side`; otherwise `size` unchanged. The shorter side is at least 1.
 PictureSize with_longest_side(const PictureSize& size, std::int64_t side);
 
 }  // namespace lockstep

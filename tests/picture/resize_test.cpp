@@ -110,6 +110,11 @@ TEST(ResizedSize, sides_are_rounded_as_torchvision_does) {
   EXPECT_EQ(with_shorter_side({300, 400}, 256), (PictureSize{256, 341}));
   EXPECT_EQ(with_shorter_side({400, 300}, 256), (PictureSize{341, 256}));
   EXPECT_EQ(with_shorter_side({64, 64}, 256), (PictureSize{256, 256}));
+  EXPECT_EQ(with_shorter_side({1, 1}, 1), (PictureSize{1, 1}));
+  EXPECT_EQ(covering({28, 44}, {28, 44}), (PictureSize{28, 44}));
+  EXPECT_EQ(covering({100, 50}, {28, 44}), (PictureSize{88, 44}));
+  EXPECT_EQ(covering({50, 100}, {28, 44}), (PictureSize{28, 56}));
+  EXPECT_EQ(covering({50, 100}, {44, 28}), (PictureSize{44, 88}));
   EXPECT_EQ(with_longest_side({300, 400}, 200), (PictureSize{150, 200}));
   EXPECT_EQ(with_longest_side({150, 200}, 500), (PictureSize{150, 200}));
   EXPECT_EQ(with_longest_side({1, 4000}, 500), (PictureSize{1, 500}));

@@ -26,13 +26,13 @@ void make_gray(OwnedPicture& picture) {
 
 std::int64_t usual_shorter_side(const ModelFile& model) {
   constexpr std::int64_t small_picture = 64;
-  const std::int64_t side = std::max(model.shape.height, model.shape.width);
+  const std::int64_t side = std::min(model.shape.height, model.shape.width);
   if (model.shorter_side) return *model.shorter_side == 0 ? side : *model.shorter_side;
   return side <= small_picture ? side : side_with_margin(side);
 }
 
 std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data) {
-  const std::int64_t stored = std::max(data.shape.height, data.shape.width);
+  const std::int64_t stored = std::min(data.shape.height, data.shape.width);
   return rules_for(model, data, {}).shorter_side.value_or(stored);
 }
 
@@ -44,18 +44,18 @@ PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shor
   require(shape_.channels == 1 || shape_.channels == 3, Failure::usage,
           "the model expects images with {} channels, but image files have 1 or 3. Choose another model.",
           shape_.channels);
-  require(shorter_side_ >= std::max(shape_.height, shape_.width), Failure::usage,
+  require(shorter_side_ >= std::min(shape_.height, shape_.width), Failure::usage,
           "--resize {} is smaller than the {} x {} pixels that the model expects. Choose a larger value.",
           shorter_side_, shape_.height, shape_.width);
 }
 
 void PicturePreparation::write(std::span<const std::byte> file, std::span<float> image) const {
   DecodedPicture decoded = decode_picture(file, sample_bits_);
+  const PictureSize size{shape_.height, shape_.width};
   const PictureSize whole = decoded.picture.size;
   OwnedPicture picture;
-  resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, shorter_side_)}, picture);
+  resize(decoded.picture, {{0, 0, whole}, covering(whole, with_shorter_side(size, shorter_side_))}, picture);
   if (shape_.channels == 1) make_gray(picture);
-  const PictureSize size{shape_.height, shape_.width};
   std::vector<std::uint8_t> window(image.size());
   cut_window({picture}, center_crop({size}, picture.size), size, window);
   std::vector<float> planes(image.size());

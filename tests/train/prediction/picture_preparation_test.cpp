@@ -5,6 +5,7 @@
 #include "picture/decode.hpp"
 #include "picture/golden_pictures.hpp"
 #include "picture/picture_fault.hpp"
+#include "picture/png.hpp"
 #include "picture/resize.hpp"
 #include "support/messages.hpp"
 #include "train/evaluation/model_fit.hpp"
@@ -59,13 +60,50 @@ TEST(PicturePreparationTest, a_gray_picture_stays_what_it_is_for_a_model_of_one_
   for (std::size_t pixel = 0; pixel < gray.size(); ++pixel) ASSERT_EQ(gray[pixel], color[3 * pixel]) << pixel;
 }
 
+// They were enlarged until the shorter side had the length of the image's longer one, and cropped.
+TEST(PicturePreparationTest, a_picture_of_the_size_of_an_image_that_is_not_square_stays_as_it_is) {
+  for (const PictureSize& size : {PictureSize{28, 44}, PictureSize{44, 28}}) {
+    const SampleShape shape{size.height, size.width, 3};
+    Manifest data;
+    data.shape = shape;
+    data.mean = model_of(shape).mean;
+    data.deviation = model_of(shape).deviation;
+    EXPECT_EQ(shorter_side_of(model_of(shape), data), 28);
+    OwnedPicture picture;
+    picture.size = size;
+    for (std::int64_t at = 0; at < size.height * size.width * 3; ++at) {
+      picture.pixels.push_back(static_cast<std::uint8_t>(at * 37 % 251));
+    }
+    const std::vector<std::uint8_t> file = encode_png(picture);
+    const std::vector<float> image =
+        prepared(shape, usual_shorter_side(model_of(shape)), std::as_bytes(std::span(file)));
+    for (std::size_t at = 0; at < image.size(); ++at) {
+      const float mean = 0.25F + 0.125F * static_cast<float>(at % 3);
+      ASSERT_NEAR(image[at], (static_cast<float>(picture.pixels[at]) / 255 - mean) / 0.5F, 1e-6) << at;
+    }
+  }
+}
+
+TEST(PicturePreparationTest, a_picture_of_another_aspect_ratio_covers_the_image) {
+  for (const PictureSize& size : {PictureSize{90, 30}, PictureSize{30, 90}, PictureSize{7, 7}}) {
+    OwnedPicture white;
+    white.size = size;
+    white.pixels.assign(static_cast<std::size_t>(size.height * size.width * 3), 255);
+    const std::vector<std::uint8_t> file = encode_png(white);
+    const SampleShape shape{28, 44, 1};
+    const std::vector<float> image =
+        prepared(shape, usual_shorter_side(model_of(shape)), std::as_bytes(std::span(file)));
+    for (const float value : image) ASSERT_NEAR(value, (1 - 0.25F) / 0.5F, 1e-6) << size.height;
+  }
+}
+
 TEST(PicturePreparationTest, what_is_no_picture_is_a_fault) {
   EXPECT_THROW(prepared({16, 16, 3}, 16, std::as_bytes(std::span("no picture"))), PictureFault);
 }
 
 TEST(PicturePreparationTest, small_samples_are_seen_whole_and_larger_ones_cut_out_of_more_unless_data_say_otherwise) {
   EXPECT_EQ(usual_shorter_side(model_of({32, 32, 3})), 32);
-  EXPECT_EQ(usual_shorter_side(model_of({64, 48, 3})), 64);
+  EXPECT_EQ(usual_shorter_side(model_of({64, 48, 3})), 48);
   EXPECT_EQ(usual_shorter_side(model_of({224, 224, 3})), 256);
   const auto side_of = [](SampleStore store, std::int64_t stored) {
     const ModelFile model = model_of({35, 35, 3});
