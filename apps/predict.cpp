@@ -20,6 +20,7 @@
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "picture/decode.hpp"
+#include "recipe/recipe.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/prediction/picture_files.hpp"
 #include "train/prediction/predictor.hpp"
@@ -98,17 +99,21 @@ struct Given {
 };
 
 Given given_by(const PredictOptions& options, const std::filesystem::path& file) {
-  const auto side_or = [&](std::int64_t usual) { return options.resize == 0 ? usual : options.resize; };
+  const auto side_or = [&](std::int64_t usual, const SampleShape& image) {
+    if (options.resize == 0) return usual;
+    require_resize_covers(options.resize, {image.height, image.width});
+    return options.resize;
+  };
   if (!options.data.empty()) {
     const Manifest data = read_manifest(split_folder(options.data, Split::test));
     ModelFile model = read_pretrained_model(file, options.model, data);
-    const std::int64_t side = side_or(shorter_side_of(model, data));
+    const std::int64_t side = side_or(shorter_side_of(model, data), model.shape);
     return {std::move(model), side};
   }
   const std::vector<std::string> classes =
       options.classes.empty() ? std::vector<std::string>() : lines_of(options.classes);
   ModelFile model = read_pretrained_model(file, options.model, classes);
-  const std::int64_t side = side_or(usual_shorter_side(model));
+  const std::int64_t side = side_or(usual_shorter_side(model), model.shape);
   return {std::move(model), side};
 }
 

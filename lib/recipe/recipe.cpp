@@ -160,7 +160,9 @@ ImageRules rules_of_size(const ImageOptions& options, const Manifest& data, cons
   const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
   const std::int64_t side = shorter(rules.size);
   if (options.shorter_side) {
-    rules.shorter_side = *options.shorter_side * side / shorter(size_of(side_of_tests(options), data));
+    const PictureSize tested = size_of(side_of_tests(options), data);
+    require_resize_covers(*options.shorter_side, tested);
+    rules.shorter_side = *options.shorter_side * side / shorter(tested);
   } else if (data.store == SampleStore::images) {
     if (!is_of_images) rules.shorter_side = side;  // these samples have no margin to crop
   } else if (is_jpeg || !is_of_images) {
@@ -180,6 +182,13 @@ void require_ramp_grows(const ImageOptions& options) {
           "--image-size-ramp {} starts with larger images than it ends with (--image-size {}). Start with smaller "
           "ones, or use no ramp: --image-size-ramp none.",
           ramp, *options.side);
+}
+
+void require_resize_covers(std::int64_t shorter_side, const PictureSize& image) {
+  require(shorter_side >= shorter(image), Failure::usage,
+          "--resize {} is smaller than the images of {} x {} pixels. Resized pictures would have black borders. Choose "
+          "at least {}.",
+          shorter_side, image.height, image.width, shorter(image));
 }
 
 ImageRules test_rules(const ImageOptions& options, const Manifest& data) {

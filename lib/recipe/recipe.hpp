@@ -218,8 +218,12 @@ std::int64_t side_with_margin(std::int64_t side);
 // Throws Error(usage) if a ramp has no final size or shrinks images.
 void require_ramp_grows(const ImageOptions& options);
 
+// Throws Error(usage) if a shorter side that the user states is smaller than that of the image, which resized pictures
+// would not cover.
+void require_resize_covers(std::int64_t shorter_side, const PictureSize& image);
+
 // Image rules for these data, with all defaults filled in, in tests and in an epoch of training. Both throw as
-// require_ramp_grows(). Defaults:
+// require_ramp_grows() and require_resize_covers(). Defaults:
 // - Augmentation: pictures are cropped and mirrored, digits only cropped, because a mirrored digit is not the same
 //   class. JPEG samples use resized crops.
 // - Resizing before the crop: JPEG files, and other samples if `options` asks for another image size than the data

@@ -97,6 +97,29 @@ TEST_F(PredictTest, pictures_get_the_classes_that_an_evaluation_gives_their_samp
   }
 }
 
+// It was refused with an option that nobody gave.
+TEST_F(PredictTest, a_model_whose_tests_did_not_cover_the_image_predicts_as_an_evaluation) {
+  ModelFile earlier = read_weights(model());
+  earlier.shorter_side = 20;
+  const fs::path file = folder_->path() / "earlier.h5";
+  write_model_file(file, earlier);
+  const fs::path table = folder_->path() / "earlier.csv";
+  const ProgramResult evaluated = run_program(
+      {built_program("evaluate"), "--model-file", file, "--data", data(), "--threads", "1", "--predictions", table});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  const auto expected = rows_of(read_file(table, 1 << 20));
+  const ProgramResult result = predict({file, pictures()});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto rows = rows_of(result.output);
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t sample = 0; sample < rows.size(); ++sample)
+    EXPECT_EQ(rows[sample][2], expected[sample][2]) << sample;
+  const ProgramResult refused =
+      run_program({built_program("evaluate"), "--model-file", file, "--data", data(), "--resize", "20"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("--resize 20 "));
+}
+
 TEST_F(PredictTest, with_test_time_augmentation_they_are_those_of_an_evaluation_with_it) {
   const fs::path table = folder_->path() / "augmented.csv";
   const ProgramResult evaluated =

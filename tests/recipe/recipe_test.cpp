@@ -154,6 +154,19 @@ TEST(ImageRulesTest, a_ramp_leads_upwards_to_a_size_that_is_stated) {
   });
 }
 
+// Trainings showed black borders in tests, and predict refused their models.
+TEST(ImageRulesTest, pictures_are_not_resized_to_less_than_the_image) {
+  const Manifest data = data_of(SampleStore::jpeg);
+  const ImageOptions small = sized(192, 256, 255);
+  expect_refusals({
+      {"in tests", [&] { test_rules(small, data); }, "--resize 255"},
+      {"in training", [&] { training_rules(small, data, 0); }, "--resize 255"},
+      {"of the data's size", [&] { test_rules(sized({}, {}, 31), data); }, "32 x 40"},
+  });
+  EXPECT_EQ(test_rules(sized({}, {}, 32), data).shorter_side, 32);
+  EXPECT_EQ(training_rules(sized(192, 256, 256), data, 0).shorter_side, 192);
+}
+
 TEST(ImageRulesTest, what_is_stated_counts_and_else_colours_stay_and_no_square_is_erased) {
   const Manifest data = data_of(SampleStore::jpeg);
   ImageOptions options;

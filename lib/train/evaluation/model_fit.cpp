@@ -38,8 +38,10 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions 
                                                      "without images, give make_shards empty folders"
                                                    : "the data it was trained on");
   if (model.shape != data.shape) options.side = model.shape.height;
-  if (!options.shorter_side && model.shorter_side.value_or(0) > 0) options.shorter_side = model.shorter_side;
-  return test_rules(options, data);
+  ImageRules rules = test_rules(options, data);
+  // Not checked as an option: earlier versions trained models with a shorter side that is smaller than the image.
+  if (!options.shorter_side && model.shorter_side.value_or(0) > 0) rules.shorter_side = model.shorter_side;
+  return rules;
 }
 
 bool normalize_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation) {

@@ -11,7 +11,7 @@ namespace lockstep {
 
 // Image rules that convert pictures of `data` to images for `model`. The image size is the model's. So is the shorter
 // side for resizing, if the model states one and `options` does not. Throws Error(usage) if classes or channels differ
-// from those of the training, or if pictures have another size and cannot be resized.
+// from those of the training, or if pictures have another size and cannot be resized. Throws as test_rules().
 ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions options);
 
 // Normalizes images of `data` with the values of the model's training, one per channel, and logs if they differ from

@@ -44,9 +44,6 @@ PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shor
   require(shape_.channels == 1 || shape_.channels == 3, Failure::usage,
           "the model expects images with {} channels, but image files have 1 or 3. Choose another model.",
           shape_.channels);
-  require(shorter_side_ >= std::min(shape_.height, shape_.width), Failure::usage,
-          "--resize {} is smaller than the {} x {} pixels that the model expects. Choose a larger value.",
-          shorter_side_, shape_.height, shape_.width);
 }
 
 void PicturePreparation::write(std::span<const std::byte> file, std::span<float> image) const {

@@ -24,8 +24,7 @@ std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data);
 class PicturePreparation {
  public:
   // `shorter_side` is that of the input with its margin, which the resized picture covers before the center crop.
-  // `sample_bits`: see decode_picture(). Throws Error(usage) if the model's input is larger, or has neither
-  // one nor three channels.
+  // `sample_bits`: see decode_picture(). Throws Error(usage) if the model's input has neither one nor three channels.
   PicturePreparation(const ModelFile& model, std::int64_t shorter_side, const SampleBits& sample_bits = {});
 
   // image [h, w, c]. Throws PictureFault.
