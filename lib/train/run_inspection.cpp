@@ -20,6 +20,7 @@
 #include "run/metrics.hpp"
 #include "run/run_file.hpp"
 #include "run/training_status.hpp"
+#include "train/pretrained/run_model.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {
@@ -38,10 +39,14 @@ std::string percent(const std::optional<double>& weights, const std::optional<do
 std::string describe_best(const Summary& summary, const std::filesystem::path& folder) {
   const std::string accuracy = summary.keeps_ema ? percent({}, summary.best_accuracy) : percent(summary.best_accuracy);
   if (!summary.best_step) return accuracy;
+  const std::optional<BestModelFile> file = best_model_of_run(summary, folder);
+  const std::string place = !file              ? ""
+                            : file->other_step ? fmt::format(" ({} is of step {})", best_model_file, *file->other_step)
+                                               : fmt::format(" ({})", best_model_file);
   const bool has_split = !summary.best_split.empty();  // absent in files of earlier versions
-  return fmt::format(
-      "{}{} after step {}{}", accuracy, has_split ? fmt::format(" on the {} split", printable(summary.best_split)) : "",
-      *summary.best_step, is_absent(folder / best_model_file) ? "" : fmt::format(" ({})", best_model_file));
+  return fmt::format("{}{} after step {}{}", accuracy,
+                     has_split ? fmt::format(" on the {} split", printable(summary.best_split)) : "",
+                     *summary.best_step, place);
 }
 
 // The launcher is not part of the command, so the number of ranks is shown separately.

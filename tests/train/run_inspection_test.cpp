@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/io/file.hpp"
+#include "files/model_file.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::run_inspection_test {
@@ -41,6 +42,20 @@ TEST_F(OwnLoopTest, its_metrics_are_those_of_the_newest_validation) {
 TEST_F(OwnLoopTest, without_a_validation_nothing_is_measured) {
   write("metrics.jsonl", "no line of metrics\n");
   EXPECT_THAT(describe_run(folder_.path()), HasSubstr("not measured"));
+}
+
+// After a full disk, model-best.h5 was shown as that of the best test.
+TEST(RunInspectionTest, model_best_of_another_step_is_shown_with_its_step) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "summary.json", R"({"state":"failed","best_step":12,"best_accuracy":0.5})");
+  ModelFile model{"lenet", {"a"}, {32, 32, 3}, {0, 0, 0}, {1, 1, 1}, {{"fc1.bias", {2}, {1, 2}}}};
+  model.shorter_side = 0;
+  for (const int step : {12, 4}) {
+    model.step = step;
+    write_model_file(folder.path() / "model-best.h5", model);
+    EXPECT_THAT(describe_run(folder.path()), HasSubstr(step == 12 ? "after step 12 (model-best.h5)\n"
+                                                                  : "after step 12 (model-best.h5 is of step 4)\n"));
+  }
 }
 
 // Nothing was said of them.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/io/file.hpp"
+#include "files/model_file.hpp"
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -15,6 +16,13 @@ class RunModelTest : public testing::Test {
   void write(const std::filesystem::path& name, std::string_view text) const {
     std::filesystem::create_directories((run_ / name).parent_path());
     write_file_atomically(run_ / name, text);
+  }
+  void write_model_of_step(const std::filesystem::path& name, std::int64_t step) const {
+    ModelFile model{"lenet", {"a"}, {32, 32, 3}, {0, 0, 0}, {1, 1, 1}, {{"fc1.bias", {2}, {1, 2}}}};
+    model.shorter_side = 0;
+    model.step = step;
+    std::filesystem::create_directories((run_ / name).parent_path());
+    write_model_file(run_ / name, model);
   }
   std::string quoted() const { return "'" + run_.string() + "'"; }
 
@@ -41,6 +49,22 @@ TEST_F(RunModelTest, without_it_the_checkpoint_of_the_best_test) {
   const RunModel model = model_of_run(run_);
   EXPECT_EQ(model.file, run_ / "checkpoints" / "step-000000000020.h5");
   expect_message(model.description, {quoted(), "step 20"});
+}
+
+// After a full disk, an old model-best.h5 stood for the best test.
+TEST_F(RunModelTest, model_best_of_another_step_comes_after_the_checkpoint_of_the_best_test) {
+  write("model.h5", "last");
+  write("summary.json", R"({"state": "failed", "best_step": 12})");
+  write_model_of_step("model-best.h5", 12);
+  EXPECT_EQ(model_of_run(run_).description, "model-best.h5 of " + quoted());
+  write_model_of_step("model-best.h5", 4);
+  EXPECT_EQ(model_of_run(run_).file, run_ / "model-best.h5");
+  expect_message(model_of_run(run_).description, {"model-best.h5", quoted(), "step 4", "step 12"});
+  write("checkpoints/step-000000000012.h5", "damaged");
+  EXPECT_EQ(model_of_run(run_).file, run_ / "model-best.h5");
+  write_model_of_step("checkpoints/step-000000000012.h5", 12);
+  EXPECT_EQ(model_of_run(run_).file, run_ / "checkpoints" / "step-000000000012.h5");
+  expect_message(model_of_run(run_).description, {quoted(), "step 12"});
 }
 
 // A training with --checkpoints elsewhere gave its final weights.

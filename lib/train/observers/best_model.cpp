@@ -8,16 +8,10 @@
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "run/checkpoint_files.hpp"
+#include "train/pretrained/run_model.hpp"
 
 namespace lockstep {
 namespace {
-
-// std::nullopt if the file is missing, damaged, or has no step.
-std::optional<std::int64_t> step_of(const std::filesystem::path& file) try {
-  return is_absent(file) ? std::nullopt : read_weights(file).step;
-} catch (const Error&) {
-  return std::nullopt;
-}
 
 std::optional<ModelFile> model_in(const std::filesystem::path& checkpoint, std::int64_t step) try {
   ModelFile model = read_weights(checkpoint);
@@ -33,7 +27,7 @@ std::filesystem::path BestModel::file() const { return output_.folder() / best_m
 
 BestModel::BestModel(FolderLock& output, std::int64_t best_step, const std::filesystem::path& checkpoints)
     : output_(output) {
-  if (best_step > 0 && step_of(file()) == best_step) return;
+  if (best_step > 0 && step_of_model(file()) == best_step) return;
   output_.require_held();
   std::error_code error;
   std::filesystem::remove(file(), error);
