@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """evaluate --follow scores each checkpoint of a training as it appears: follow_test.py BIN PAGE
 
-Its accuracy for a checkpoint is the one that the training itself has measured there. Started anew it adds nothing. The
-fields of its list are those of PAGE.
+Its accuracy for a checkpoint is the one that the training itself has measured there. Started anew it adds nothing,
+unless data or options differ. The fields of its list are those of PAGE.
 """
 import json
 import pathlib
@@ -13,8 +13,9 @@ import tempfile
 from written_fields_test import tables
 
 
-def follow(programs, run, data, ranks=1):
-    command = [f"{programs}/evaluate", "--follow", str(run), "--data", str(data), "--device", "cpu", "--threads", "1"]
+def follow(programs, run, data, *options, ranks=1):
+    command = [f"{programs}/evaluate", "--follow", str(run), "--data", str(data), "--device", "cpu", "--threads", "1",
+               *options]
     mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
     return subprocess.Popen(mpirun + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -50,7 +51,7 @@ def main(programs, page):
         for step, test in ((step, tests[step]) for step in both):
             for field in ("accuracy", "loss", "top5", "samples"):
                 assert scored[step][field] == test[field], (step, field, scored[step], test)
-        named = tables(pathlib.Path(page))["FOLDER.evaluations.SPLIT.jsonl"] - {"test_augment", "plain_accuracy"}
+        named = tables(pathlib.Path(page))["FOLDER.evaluations.SPLIT.jsonl"] - {"plain_accuracy"}
         assert set(lines[0]) == named, (sorted(lines[0]), sorted(named))
 
         before = file.read_text()
@@ -63,6 +64,17 @@ def main(programs, page):
         found = {line["step"]: line["accuracy"] for line in map(json.loads, file.read_text().splitlines())}
         assert again.returncode == 0, words
         assert found == {step: line["accuracy"] for step, line in scored.items()}, words
+        other = folder / "other data"
+        subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "60", "--output", other], check=True,
+                       stdout=subprocess.DEVNULL)
+        for place, options in ((other, ()), (data, ("--test-augment", "flip"))):
+            before = file.read_text()
+            words, _ = (again := follow(programs, run, place, *options)).communicate(timeout=100)
+            assert again.returncode == 0, words
+            added = [json.loads(line) for line in file.read_text().removeprefix(before).splitlines()]
+            assert {line["step"] for line in added} == files, (options, words)
+            assert {line["samples"] for line in added} == {scored[max(files)]["samples"] if options else 12}, added
+        file.write_text(file.read_text().splitlines()[0] + "\n")
 
         run.rename(folder / "moved")
         words, _ = (moved := follow(programs, folder / "moved", data)).communicate(timeout=100)

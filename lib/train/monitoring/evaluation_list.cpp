@@ -1,9 +1,6 @@
 #include "train/monitoring/evaluation_list.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -12,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
+#include "device/precision.hpp"
 #include "run/run_file.hpp"
 
 namespace lockstep {
@@ -20,6 +18,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t limit_bytes = 1 << 26;
+
+nlohmann::json fields_of(const EvaluationInputs& inputs) {
+  const std::int64_t shorter_side = inputs.rules.shorter_side.value_or(0);
+  return {{"step", inputs.step},
+          {"weights_hash", inputs.weights_hash},
+          {"data_hash", inputs.data_hash},
+          {"shorter_side", shorter_side == 0 ? nlohmann::json() : nlohmann::json(shorter_side)},
+          {"decode", inputs.rules.decoding == Decoding::exact ? "exact" : "scaled"},
+          {"test_augment", test_augmentation_name(inputs.augmentation)},
+          {"precision", precision_name(inputs.precision)},
+          {"tf32", inputs.tf32}};
+}
+
+// Whether add() of this version or of an earlier one wrote it.
+bool is_entry(const nlohmann::json& entry) {
+  return count_in(entry, "step").has_value() && !text_in(entry, "weights_hash").empty();
+}
 
 }  // namespace
 
@@ -33,46 +48,38 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
   if (is_absent(file_)) return;
   std::istringstream text(read_file(file_, limit_bytes));
   for (std::string line; std::getline(text, line);) {
-    std::optional<Entry> entry = entry_in(line);
+    nlohmann::json entry = try_parse_json(line);
     // Each evaluation rewrites the whole file.
-    require(entry.has_value(), Failure::usage,
+    require(is_entry(entry), Failure::usage,
             "'{}' exists and is not a list of evaluations. It would be overwritten. Move it elsewhere.",
             file_.string());
-    entries_.push_back(std::move(*entry));
+    entries_.push_back(std::move(entry));
     text_ += line + '\n';
   }
 }
 
-std::optional<EvaluationList::Entry> EvaluationList::entry_in(const std::string& line) {
-  const nlohmann::json object = try_parse_json(line);
-  const std::optional<std::int64_t> step = count_in(object, "step");
-  std::string hash = text_in(object, "weights_hash");
-  return step && !hash.empty() ? std::optional(Entry{*step, std::move(hash)}) : std::nullopt;
+bool EvaluationList::has(const EvaluationInputs& inputs) const {
+  const nlohmann::json fields = fields_of(inputs);
+  return std::ranges::any_of(entries_, [&](const nlohmann::json& entry) {
+    return std::ranges::all_of(fields.items(), [&](const auto& field) {
+      const auto found = entry.find(field.key());
+      return found != entry.end() && *found == field.value();
+    });
+  });
 }
 
-bool EvaluationList::has(std::int64_t step, const std::string& weights_hash) const {
-  return std::ranges::any_of(
-      entries_, [&](const Entry& entry) { return entry.step == step && entry.weights_hash == weights_hash; });
-}
-
-void EvaluationList::add(std::int64_t step, std::int64_t epoch, const std::string& weights_hash,
-                         const Evaluation& evaluation) {
-  nlohmann::json fields = {{"step", step},
-                           {"epoch", epoch},
-                           {"weights_hash", weights_hash},
-                           {"loss", evaluation.loss()},
-                           {"accuracy", evaluation.accuracy()},
-                           {"top5", evaluation.top5()},
-                           {"samples", evaluation.samples},
-                           {"time", utc_time()}};
-  if (const std::optional<double> plain = evaluation.plain_accuracy()) {
-    fields["test_augment"] = test_augmentation_name(evaluation.augmentation);
-    fields["plain_accuracy"] = *plain;
-  }
-  const std::string line = json_text(fields);
-  write_file_atomically(file_, text_ + line + '\n');
-  text_ += line + '\n';
-  entries_.push_back({step, weights_hash});
+void EvaluationList::add(const EvaluationInputs& inputs, std::int64_t epoch, const Evaluation& evaluation) {
+  nlohmann::json entry = fields_of(inputs);
+  entry["epoch"] = epoch;
+  entry["loss"] = evaluation.loss();
+  entry["accuracy"] = evaluation.accuracy();
+  entry["top5"] = evaluation.top5();
+  entry["samples"] = evaluation.samples;
+  entry["time"] = utc_time();
+  if (const std::optional<double> plain = evaluation.plain_accuracy()) entry["plain_accuracy"] = *plain;
+  text_ += json_text(entry) + '\n';
+  write_file_atomically(file_, text_);
+  entries_.push_back(std::move(entry));
 }
 
 }  // namespace lockstep

@@ -4,13 +4,27 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "dataset/loading/augment.hpp"
+#include "device/tensor.hpp"
+#include "recipe/test_augmentation.hpp"
 #include "train/evaluation/evaluation.hpp"
 
 namespace lockstep {
+
+// What the results of an evaluation depend on, except for rounding that differs between devices.
+struct EvaluationInputs {
+  std::int64_t step = 0;
+  std::string weights_hash;
+  std::string data_hash = {};  // of the split's manifest
+  ImageRules rules = {};
+  TestTimeAugmentation augmentation = TestTimeAugmentation::plain;
+  DType precision = DType::f32;
+  bool tf32 = false;
+};
 
 class EvaluationList {
  public:
@@ -20,22 +34,15 @@ class EvaluationList {
   // Reads the entries of an earlier run. Throws Error(usage) if the file contains something else, and as read_file().
   explicit EvaluationList(std::filesystem::path file);
 
-  // Whether the weights with this hash were evaluated at this step.
-  bool has(std::int64_t step, const std::string& weights_hash) const;
+  // Whether an evaluation with the same inputs is in the list. Lines of earlier versions lack inputs and do not count.
+  bool has(const EvaluationInputs& inputs) const;
   // Throws as write_file_atomically().
-  void add(std::int64_t step, std::int64_t epoch, const std::string& weights_hash, const Evaluation& evaluation);
+  void add(const EvaluationInputs& inputs, std::int64_t epoch, const Evaluation& evaluation);
   const std::filesystem::path& file() const { return file_; }
 
  private:
-  struct Entry {
-    std::int64_t step;
-    std::string weights_hash;
-  };
-  // std::nullopt if add() did not write the line.
-  static std::optional<Entry> entry_in(const std::string& line);
-
   std::filesystem::path file_;
-  std::vector<Entry> entries_;
+  std::vector<nlohmann::json> entries_;
   std::string text_;
 };
 

@@ -121,10 +121,13 @@ class Follower {
     if (!checkpoint) return;
     const TrainingProgress progress = checkpoint->state.progress;
     const ModelFile model = model_to_use(std::move(*checkpoint));
-    const std::string hash = weights_hash(model.entries);
-    const bool knows = list_ && list_->has(progress.step, hash);
-    if (!session_.world.broadcast(knows ? "known" : "", 0).empty()) return;
     const ImageRules rules = rules_for(model, dataset_.manifest(), options_.images);
+    const Device& device = session_.device();
+    const EvaluationInputs inputs = {
+        progress.step,      weights_hash(model.entries), dataset_.manifest().root_hash, rules, options_.view,
+        device.precision(), device.uses_tf32()};
+    const bool knows = list_ && list_->has(inputs);
+    if (!session_.world.broadcast(knows ? "known" : "", 0).empty()) return;
     const bool has_other_images = normalize_as_trained(dataset_, model.mean, model.deviation);
     if (!scorer_ || has_other_images || model_ != model.model + model.network) {
       model_ = model.model + model.network;
@@ -132,7 +135,7 @@ class Follower {
     }
     const Evaluation evaluation = scorer_->score(model);
     if (!list_) return;
-    list_->add(progress.step, progress.epoch, hash, evaluation);
+    list_->add(inputs, progress.epoch, evaluation);
     log::info("step {}  {} loss {:.4f}  {} accuracy {}  ({} samples)", progress.step, split_name(), evaluation.loss(),
               split_name(), accuracy_text(evaluation), evaluation.samples);
   }

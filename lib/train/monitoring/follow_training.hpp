@@ -20,8 +20,9 @@ struct FollowOptions {
 };
 
 // Collective. Waits for checkpoints, and returns when the training has ended, in any way, and all its checkpoints are
-// evaluated. Skips checkpoints that an earlier call has evaluated. Skips damaged checkpoints and logs their names.
-// Throws Error(bad_data) if the data do not fit the training's model, Error(usage) if the list cannot be written.
+// evaluated. Skips checkpoints that an earlier call has evaluated with the same data and options. Skips damaged
+// checkpoints and logs their names. Throws Error(bad_data) if the data do not fit the training's model, Error(usage) if
+// the list cannot be written.
 void follow_training(Session& session, const FollowOptions& options);
 
 }  // namespace lockstep

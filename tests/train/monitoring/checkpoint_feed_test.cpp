@@ -73,29 +73,64 @@ TEST_F(CheckpointFeedTest, a_holder_elsewhere_lives_as_long_as_its_lock_changes)
   EXPECT_EQ(feed.look().kind, Kind::training_over);
 }
 
-TEST_F(CheckpointFeedTest, the_list_remembers_weights) {
-  const fs::path file = EvaluationList::file_of(folder.path() / "r20/", "test");
-  EXPECT_EQ(file, folder.path() / "r20.evaluations.test.jsonl");
-  write("r20.evaluations.test.jsonl", "{\"step\":1,\"weights_hash\":\"a\",\"more\":2}\n");
+Evaluation four_samples() {
   Evaluation evaluation;
   evaluation.classes = 1;
   evaluation.samples = 4;
   evaluation.confusion = {4};
+  return evaluation;
+}
+
+TEST_F(CheckpointFeedTest, the_list_remembers_weights) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20/", "test");
+  EXPECT_EQ(file, folder.path() / "r20.evaluations.test.jsonl");
   {
     EvaluationList list(file);
-    EXPECT_TRUE(list.has(1, "a"));
-    EXPECT_FALSE(list.has(2, "a"));
-    list.add(2, 1, "b", evaluation);
+    EXPECT_FALSE(list.has({.step = 2, .weights_hash = "b"}));
+    list.add({.step = 2, .weights_hash = "b"}, 1, four_samples());
+    Evaluation evaluation = four_samples();
     evaluation.augmentation = TestTimeAugmentation::flip;
     evaluation.plain_correct = 3;
-    list.add(3, 1, "c", evaluation);
+    list.add({.step = 3, .weights_hash = "c", .augmentation = TestTimeAugmentation::flip}, 1, evaluation);
   }
   EvaluationList again(file);
-  EXPECT_TRUE(again.has(1, "a"));
-  EXPECT_TRUE(again.has(2, "b"));
-  EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\n{\"accuracy\":1.0,\"epoch\":1,\"loss\":0.0,"));
+  EXPECT_TRUE(again.has({.step = 2, .weights_hash = "b"}));
+  EXPECT_FALSE(again.has({.step = 3, .weights_hash = "b"}));
+  EXPECT_FALSE(again.has({.step = 2, .weights_hash = "c"}));
+  EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("{\"accuracy\":1.0,"));
   EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\"plain_accuracy\":0.75,"));
   EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\"test_augment\":\"flip\","));
+}
+
+// Evaluations of other data, or with other options, were skipped.
+TEST_F(CheckpointFeedTest, the_list_remembers_data_and_options) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20", "test");
+  EvaluationInputs inputs{.step = 1, .weights_hash = "a", .data_hash = "d"};
+  EvaluationList(file).add(inputs, 1, four_samples());
+  const EvaluationList list(file);
+  EXPECT_TRUE(list.has(inputs));
+  const auto expect_other = [&](const auto& change) {
+    EvaluationInputs other = inputs;
+    change(other);
+    EXPECT_FALSE(list.has(other));
+  };
+  expect_other([](EvaluationInputs& other) { other.data_hash = "other"; });
+  expect_other([](EvaluationInputs& other) { other.augmentation = TestTimeAugmentation::flip; });
+  expect_other([](EvaluationInputs& other) { other.rules.shorter_side = 40; });
+  expect_other([](EvaluationInputs& other) { other.rules.decoding = Decoding::exact; });
+  expect_other([](EvaluationInputs& other) { other.precision = DType::bf16; });
+  expect_other([](EvaluationInputs& other) { other.tf32 = true; });
+}
+
+TEST_F(CheckpointFeedTest, lines_of_earlier_versions_stay_and_do_not_count) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20", "test");
+  const std::string line = "{\"step\":1,\"weights_hash\":\"a\",\"more\":2}\n";
+  write("r20.evaluations.test.jsonl", line);
+  EvaluationList list(file);
+  EXPECT_FALSE(list.has({.step = 1, .weights_hash = "a"}));
+  list.add({.step = 1, .weights_hash = "a"}, 1, four_samples());
+  EXPECT_TRUE(list.has({.step = 1, .weights_hash = "a"}));
+  EXPECT_THAT(read_file(file, 1 << 12), testing::StartsWith(line));
 }
 
 // Another program's file of that name was replaced.
