@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -207,10 +208,12 @@ PlotSeries curve_of(std::span<const MetricsLine> lines, std::optional<double> Me
 }
 
 std::vector<Plot> plots_of(std::span<const RunRecord> runs) {
-  if (std::ranges::any_of(runs, [](const RunRecord& run) { return !run.own_metrics.empty(); })) {
-    return plots_of_own_metrics(runs);
-  }
-  return runs.size() == 1 ? plots_of_one(runs[0]) : plots_of_several(runs);
+  std::vector<Plot> own_plots = plots_of_own_metrics(runs);
+  if (std::ranges::none_of(runs, [](const RunRecord& run) { return run.own_metrics.empty(); })) return own_plots;
+  // Runs with metrics of their own add no curve to these.
+  std::vector<Plot> plots = runs.size() == 1 ? plots_of_one(runs[0]) : plots_of_several(runs);
+  std::ranges::move(own_plots, std::back_inserter(plots));
+  return plots;
 }
 
 }  // namespace lockstep

@@ -23,8 +23,8 @@ PlotSeries curve_of(std::span<const MetricsLine> lines, std::optional<double> Me
                     double steps_per_epoch, std::size_t max_points = 250);
 
 // Loss, accuracy, learning rate and throughput over epochs. For one training, its training, test and validation curves
-// share one plot, with its interruptions. For several trainings, each kind has a plot of its own. With training loops
-// of their own: a plot of each metric over steps.
+// share one plot, with its interruptions. For several trainings, each kind has a plot of its own. Then, for training
+// loops of their own, a plot of each metric over steps.
 std::vector<Plot> plots_of(std::span<const RunRecord> runs);
 
 // Options, machine facts and versions that differ between `runs`, by name. Excludes the paths of results.

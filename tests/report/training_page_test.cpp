@@ -62,6 +62,26 @@ TEST(TrainingPageTest, a_curve_has_a_point_for_each_line_that_has_the_number) {
   EXPECT_TRUE(series.spread.empty());
 }
 
+// One folder with metrics of its own removed the curves of all other trainings.
+TEST(TrainingPageTest, metrics_of_a_training_loop_of_its_own_follow_the_curves_of_other_trainings) {
+  RunRecord custom;
+  custom.name = "c";
+  custom.own_metrics["ratio"].validation = {{1, 0.5}, {2, 0.25}};
+  const std::vector<RunRecord> runs = {run_named("a"), custom, run_named("b")};
+  const std::vector<RunRecord> ordinary = {runs[0], runs[2]};
+  const std::vector<Plot> plots = plots_of(runs);
+  const std::vector<Plot> others = plots_of(ordinary);
+  ASSERT_EQ(plots.size(), others.size() + 1);
+  for (std::size_t plot = 0; plot < others.size(); ++plot) {
+    EXPECT_EQ(plots[plot].title, others[plot].title);
+    EXPECT_EQ(plots[plot].series.size(), others[plot].series.size()) << plots[plot].title;
+  }
+  EXPECT_EQ(others[0].series.size(), 2U);
+  EXPECT_EQ(plots.back().title, "ratio");
+  ASSERT_EQ(plots.back().series.size(), 1U);
+  EXPECT_EQ(plots.back().series[0].name, "c");
+}
+
 TEST(TrainingPageTest, many_lines_become_means_with_their_least_and_most) {
   const RunRecord run = run_named("a");
   const PlotSeries series = curve_of(run.training, &MetricsLine::loss, 10, 6);  // four each
