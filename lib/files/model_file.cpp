@@ -25,27 +25,20 @@ constexpr const char* sample_bits = "sample_bits";
 constexpr const char* network = "network";
 constexpr const char* impossible_shape = "its attribute 'sample_shape' has an invalid size";
 
-// "network", "network2", ...
-std::string network_part(std::size_t part) { return part == 0 ? network : fmt::format("{}{}", network, part + 1); }
-
 void write_network(TensorFileWriter& file, const std::string& text) {
-  constexpr std::size_t pieces_of_part = 15;  // of an attribute, whose bytes are limited
+  if (text.empty()) return;
   std::vector<std::string> pieces;
   for (std::size_t at = 0; at < text.size(); at += tensor_file_limits::text_bytes) {
     pieces.push_back(text.substr(at, tensor_file_limits::text_bytes));
   }
-  for (std::size_t first = 0; first < pieces.size(); first += pieces_of_part) {
-    const std::size_t count = std::min(pieces_of_part, pieces.size() - first);
-    file.write_texts(network_part(first / pieces_of_part).c_str(), std::span(pieces).subspan(first, count));
-  }
+  file.write_texts(network, pieces);
 }
 
 // Empty if there is none.
 std::string read_network(const TensorFileReader& file) {
   std::string text;
-  for (std::size_t part = 0; file.has_attribute(network_part(part).c_str()); ++part) {
-    for (const std::string& piece : file.texts(network_part(part).c_str())) text += piece;
-  }
+  if (!file.has_attribute(network)) return text;
+  for (const std::string& piece : file.texts(network)) text += piece;
   return text;
 }
 

@@ -47,7 +47,7 @@ class TensorFileWriter {
   void write_numbers(const char* name, const std::vector<std::int64_t>& values);
   void write_numbers(const char* name, const std::vector<float>& values);
   void write_text(const char* name, const std::string& text);
-  void write_texts(const char* name, std::span<const std::string> texts);
+  void write_texts(const char* name, std::span<const std::string> texts);  // as hdf5_write_texts()
   // Stored as a dataset of bytes, because an attribute of HDF5 1.8 is limited to 64 KiB.
   void write_long_text(const char* name, const std::string& text);
   // Creates the group, unless it is the root.
@@ -95,7 +95,7 @@ class TensorFileReader {
   // T is std::int32_t, std::int64_t or float.
   template <typename T>
   std::vector<T> numbers(const char* name, std::size_t count) const;
-  std::vector<std::string> texts(const char* name) const;  // one or more
+  std::vector<std::string> texts(const char* name) const;  // one or more, of all parts of the list
   std::string long_text(const char* name);
   std::vector<std::int32_t> whole_numbers(const char* name);  // a one-dimensional dataset
   // The names of the groups in the root, in name order. Throws Error(bad_data) if one is an external or soft link.
@@ -113,6 +113,7 @@ class TensorFileReader {
   }
   Hid<H5Aclose> attribute(const char* name) const;
   hsize_t attribute_count(hid_t attribute, const char* name) const;
+  void add_texts(const char* name, std::vector<std::string>& texts) const;
   Hid<H5Oclose> open_own(hid_t location, const std::string& name) const;
   Hid<H5Oclose> open_own(hid_t location, const std::string& name, H5I_type_t type, const char* type_text) const;
   std::string name_at(hid_t group, hsize_t index) const;

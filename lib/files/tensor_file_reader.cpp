@@ -86,6 +86,16 @@ template std::vector<std::int32_t> TensorFileReader::numbers(const char* name, s
 template std::vector<std::int64_t> TensorFileReader::numbers(const char* name, std::size_t count) const;
 
 std::vector<std::string> TensorFileReader::texts(const char* name) const {
+  std::vector<std::string> texts;
+  add_texts(name, texts);
+  for (std::size_t part = 1; has_attribute(hdf5_part_name(name, part).c_str()); ++part) {
+    add_texts(hdf5_part_name(name, part).c_str(), texts);
+  }
+  return texts;
+}
+
+// Appends those of one attribute.
+void TensorFileReader::add_texts(const char* name, std::vector<std::string>& texts) const {
   const Hid<H5Aclose> handle = attribute(name);
   const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
   const std::size_t cell = H5Tget_size(type);
@@ -94,17 +104,17 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
   }
   const hsize_t count = attribute_count(handle, name);
   if (count > bytes_ / cell) damaged(fmt::format("its attribute '{}' is longer than the file", name));
+  // A damaged file can claim the same bytes for many attributes.
+  if (count > limits::texts - texts.size()) damaged(fmt::format("its attribute '{}' has the wrong shape", name));
   std::string cells(count * cell, '\0');
   const Hid<H5Tclose> text_type = hdf5_text_type(cell);
   // ASCII, which other programs write, is valid UTF-8. HDF5 does not convert between the two.
   checked(H5Tset_cset(text_type, H5Tget_cset(type)), "set an attribute's character encoding");
   checked(H5Aread(handle, text_type, cells.data()), "read an attribute");
-  std::vector<std::string> result;
   for (hsize_t index = 0; index < count; ++index) {
     const char* text = cells.data() + index * cell;
-    result.emplace_back(text, strnlen(text, cell));
+    texts.emplace_back(text, strnlen(text, cell));
   }
-  return result;
 }
 
 Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name) const {

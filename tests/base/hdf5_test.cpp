@@ -39,6 +39,28 @@ TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {
   }
 }
 
+// The names of 8000 classes did not fit into an attribute.
+TEST(Hdf5Test, a_long_list_of_texts_continues_in_further_attributes) {
+  for (const std::size_t length : {1U, 9U, 255U, 4096U}) {
+    const std::vector<std::string> texts(300'000 / length, std::string(length, 'x'));
+    const Hid<H5Pclose> access = hdf5_core_access_plist();
+    const Hid<H5Fclose> file(check_h5(H5Fcreate("texts", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create"));
+    const std::size_t empty_bytes = hdf5_image(file).size();
+    hdf5_write_texts(file, "texts", texts);
+    EXPECT_LE(hdf5_image(file).size() - empty_bytes, hdf5_texts_bytes(texts)) << length;
+    EXPECT_GT(H5Aexists(file, "texts5"), 0) << length;
+    EXPECT_EQ(H5Aexists(file, "texts6"), 0) << length;
+  }
+}
+
+TEST(Hdf5Test, a_list_that_fits_is_one_attribute) {
+  const std::vector<std::string> texts(65'400, "x");
+  const Hid<H5Pclose> access = hdf5_core_access_plist();
+  const Hid<H5Fclose> file(check_h5(H5Fcreate("texts", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create"));
+  hdf5_write_texts(file, "texts", texts);
+  EXPECT_EQ(H5Aexists(file, "texts2"), 0);
+}
+
 // With `ulimit -v`, HDF5 crashed when it opened a shard.
 TEST(Hdf5Test, a_file_is_not_opened_without_memory) {
   {

@@ -201,6 +201,12 @@ TEST_F(ManifestTest, names_that_are_not_utf8_are_known_beforehand_as_they_will_b
   EXPECT_EQ(read_manifest(folder_.path()).classes[3], "caf\uFFFD");
 }
 
+TEST_F(ManifestTest, names_that_take_too_many_bytes_are_refused_beforehand) {
+  Manifest draft = read_manifest(folder_.path());
+  draft.classes.assign(50'000, std::string(255, '\1'));  // six bytes each in JSON
+  expect_error(Failure::usage, {file().string(), "67108864"}, [&] { as_it_will_be_read(folder_.path(), draft); });
+}
+
 // Reading throws bad_data, or what changed has no meaning (white space) and the values are right.
 TEST_F(ManifestTest, no_damage_makes_reading_crash_or_believe) {
   const std::string whole = text();

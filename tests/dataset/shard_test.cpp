@@ -86,6 +86,16 @@ TEST(ShardTest, all_of_hdf5s_own_structures_lie_in_the_first_block) {
   EXPECT_LT(behind, 4 * samples + 64);
 }
 
+TEST(ShardTest, hdf5s_structures_with_many_classes_are_as_long_as_stated) {
+  for (const std::size_t length : {1U, 9U, 255U}) {
+    const std::vector<std::string> many(20'000, std::string(length, 'x'));
+    const std::vector<std::byte> bytes = shard_bytes(shape, many, content().images, content().labels);
+    // Behind them are the samples and the labels, which take less than this.
+    EXPECT_LE(std::ssize(bytes), shard_structure_bytes(many)) << length;
+  }
+  EXPECT_LE(shard_structure_bytes(std::vector<std::string>(100, std::string(255, 'x'))), Manifest().block_bytes);
+}
+
 TEST(ShardTest, a_missing_shard_is_named) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "none.h5").string();

@@ -231,6 +231,72 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
 }
 
 // --source is required, it said.
+// HDF5 could not create the attribute with the names, and half of the folder stayed.
+TEST_F(MakeShardsTest, a_data_set_of_8000_classes_is_trained_and_predicted) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "pictures";
+  fs::create_directories(pictures);
+  std::string classes;
+  for (int c = 0; c < 8000; ++c) classes += fmt::format("n{:08}\n", c);
+  write_file_atomically(pictures / "classes.txt", classes);
+  std::string list;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = fmt::format("{}.png", i);
+    write_file_atomically(pictures / name, golden.file("png"));
+    list += fmt::format("{} {}\n", name, i < 4 ? 0 : 7999);
+  }
+  write_file_atomically(pictures / "train.list", list);
+  write_file_atomically(pictures / "test.list", "0.png 0\n7.png 7999\n");
+  const std::vector<std::string> conversion = {built_program("make_shards"),
+                                               "images",
+                                               "--source",
+                                               pictures,
+                                               "--output",
+                                               output(),
+                                               "--store",
+                                               "raw",
+                                               "--side",
+                                               "32",
+                                               "--allow",
+                                               "duplicates"};
+  const ProgramResult converted = run_program(conversion);
+  ASSERT_EQ(converted.exit_code, 0) << converted.errors;
+  const fs::path run = folder_.path() / "run";
+  const ProgramResult trained =
+      run_program({built_program("train_cifar"), "--data", output(), "--model", "lenet", "--image-size", "32",
+                   "--max-steps", "1", "--global-batch", "4", "--threads", "1", "--output", run});
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const fs::path table = folder_.path() / "predictions.csv";
+  const ProgramResult evaluated =
+      run_program({built_program("evaluate"), "--model-file", run, "--data", output(), "--threads", "1",
+                   "--predictions", table, "--logits", folder_.path() / "logits.h5"});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  EXPECT_NE(read_file(table, 1 << 20).find(",n00007999,"), std::string::npos);
+  const ProgramResult predicted =
+      run_program({built_program("predict"), run, pictures / "0.png", "--top", "8000", "--threads", "1"});
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  EXPECT_NE(predicted.output.find(",7999,n00007999,"), std::string::npos);
+  fs::copy_file(output() / "test" / "test-00000.h5", folder_.path() / "lone.h5");
+  const ProgramResult looked = run_program({built_program("inspect"), folder_.path() / "lone.h5"});
+  EXPECT_NE(looked.output.find("   7999  n00007999             1 samples"), std::string::npos) << looked.errors;
+}
+
+TEST_F(MakeShardsTest, more_classes_than_a_data_set_can_have_are_refused_beforehand) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "pictures";
+  fs::create_directories(pictures);
+  std::string classes;
+  for (int c = 0; c <= 100'000; ++c) classes += fmt::format("c{}\n", c);
+  write_file_atomically(pictures / "classes.txt", classes);
+  for (const char* const name : {"a.png", "b.png"}) write_file_atomically(pictures / name, golden.file("png"));
+  write_file_atomically(pictures / "train.list", "a.png 0\nb.png 99999\n");
+  write_file_atomically(pictures / "test.list", "a.png 0\n");
+  expect_failure(
+      {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"}, 2,
+      {"'classes'", "100000"});
+  EXPECT_FALSE(fs::exists(output()));
+}
+
 TEST_F(MakeShardsTest, help_and_versions_are_printed_whatever_else_is_wrong) {
   const std::string program = built_program("make_shards");
   const ProgramResult help = run_program({program, "images", "--help"});

@@ -100,6 +100,7 @@ TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
   ModelFile model = small_model();
   model.sample_bits = 12;
   model.network = long_network(2000);
+  model.classes.resize(8000, "n00000001");
   write_model_file(path_, model);
   const Hid<H5Fclose> file = open();
   std::set<std::string> attributes;
@@ -137,6 +138,25 @@ TEST_F(ModelFileTest, holds_the_names_of_a_thousand_classes) {
   for (int c = 0; c < 1000; ++c) model.classes.push_back(std::string(60, 'x') + std::to_string(c));
   write_model_file(path_, model);
   EXPECT_EQ(read_weights(path_).classes, model.classes);
+}
+
+TEST_F(ModelFileTest, holds_the_names_of_as_many_classes_as_a_data_set_can_have) {
+  ModelFile model = small_model();
+  model.classes.clear();
+  for (int c = 0; c < 100'000; ++c) model.classes.push_back(std::string(60, 'x') + std::to_string(c));
+  write_model_file(path_, model);
+  EXPECT_EQ(read_weights(path_).classes, model.classes);
+}
+
+TEST_F(ModelFileTest, more_texts_than_any_file_has_are_refused) {
+  write_model_file(path_, small_model());
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - hash_line({}).size());
+  {
+    const Hid<H5Fclose> file = open();
+    check_h5(H5Adelete(file, "classes"), "delete");
+    hdf5_write_texts(file, "classes", std::vector<std::string>(tensor_file_limits::texts + 1));
+  }
+  expect_message(damage(), {"classes17"});
 }
 
 TEST_F(ModelFileTest, opens_in_pytorch_in_three_lines) {

@@ -1,5 +1,7 @@
 #include "base/io/hdf5_memory.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace lockstep {
@@ -9,6 +11,36 @@ void write_attribute(hid_t object, const char* name, hid_t space, hid_t type, co
   const Hid<H5Aclose> attribute(
       check_h5(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute"));
   check_h5(H5Awrite(attribute, type, values), "write an attribute");
+}
+
+// Most bytes of an attribute's values. Its header takes the rest of 64 KiB.
+constexpr std::size_t attribute_bytes = 65'400;
+
+std::size_t longest_of(std::span<const std::string> texts) {
+  std::size_t longest = 1;
+  for (const std::string& text : texts) longest = std::max(longest, text.size());
+  return longest;
+}
+
+// How many of the first texts fit into one attribute: at least one, if there is one.
+std::size_t texts_of_attribute(std::span<const std::string> texts) {
+  std::size_t longest = 1;
+  std::size_t count = 0;
+  for (const std::string& text : texts) {
+    longest = std::max(longest, text.size());
+    if (count > 0 && (count + 1) * longest > attribute_bytes) break;
+    ++count;
+  }
+  return count;
+}
+
+void write_list(hid_t object, const char* name, std::span<const std::string> texts) {
+  const std::size_t longest = longest_of(texts);
+  std::string cells;
+  for (const std::string& text : texts) cells += text + std::string(longest - text.size(), '\0');
+  const hsize_t count = texts.size();
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
+  write_attribute(object, name, space, hdf5_text_type(longest), cells.data());
 }
 
 }  // namespace
@@ -53,14 +85,23 @@ void hdf5_write_number(hid_t object, const char* name, std::int32_t value) {
 }
 
 void hdf5_write_texts(hid_t object, const char* name, std::span<const std::string> texts) {
-  std::size_t longest = 1;
-  for (const std::string& text : texts) longest = std::max(longest, text.size());
-  std::string cells;
-  for (const std::string& text : texts) cells += text + std::string(longest - text.size(), '\0');
+  std::size_t part = 0;
+  do {
+    const std::span<const std::string> fitting = texts.first(texts_of_attribute(texts));
+    write_list(object, hdf5_part_name(name, part++).c_str(), fitting);
+    texts = texts.subspan(fitting.size());
+  } while (!texts.empty());
+}
 
-  const hsize_t count = texts.size();
-  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
-  write_attribute(object, name, space, hdf5_text_type(longest), cells.data());
+std::string hdf5_part_name(const char* name, std::size_t part) {
+  return part == 0 ? name : fmt::format("{}{}", name, part + 1);
+}
+
+std::size_t hdf5_texts_bytes(std::span<const std::string> texts) {
+  constexpr std::size_t header_bytes = 256;  // of an attribute, with what HDF5 leaves free before it
+  const std::size_t cells = texts.size() * longest_of(texts);
+  // Each part but the last is more than half full.
+  return cells + (1 + 2 * cells / attribute_bytes) * header_bytes;
 }
 
 }  // namespace lockstep

@@ -129,6 +129,7 @@ class Conversion {
     // Small blocks, because opening a shard reads whole blocks for its labels and sizes.
     if (from.store != SampleStore::images) manifest_.block_bytes = std::int64_t{1} << 18;
     manifest_ = as_it_will_be_read(split_folder(options.output, Split::train), manifest_);
+    while (manifest_.block_bytes < shard_structure_bytes(manifest_.classes)) manifest_.block_bytes *= 2;
     require_own_names(manifest_.classes);
   }
 

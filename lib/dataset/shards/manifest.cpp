@@ -254,8 +254,10 @@ Manifest description_in(const Fields& fields) {
   return manifest;
 }
 
+std::string too_large() { return fmt::format("it is larger than {} bytes", manifest_limit_bytes); }
+
 Manifest manifest_in(const std::string& text, const Refusal& refuse) {
-  if (text.size() > manifest_limit_bytes) refuse(fmt::format("it is larger than {} bytes", manifest_limit_bytes));
+  if (text.size() > manifest_limit_bytes) refuse(too_large());
   Json content = parse(text, refuse);
   const Fields fields(content, "", refuse);
   Manifest manifest = description_in(fields);
@@ -323,7 +325,9 @@ void copy_manifest(const std::filesystem::path& from, const std::filesystem::pat
 
 Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft) {
   const Refusal refuse = unwritable(directory / manifest_file);
-  const Json content = parse_json(json_text(without_root_hash(draft)));
+  const Json draft_content = without_root_hash(draft);
+  if (json_lines(draft_content).size() > manifest_limit_bytes) refuse(too_large());
+  const Json content = parse_json(json_text(draft_content));
   return description_in(Fields(content, "", refuse));
 }
 

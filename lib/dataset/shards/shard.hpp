@@ -69,6 +69,9 @@ struct PictureSamples {
 std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes, const PictureSamples& samples,
                                            const std::optional<ShardFacts>& facts = {});
 
+// The first bytes of a shard with these classes, which hold all HDF5 structures: at most this many.
+std::int64_t shard_structure_bytes(std::span<const std::string> classes);
+
 // Longest allowed side of a picture in a shard, in pixels.
 inline constexpr std::int64_t max_picture_side = 1 << 16;
 

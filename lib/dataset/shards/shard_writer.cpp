@@ -102,6 +102,11 @@ std::vector<std::byte> shard_bytes(const SampleShape& shape, std::span<const std
   return finished(file, facts);
 }
 
+std::int64_t shard_structure_bytes(std::span<const std::string> classes) {
+  constexpr std::size_t others_bytes = 1 << 16;  // datasets, other attributes, alignment
+  return static_cast<std::int64_t>(hdf5_texts_bytes(classes) + others_bytes);
+}
+
 void PictureSamples::add(std::span<const std::uint8_t> sample, const PictureSize& size, std::int32_t label) {
   bytes.insert(bytes.end(), sample.begin(), sample.end());
   offsets.push_back(static_cast<std::int64_t>(bytes.size()));

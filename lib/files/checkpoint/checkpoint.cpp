@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/io/file.hpp"
+#include "base/io/hdf5_memory.hpp"
 #include "files/checkpoint/guarded_stream.hpp"
 #include "files/content_hash.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -90,10 +91,11 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
 namespace {
 
 // More than a checkpoint takes: HDF5 adds at most a page to each tensor.
-std::int64_t largest_bytes(const std::string& state, const WeightSync& sync) {
+std::int64_t largest_bytes(const Checkpoint& checkpoint, const std::string& state, const WeightSync& sync) {
   constexpr std::int64_t page_bytes = 4096;
-  constexpr std::int64_t others_bytes = 1 << 20;  // note, tags, classes, HDF5's own structures
-  return sync.state_bytes() + sync.tensor_count() * page_bytes + std::ssize(state) + others_bytes;
+  constexpr std::int64_t others_bytes = 1 << 20;  // note, tags, network, HDF5's own structures
+  return sync.state_bytes() + sync.tensor_count() * page_bytes + std::ssize(state) +
+         static_cast<std::int64_t>(hdf5_texts_bytes(checkpoint.model.classes)) + others_bytes;
 }
 
 // Writes a checkpoint from tensors that come one by one, in the order of WeightSync::groups().
@@ -102,7 +104,7 @@ class CheckpointStream {
   CheckpointStream(UnpublishedFile& file, const Checkpoint& checkpoint, const WeightSync& sync)
       : checkpoint_(checkpoint),
         state_(training_state_text(checkpoint.state)),
-        file_(file, largest_bytes(state_, sync)) {
+        file_(file, largest_bytes(checkpoint, state_, sync)) {
     write_head(file_, checkpoint);
   }
 
