@@ -67,9 +67,8 @@ read_hosts; read_folders ${dispatched[@]+"${dispatched[@]}"}; program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' does not exist. Choose a program of '$programs', or a path."
 version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not in PATH. Install Open MPI, or set PATH."
-# Keeps the program's error message last. Variables, of Open MPI 4 and 5, because 5 has no --quiet.
+# Keeps the program's error message last. Open MPI 5 knows no such setting, and refuses --quiet.
 export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
-export PRTE_MCA_prte_execute_quiet=${PRTE_MCA_prte_execute_quiet:-$OMPI_MCA_orte_execute_quiet}
 # Open MPI 5 loses a rank's standard error unless it goes into the same file as the output.
 launch=(mpirun --hostfile "$mpirun_hosts" --bind-to none)
 if [[ $version == *'(Open MPI) 4.'* ]]; then

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <limits>
 #include <sstream>
 
@@ -56,6 +57,11 @@ std::string boot_id() {
 std::int64_t pid_namespace() {
   struct stat entry {};
   return ::stat("/proc/self/ns/pid", &entry) == 0 ? static_cast<std::int64_t>(entry.st_ino) : 0;
+}
+
+void restore_default_effect(int signal) {
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) ::signal(signal, SIG_DFL);
 }
 
 }  // namespace lockstep

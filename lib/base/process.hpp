@@ -25,4 +25,8 @@ std::string boot_id();
 // it.
 std::int64_t pid_namespace();
 
+// Gives the signal its default effect, unless it is ignored. UCX, which Open MPI 5 loads, takes SIGHUP for a request to
+// print more.
+void restore_default_effect(int signal);
+
 }  // namespace lockstep

@@ -123,9 +123,8 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     // SIGTERM and SIGKILL. mpirun waits twice as long whenever ranks end with an error code, so a longer time would
     // delay every usage error.
     ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "3", 0);
-    // So the program's last sentence is the last line: of Open MPI 4 and 5.
+    // So the program's last sentence is the last line. Open MPI 5 knows no such setting.
     ::setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
-    ::setenv("PRTE_MCA_prte_execute_quiet", "1", 0);
     ::execvp(pointers[0], pointers.data());
     throw Error(Failure::usage, fmt::format("cannot start mpirun: {}. {} starts the ranks with it. Check that Open "
                                             "MPI's launcher is in PATH (Debian: openmpi-bin).",

@@ -56,4 +56,20 @@ TEST(ProcessStat, numbers_of_processes_belong_to_something) {
   EXPECT_GT(pid_namespace(), 0);
 }
 
+TEST(RestoreDefaultEffect, takes_away_handlers_but_not_nohup) {
+  const auto handler_of_hangup = [] {
+    struct sigaction now {};
+    ::sigaction(SIGHUP, nullptr, &now);
+    return now.sa_handler;
+  };
+  const auto before = handler_of_hangup();
+  ::signal(SIGHUP, [](int) {});
+  restore_default_effect(SIGHUP);
+  EXPECT_EQ(handler_of_hangup(), SIG_DFL);
+  ::signal(SIGHUP, SIG_IGN);
+  restore_default_effect(SIGHUP);
+  EXPECT_EQ(handler_of_hangup(), SIG_IGN);
+  ::signal(SIGHUP, before);
+}
+
 }  // namespace lockstep::process_test

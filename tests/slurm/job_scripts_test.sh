@@ -325,7 +325,7 @@ a training without a checkpoint | 72 | $retried | train_cifar.sbatch --output x 
   prints counted_retries 1
 TABLE
 
-# Slurm's answers about an array of three: task 1 has ended, task 2 is as stated.
+# Slurm's answers about an array of three: task 1 has ended, and scancel ends task 2, if it does.
 for name in plain array; do
   printf '%s\n' '#!/usr/bin/env bash' "source '$scripts/job.sh' || exit 2" >"$name"
 done
@@ -344,8 +344,12 @@ run_ranks train_cifar
 end_attempt \$?
 SCRIPT
 in_array='SLURM_ARRAY_JOB_ID=90 SLURM_ARRAY_TASK_ID=0'
-tasks='case $* in *RestartCnt*) echo 0 ;; *-r*) printf "%s\n" "90_0|RUNNING" "90_2|$second" ;; *) echo "RUNNING|None|||all" ;; esac'
-fails_in_array='touch secrets; on_squeue=$tasks on_srun="exit 65"'
+tasks='case $* in
+  *RestartCnt*) echo 0 ;;
+  *-r*) echo 90_0; [ -z "$stays" ] && grep -q "^scancel" "$work/calls" || echo 90_2 ;;
+  *) echo "RUNNING|None|||all" ;;
+esac'
+fails_in_array='touch secrets; on_squeue=$tasks on_srun="exit 65" on_sleep=: work=$work'
 check "jobs within a job, and arrays" <<TABLE
 the report of the script | 73 | on_srun='echo "it is \$LOCKSTEP_VERDICT"' | plain | 0
   prints it is $work/train_cifar-73.0.json
@@ -353,10 +357,10 @@ the report of the script | 73 | on_srun='echo "it is \$LOCKSTEP_VERDICT"' | plai
 the report that a user chose | 74 | LOCKSTEP_VERDICT='my report' on_srun='echo "it is \$LOCKSTEP_VERDICT"' | plain | 0
   prints it is my report
   prints a job submitted here has its own exit report
-the other task has not begun | 91 | $in_array second=PENDING; $fails_in_array | array | 65 | The other tasks are cancelled
+the other task ends | 91 | $in_array stays=; $fails_in_array | array | 65 | The other tasks are cancelled
   calls scancel 90_2
   test [ ! -e secrets ] && [ ! -e run_roles-90.array ]
-the other task runs | 91 | $in_array second=RUNNING; $fails_in_array | array | 65 | The other tasks are cancelled
+the other task stays | 91 | $in_array stays=yes; $fails_in_array | array | 65 | The other tasks are cancelled
   calls scancel 90_2
   test [ -e secrets ] && [ -e run_roles-90.array/over ]
 TABLE

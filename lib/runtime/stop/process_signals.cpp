@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/process.hpp"
 #include "runtime/watch/wake.hpp"
 
 namespace lockstep {
@@ -114,7 +115,10 @@ ProcessSignals::ProcessSignals(Stopping stopping) : stopping_(stopping) {
   spoken_prefix = {};
   for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], nullptr, &before[i]);
   handle(SIGUSR2, SIG_IGN);
-  if (stopping_ == Stopping::immediate) return;
+  if (stopping_ == Stopping::immediate) {
+    restore_default_effect(SIGHUP);
+    return;
+  }
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const bool is_nohup = requests[i] == SIGHUP && before[i].sa_handler == SIG_IGN;
     if (!is_nohup) handle_with_sender(requests[i], on_request);

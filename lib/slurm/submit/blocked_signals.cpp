@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/process.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -27,7 +29,9 @@ bool BlockedSignals::has_pending_signal() const {
 }
 
 void BlockedSignals::release() {
-  if (std::exchange(are_held_, false)) ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  if (!std::exchange(are_held_, false)) return;
+  restore_default_effect(SIGHUP);
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
 }  // namespace lockstep
