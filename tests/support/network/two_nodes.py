@@ -1,10 +1,13 @@
 """Two nodes on this machine, as mpirun sees them: daemons are started by a shell instead of ssh,
 in name spaces of their own, and with folders of their own where a test asks for them."""
+import os
 import pathlib
 import shlex
 
 AGENT = """#!/bin/sh
-# NODE COMMAND...: files of daemons that meet on a real machine never lie in one folder, and no two have one host name:
+# In the place of ssh, because Open MPI 5 passes no other agent on to mpirun under mpirun. [OPTION...] NODE COMMAND...
+while [ "${{1#-}}" != "$1" ]; do shift; done
+# Files of daemons that meet on a real machine never lie in one folder, and no two have one host name:
 # where they do, Open MPI 5's ranks disagree on who shares a node with whom, and MPI_Comm_split_type fails or hangs.
 node=$1
 export TMPDIR="{folder}/$node"
@@ -22,12 +25,13 @@ def settings(folder, folders_of_n2=None):
     maps paths to the folders or files that n2 sees there."""
     mounts = " && ".join(f"mount --bind {shlex.quote(str(seen))} {shlex.quote(str(path))}"
                          for path, seen in (folders_of_n2 or {}).items()) or "true"
-    agent = pathlib.Path(folder) / "agent.sh"
+    agent = pathlib.Path(folder) / "agent" / "ssh"
+    agent.parent.mkdir(exist_ok=True)
     agent.write_text(AGENT.format(folder=folder, mounts=shlex.quote(mounts)))
     agent.chmod(0o755)
     # Other tests' networks come and go on this machine: ranks must not choose those.
-    return {"OMPI_MCA_plm_rsh_agent": str(agent), "PRTE_MCA_plm_ssh_agent": str(agent),
-            "OMPI_MCA_btl_tcp_if_include": "lo"}
+    path = os.environ["PATH"].removeprefix(f"{agent.parent}:")
+    return {"PATH": f"{agent.parent}:{path}", "OMPI_MCA_btl_tcp_if_include": "lo"}
 
 
 def under_mpirun():
