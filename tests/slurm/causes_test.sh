@@ -109,7 +109,8 @@ print_full='echo "cp: x: No space left on device" >&2'
 role missing_module 1 'python3 -c "import no_such_module"'
 role full_disk 1 '((SLURM_RESTART_COUNT)) || echo x >/dev/full'
 role full_everywhere 1 'echo x >/dev/full'
-role full_in_a_world 2 "((SLURM_PROCID)) || exec sleep 60; $print_full; exit 1"
+# srun may lose what a task prints in its last moment.
+role full_in_a_world 2 "((SLURM_PROCID)) || exec sleep 60; $print_full; sleep 1; exit 1"
 JOB_RETRY_COUNT=0 role killed_with_a_line 2 "((SLURM_PROCID)) || { sleep 2; exit 3; }; $print_full; exec sleep 60"
 # One stream, because srun does not keep the order of two.
 JOB_RETRY_COUNT=0 role handled 1 "$print_full; seq 500 >&2; sleep 1; exit 1"
