@@ -32,6 +32,20 @@ class MakeShardsTest : public ::testing::Test {
     return {built_program("make_shards"), "cifar10", "--source",     cifar(), "--output", to,
             "--samples-per-shard",        "15",      "--validation", "20"};
   }
+  std::vector<std::string> conversion_of_pictures(const fs::path& source) const {
+    return {built_program("make_shards"),
+            "images",
+            "--source",
+            source,
+            "--output",
+            output(),
+            "--store",
+            "raw",
+            "--side",
+            "32",
+            "--allow",
+            "duplicates"};
+  }
   void expect_failure(const std::vector<std::string>& arguments, int code,
                       const std::vector<std::string>& subjects) const {
     const ProgramResult result = run_program(arguments);
@@ -199,18 +213,7 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
     }
   }
   write_file_atomically(pictures / "dog" / "notes.txt", "not a picture");
-  const std::vector<std::string> words = {built_program("make_shards"),
-                                          "images",
-                                          "--source",
-                                          pictures,
-                                          "--output",
-                                          output(),
-                                          "--store",
-                                          "raw",
-                                          "--side",
-                                          "32",
-                                          "--allow",
-                                          "duplicates"};
+  const std::vector<std::string> words = conversion_of_pictures(pictures);
   const ProgramResult first = run_program(under_mpirun(2, words));
   ASSERT_EQ(first.exit_code, 0) << first.errors;
   for (const char* const line : {"  training: 36 pictures of 2 classes (the class folders)\n",
@@ -230,7 +233,6 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
   EXPECT_FALSE(fs::exists("hurt"));
 }
 
-// --source is required, it said.
 // HDF5 could not create the attribute with the names, and half of the folder stayed.
 TEST_F(MakeShardsTest, a_data_set_of_8000_classes_is_trained_and_predicted) {
   const GoldenPictures golden;
@@ -247,19 +249,7 @@ TEST_F(MakeShardsTest, a_data_set_of_8000_classes_is_trained_and_predicted) {
   }
   write_file_atomically(pictures / "train.list", list);
   write_file_atomically(pictures / "test.list", "0.png 0\n7.png 7999\n");
-  const std::vector<std::string> conversion = {built_program("make_shards"),
-                                               "images",
-                                               "--source",
-                                               pictures,
-                                               "--output",
-                                               output(),
-                                               "--store",
-                                               "raw",
-                                               "--side",
-                                               "32",
-                                               "--allow",
-                                               "duplicates"};
-  const ProgramResult converted = run_program(conversion);
+  const ProgramResult converted = run_program(conversion_of_pictures(pictures));
   ASSERT_EQ(converted.exit_code, 0) << converted.errors;
   const fs::path run = folder_.path() / "run";
   const ProgramResult trained =
@@ -297,6 +287,7 @@ TEST_F(MakeShardsTest, more_classes_than_a_data_set_can_have_are_refused_beforeh
   EXPECT_FALSE(fs::exists(output()));
 }
 
+// --source is required, it said.
 TEST_F(MakeShardsTest, help_and_versions_are_printed_whatever_else_is_wrong) {
   const std::string program = built_program("make_shards");
   const ProgramResult help = run_program({program, "images", "--help"});
