@@ -2,8 +2,8 @@
 # What a job's script does for each cause, on a real cluster with programs that pretend: causes_test.sh BUILD_FOLDER
 set -uo pipefail
 build=$(readlink -f "$1")
-# The scripts themselves need up to 100 MiB. On Debian 13, one took more than 15 s to record scancel: they have Slurm's 30.
-export CLUSTER_ACCOUNTING=linux CLUSTER_ACCOUNTING_PARAMETERS=OverMemoryKill CLUSTER_MEMORY=400 CLUSTER_KILL_WAIT=30
+# The scripts themselves need up to 100 MiB.
+export CLUSTER_ACCOUNTING=linux CLUSTER_ACCOUNTING_PARAMETERS=OverMemoryKill CLUSTER_MEMORY=400
 # shellcheck source-path=SCRIPTDIR source=support.sh
 source "$(dirname "$0")/support.sh"
 
