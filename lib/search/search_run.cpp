@@ -152,8 +152,10 @@ void SearchRun::start_trials() {
     folder_.require_own_folder(order->trial);
     if (!parts_.shared && !watches_[order->trial].is_free(folder_.trial(order->trial), own_)) {
       if (std::exchange(waits_for_, order->trial) != order->trial) {
+        const FolderHolder holder = holder_of(folder_.trial(order->trial));
+        const bool is_known = holder.kind != FolderHolder::Kind::nobody;
         log::info("trial {} waits until '{}' is free: {} has it.", order->trial, folder_.trial(order->trial).string(),
-                  describe_lock_holder(holder_of(folder_.trial(order->trial)).process));
+                  is_known ? describe_lock_holder(holder.process) : "another process");
       }
       return;
     }

@@ -1,5 +1,6 @@
 // The signals that reach a program from outside, and their effects. No other code in a program handles, ignores or
-// restores them. (Crash signals belong to failure/crash_handler and to the guards of mapped files.)
+// restores them. (Crash signals belong to failure/crash_handler and to the guards of mapped files, those of submit_job
+// to slurm/submit/blocked_signals.)
 //
 //               Stopping::graceful                            Stopping::immediate
 //   SIGTERM     recorded, and wakes the watcher               wakes the watcher, which ends the process; without a
