@@ -58,6 +58,7 @@ write_config() { # NODES
   printf 'n%d\n' $(seq "$1") >"$base/nodes"
   { echo "127.0.0.1 localhost"; echo "$net.1 $control_host"
     for i in $(seq "$1"); do echo "$net.$((10 + i)) n$i"; done; } >"$base/etc/hosts"
+  echo "hosts: files" >"$base/etc/nsswitch.conf"
   cat >"$SLURM_CONF" <<CONF
 ClusterName=lockstep
 SlurmctldHost=$control_host($net.1)
@@ -149,15 +150,27 @@ start_node() { # NODE
   echo $! >"$base/pid/$1"
 }
 
+# Since 23.11, Slurm looks up the names of addresses, and its daemons wait while a name server does not answer.
+use_own_names() {
+  mount --bind "$base/etc/hosts" /etc/hosts
+  mount --bind "$base/etc/nsswitch.conf" /etc/nsswitch.conf
+}
+
 start_controller() { # [-c: without what an earlier one wrote down]
-  setsid slurmctld -D -i "$@" -f "$SLURM_CONF" </dev/null >>"$base/log/slurmctld.out" 2>&1 &
+  setsid unshare --mount --propagation private "$self" "$base" inside-controller "$@" \
+    </dev/null >>"$base/log/slurmctld.out" 2>&1 &
   echo $! >"$base/pid/slurmctld"
+}
+
+run_controller() {
+  use_own_names
+  exec slurmctld -D -i "$@" -f "$SLURM_CONF"
 }
 
 run_inside_node() { # NODE: the first process of its namespaces
   hostname "$1"
   mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-  mount --bind "$base/etc/hosts" /etc/hosts
+  use_own_names
   slurmd -D -N "$1" -f "$SLURM_CONF" &
   while :; do wait -n || sleep 1; done  # reaps what slurmd leaves; the node ends with the unshare above
 }
@@ -246,6 +259,7 @@ case $command in
   kill-controller) kill -KILL "$(recorded slurmctld)" ;;
   start-controller) start_controller ;;
   inside) run_inside_node "$3" ;;
+  inside-controller) run_controller "${@:3}" ;;
   *) die "unknown command '$command'. Known: up, status, in, cut, mend, slow, delay, kill, start," \
     "kill-slurmd, start-slurmd, kill-controller, start-controller, down" ;;
 esac
