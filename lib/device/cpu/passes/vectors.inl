@@ -29,6 +29,18 @@ inline void store_raw(Vector vector, Element* address) {
   __builtin_memcpy(address, &vector, sizeof vector);
 }
 
+// factor * values. GCC 14 would broadcast into a vector that is wider than a register place by place, through memory.
+template <typename Vector>
+inline Vector scaled(float factor, Vector values) {
+  if constexpr (lanes > register_lanes) {
+    Vector factors;
+    for (unsigned i = 0; i < sizeof values / sizeof factor; ++i) factors[i] = factor;
+    return factors * values;
+  } else {
+    return factor * values;
+  }
+}
+
 inline Floats load(const float* address) { return load_raw<Floats>(address); }
 // Widens bf16 to fp32. The compiler's own conversion of 16-bit lanes takes several instructions.
 template <std::int64_t count, typename Vector>

@@ -6,6 +6,6 @@ inline Floats add_pair(Floats sum, float left, Floats right) {
   const auto pair = __builtin_bit_cast(std::uint32_t, left);
   const auto pairs = reinterpret_cast<Words>(right);
   constexpr std::uint32_t high = 0xffff0000U;
-  sum += __builtin_bit_cast(float, pair << 16) * reinterpret_cast<Floats>(pairs << 16);
-  return sum + __builtin_bit_cast(float, pair& high) * reinterpret_cast<Floats>(pairs & high);
+  sum += scaled(__builtin_bit_cast(float, pair << 16), reinterpret_cast<Floats>(pairs << 16));
+  return sum + scaled(__builtin_bit_cast(float, pair& high), reinterpret_cast<Floats>(pairs & high));
 }

@@ -6,7 +6,7 @@ struct OneFloat {
 
   template <typename Vector>
   static Vector add_product(Vector sum, float left, Vector right) {
-    return sum + left * right;
+    return sum + scaled(left, right);
   }
 };
 
