@@ -58,7 +58,8 @@ void count_received(std::span<const int> counts, MPI_Datatype type, MPI_Comm com
 std::vector<int> equal_counts(int count, MPI_Comm comm) {
   int ranks = 0;
   MPI_Comm_size(comm, &ranks);
-  return std::vector<int>(static_cast<std::size_t>(ranks), count);
+  std::vector<int> counts(static_cast<std::size_t>(ranks), count);
+  return counts;
 }
 
 }  // namespace

@@ -190,7 +190,8 @@ int end_in_order(const Communicator& world, const Ending& ending, ProcessSignals
 bool parses_before_mpi(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::optional<HelpRequest> request = help_request(words);
-  return !this_job().rank && !(request && request->kind == HelpRequest::Kind::version);
+  const bool is_version = request && request->kind == HelpRequest::Kind::version;
+  return !this_job().rank && !is_version;
 }
 
 std::optional<int> parse_alone(int argc, char** argv, const Program& program) {

@@ -1,6 +1,7 @@
 #include "recommendation/rating_shards.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -102,8 +103,8 @@ std::vector<std::int32_t> whole(const TensorFileReader& file, const std::vector<
   std::vector<std::int32_t> numbers;
   numbers.reserve(values.size());
   for (const float value : values) {
-    if (!(value >= 0 && value < static_cast<float>(max_rating_ids)) ||
-        value != static_cast<float>(static_cast<int>(value))) {
+    const bool is_id = value >= 0 && value < static_cast<float>(max_rating_ids) && value == std::trunc(value);
+    if (!is_id) {
       file.damaged(fmt::format("'{}' contains {}, which is no id or class", name, value));
     }
     numbers.push_back(static_cast<std::int32_t>(value));

@@ -125,7 +125,8 @@ void Memory::close(int device) { protect(device, PROT_NONE); }
 bool Memory::admit(const void* address, bool is_write) {
   const Block* const block = find(address);
   if (block == nullptr || block->place != Place::device) return false;
-  auto* const begin = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) / page * page);
+  auto* const begin =
+      const_cast<std::byte*>(static_cast<const std::byte*>(address)) - reinterpret_cast<std::uintptr_t>(address) % page;
   touched_[begin].at(is_write ? 1 : 0) = true;
   return mprotect(begin, page, is_write ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
 }

@@ -23,8 +23,8 @@ TEST_F(SimulatedNcclTest, ranks_add_in_their_order_in_the_type_of_the_elements) 
   on_ranks(3, {}, [&](int rank) {
     float* const floats = device_values<float>({std::array{1e8F, 1.0F, -1e8F}.at(static_cast<std::size_t>(rank)), 2});
     const float small = rank == 0 ? 1.0F : 0x1p-8F;
-    std::uint16_t* const halves = device_values<std::uint16_t>({to_bf16(small)});
-    std::int64_t* const integers = device_values<std::int64_t>({(std::int64_t{1} << 60) + rank});
+    auto* const halves = device_values<std::uint16_t>({to_bf16(small)});
+    auto* const integers = device_values<std::int64_t>({(std::int64_t{1} << 60) + rank});
     EXPECT_EQ(sum(floats, 2), ncclSuccess);
     EXPECT_EQ(complete(ncclAllReduce(halves, halves, 1, ncclBfloat16, ncclSum, communicator_, main_)), ncclSuccess);
     EXPECT_EQ(complete(ncclAllReduce(integers, integers, 1, ncclInt64, ncclSum, communicator_, main_)), ncclSuccess);
