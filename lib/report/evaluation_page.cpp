@@ -12,6 +12,7 @@
 #include "picture/resize.hpp"
 #include "report/page/html.hpp"
 #include "report/page/plot.hpp"
+#include "train/evaluation/class_scores.hpp"
 
 namespace lockstep {
 namespace {
@@ -121,30 +122,6 @@ std::string pictures_html(std::span<const MisclassifiedImage> pictures, std::spa
 }
 
 }  // namespace
-
-std::vector<Confusion> confusions_of(const Evaluation& evaluation) {
-  std::vector<Confusion> confusions;
-  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    for (std::int64_t c = 0; c < evaluation.classes; ++c) {
-      if (label != c && evaluation.count(label, c) > 0) confusions.push_back({label, c, evaluation.count(label, c)});
-    }
-  }
-  std::ranges::stable_sort(confusions, std::ranges::greater{}, &Confusion::samples);
-  return confusions;
-}
-
-std::vector<ClassScore> worst_classes(const Evaluation& evaluation) {
-  std::vector<ClassScore> scores;
-  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    const std::int64_t samples = evaluation.label_count(label);
-    if (samples == 0) continue;
-    std::int64_t predicted = 0;
-    for (std::int64_t other = 0; other < evaluation.classes; ++other) predicted += evaluation.count(other, label);
-    scores.push_back({label, samples, evaluation.count(label, label), predicted});
-  }
-  std::ranges::stable_sort(scores, {}, [](const ClassScore& score) { return share_of(score.correct, score.samples); });
-  return scores;
-}
 
 std::vector<std::int64_t> select_misclassified(const Evaluation& evaluation, std::span<const std::int32_t> labels,
                                                std::size_t most) {

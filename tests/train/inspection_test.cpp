@@ -187,7 +187,7 @@ TEST(InspectionTest, names_of_classes_do_not_break_the_tables_of_an_evaluation) 
   Evaluation evaluation;
   evaluation.classes = 2;
   evaluation.samples = 4;
-  evaluation.confusion = {1, 1, 1, 1};
+  evaluation.confusion = {{{0, 0}, 1}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 1}};
   const std::vector<std::string> names = {hostile, "dog"};
   const std::string plain = evaluation_text(evaluation, std::vector<std::string>{"cat", "dog"});
   expect_shown(evaluation_text(evaluation, names), std::ranges::count(plain, '\n'));
@@ -198,7 +198,9 @@ TEST(InspectionTest, a_confusion_matrix_fits_a_terminal) {
   for (const std::int64_t classes : {10, 11, 20}) {
     Evaluation evaluation;
     evaluation.classes = classes;
-    evaluation.confusion.assign(static_cast<std::size_t>(classes * classes), 1);
+    for (std::int64_t label = 0; label < classes; ++label) {
+      for (std::int64_t c = 0; c < classes; ++c) evaluation.confusion[{label, c}] = 1;
+    }
     const std::vector<std::string> names(static_cast<std::size_t>(classes), "name");
     const std::string text = evaluation_text(evaluation, names);
     EXPECT_EQ(text.find("\nconfusion (") != std::string::npos, classes == 10);
@@ -211,14 +213,13 @@ TEST(InspectionTest, of_many_classes_an_evaluation_lists_the_worst) {
   constexpr std::int64_t classes = 30;
   Evaluation evaluation;
   evaluation.classes = classes;
-  evaluation.confusion.assign(classes * classes, 0);
   std::vector<std::string> names;
   for (std::int64_t label = 0; label < classes; ++label) {
     names.push_back("class " + std::to_string(label));
     if (label == 7) continue;  // has no samples
     evaluation.samples += 100;
-    evaluation.confusion[static_cast<std::size_t>(label * classes + label)] = 100 - label;
-    evaluation.confusion[static_cast<std::size_t>(label * classes + 7)] = label;
+    evaluation.confusion[{label, label}] = 100 - label;
+    if (label > 0) evaluation.confusion[{label, 7}] = label;
   }
   const std::string text = evaluation_text(evaluation, names);
   EXPECT_NE(text.find("the worst 20 of 29 classes (--json has all)\n"

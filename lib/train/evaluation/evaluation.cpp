@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -14,17 +13,21 @@
 namespace lockstep {
 
 std::int64_t Evaluation::count(std::int64_t label, std::int64_t prediction) const {
-  return confusion[static_cast<std::size_t>(label * classes + prediction)];
+  const auto found = confusion.find({label, prediction});
+  return found == confusion.end() ? 0 : found->second;
 }
 
 std::int64_t Evaluation::label_count(std::int64_t label) const {
-  const auto row = confusion.begin() + label * classes;
-  return std::accumulate(row, row + classes, std::int64_t{0});
+  std::int64_t sum = 0;
+  for (auto next = confusion.lower_bound({label, 0}); next != confusion.end() && next->first.first == label; ++next) {
+    sum += next->second;
+  }
+  return sum;
 }
 
 std::int64_t Evaluation::correct() const {
   std::int64_t sum = 0;
-  for (std::int64_t label = 0; label < classes; ++label) sum += count(label, label);
+  for (const auto& [pair, count] : confusion) sum += pair.first == pair.second ? count : 0;
   return sum;
 }
 
@@ -159,18 +162,16 @@ std::vector<Evaluator::Judgement> Evaluator::gather_in_order(const std::vector<J
 }
 
 Evaluation Evaluator::count(const std::vector<Judgement>& in_order) const {
-  const std::int64_t classes = model_.options.classes;
   Evaluation result;
   result.augmentation = augmentation_;
-  result.classes = classes;
-  result.confusion.resize(static_cast<std::size_t>(classes * classes));
+  result.classes = model_.options.classes;
   for (const Judgement& judgement : in_order) {
     ++result.samples;
     result.in_top5 += judgement.rank_of_label < 5;
     result.loss_sum += judgement.loss;
     result.plain_correct += judgement.plain_prediction == judgement.label;
     result.predictions.push_back(judgement.prediction);
-    ++result.confusion[static_cast<std::size_t>(judgement.label * classes + judgement.prediction)];
+    ++result.confusion[{judgement.label, judgement.prediction}];
   }
   return result;
 }

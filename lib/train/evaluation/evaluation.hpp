@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -29,8 +31,9 @@ struct Evaluation {
   std::int64_t in_top5 = 0;               // number of samples whose label is among the five largest logits
   double loss_sum = 0;                    // of the cross-entropy with natural logarithm
   std::int64_t plain_correct = 0;         // number of samples that are correct without the augmentation
-  std::vector<std::int64_t> confusion;    // [classes, classes]: row = label, column = prediction
   std::vector<std::int32_t> predictions;  // [samples], in data set order
+  // Samples by label and prediction, of pairs that occur: a matrix of 20,000 classes would take gigabytes.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> confusion;
 
   std::int64_t count(std::int64_t label, std::int64_t prediction) const;
   std::int64_t label_count(std::int64_t label) const;

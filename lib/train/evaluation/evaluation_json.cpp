@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,20 +26,29 @@ nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann
 
 }  // namespace
 
+nlohmann::json confusion_json(const Evaluation& evaluation) {
+  constexpr std::int64_t largest_matrix = 2000;
+  const bool is_matrix = evaluation.classes <= largest_matrix;
+  const auto classes = static_cast<std::size_t>(evaluation.classes);
+  const nlohmann::json empty =
+      is_matrix ? nlohmann::json(std::vector<std::int64_t>(classes)) : nlohmann::json::object();
+  std::vector<nlohmann::json> rows(classes, empty);
+  for (const auto& [pair, samples] : evaluation.confusion) {
+    nlohmann::json& row = rows[static_cast<std::size_t>(pair.first)];
+    (is_matrix ? row[static_cast<std::size_t>(pair.second)] : row[std::to_string(pair.second)]) = samples;
+  }
+  return rows;
+}
+
 nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedModel& model, const EvaluatedData& data,
                                const Session& session) {
-  std::vector<std::vector<std::int64_t>> confusion;
-  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    std::vector<std::int64_t>& row = confusion.emplace_back();
-    for (std::int64_t c = 0; c < evaluation.classes; ++c) row.push_back(evaluation.count(label, c));
-  }
   const std::optional<double> plain = evaluation.plain_accuracy();
   const std::int64_t shorter_side = data.rules.shorter_side.value_or(0);
   return {{"accuracy", evaluation.accuracy()},
           {"classes", data.manifest.classes},
           {"command_line", session.invocation.command_line},
           {"commit", or_null(session.invocation.commit)},
-          {"confusion", confusion},
+          {"confusion", confusion_json(evaluation)},
           {"correct", evaluation.correct()},
           {"data", data.manifest.name},
           {"data_hash", data.manifest.root_hash},

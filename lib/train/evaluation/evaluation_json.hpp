@@ -25,6 +25,9 @@ struct EvaluatedData {
   const ImageRules& rules;
 };
 
+// A row for each class: counts by predicted class or, with more than 2,000 classes, {"class": count} without zeros.
+nlohmann::json confusion_json(const Evaluation& evaluation);
+
 nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedModel& model, const EvaluatedData& data,
                                const Session& session);
 

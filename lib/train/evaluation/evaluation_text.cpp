@@ -7,6 +7,7 @@
 
 #include "base/text/printable.hpp"
 #include "base/text/text_table.hpp"
+#include "train/evaluation/class_scores.hpp"
 
 namespace lockstep {
 
@@ -41,21 +42,10 @@ std::string confusion_matrix(const Evaluation& evaluation) {
 }
 
 std::string worst_mistakes(const Evaluation& evaluation, std::span<const std::string> classes) {
-  struct Mistake {
-    std::int64_t count;
-    std::int64_t label;
-    std::int64_t prediction;
-  };
-  std::vector<Mistake> mistakes;
-  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    for (std::int64_t c = 0; c < evaluation.classes; ++c) {
-      if (label != c && evaluation.count(label, c) > 0) mistakes.push_back({evaluation.count(label, c), label, c});
-    }
-  }
-  std::ranges::stable_sort(mistakes, std::ranges::greater{}, &Mistake::count);
+  const std::vector<Confusion> mistakes = confusions_of(evaluation);
   std::string text = "\nmost frequent mistakes (samples, label -> prediction)";
-  for (const Mistake& mistake : std::span(mistakes).first(std::min(listed, mistakes.size()))) {
-    text += fmt::format("\n{:>7}  {} -> {}", mistake.count, classes[static_cast<std::size_t>(mistake.label)],
+  for (const Confusion& mistake : std::span(mistakes).first(std::min(listed, mistakes.size()))) {
+    text += fmt::format("\n{:>7}  {} -> {}", mistake.samples, classes[static_cast<std::size_t>(mistake.label)],
                         classes[static_cast<std::size_t>(mistake.prediction)]);
   }
   return text;
@@ -71,18 +61,6 @@ std::string class_table(const Evaluation& evaluation, std::span<const std::strin
                         samples, percent(evaluation.count(label, label), samples));
   }
   return text;
-}
-
-// Only classes with samples.
-std::vector<std::int64_t> worst_first(const Evaluation& evaluation) {
-  std::vector<std::int64_t> labels;
-  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    if (evaluation.label_count(label) > 0) labels.push_back(label);
-  }
-  std::ranges::stable_sort(labels, std::ranges::less{}, [&](std::int64_t label) {
-    return static_cast<double>(evaluation.count(label, label)) / static_cast<double>(evaluation.label_count(label));
-  });
-  return labels;
 }
 
 }  // namespace
@@ -110,7 +88,8 @@ std::string evaluation_text(const Evaluation& evaluation, std::span<const std::s
     std::iota(all.begin(), all.end(), std::int64_t{0});
     return text + class_table(evaluation, classes, all) + confusion_matrix(evaluation);
   }
-  std::vector<std::int64_t> worst = worst_first(evaluation);
+  std::vector<std::int64_t> worst;
+  for (const ClassScore& score : worst_classes(evaluation)) worst.push_back(score.label);
   if (worst.size() > listed) {
     text += fmt::format("the worst {} of {} classes (--json has all)\n", listed, worst.size());
     worst.resize(listed);

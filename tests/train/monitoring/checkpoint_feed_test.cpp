@@ -77,7 +77,7 @@ Evaluation four_samples() {
   Evaluation evaluation;
   evaluation.classes = 1;
   evaluation.samples = 4;
-  evaluation.confusion = {4};
+  evaluation.confusion[{0, 0}] = 4;
   return evaluation;
 }
 

@@ -52,7 +52,7 @@ Evaluation right(std::int64_t of_eight) {
   evaluation.classes = 2;
   evaluation.samples = 8;
   evaluation.loss_sum = static_cast<double>(of_eight);  // grows with the accuracy, so that they contradict each other
-  evaluation.confusion = {of_eight, 8 - of_eight, 0, 0};
+  evaluation.confusion = {{{0, 0}, of_eight}, {{0, 1}, 8 - of_eight}};
   return evaluation;
 }
 

@@ -20,7 +20,7 @@ Evaluation six_of_eight() {
   Evaluation evaluation;
   evaluation.classes = 2;
   evaluation.samples = 8;
-  evaluation.confusion = {3, 1, 1, 3};
+  evaluation.confusion = {{{0, 0}, 3}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 3}};
   return evaluation;
 }
 
@@ -166,7 +166,7 @@ TEST_F(MetricsReportsTest, the_time_of_tests_does_not_count_as_training) {
 TEST_F(MetricsReportsTest, the_mean_of_weights_stands_beside_them_and_is_what_counts) {
   ReportedTraining training(lock(), length_, 2);
   Evaluation worse = six_of_eight();
-  std::swap(worse.confusion[0], worse.confusion[1]);
+  std::swap(worse.confusion[{0, 0}], worse.confusion[{0, 1}]);
   testing::internal::CaptureStdout();
   training.test(5, {{Split::test, worse, six_of_eight()}});
   const std::string message = testing::internal::GetCapturedStdout();
@@ -367,7 +367,7 @@ TEST_F(MetricsReportsTest, going_on_within_a_stretch_gives_the_same_means) {
 TEST_F(MetricsReportsTest, a_validation_is_told_beside_the_test_and_decides_what_is_best) {
   ReportedTraining training(lock(), length_, 2);
   Evaluation half = six_of_eight();
-  half.confusion = {4, 0, 4, 0};
+  half.confusion = {{{0, 0}, 4}, {{1, 0}, 4}};
   training.test(5, {{Split::test, six_of_eight()}, {Split::validation, half}});
   EXPECT_DOUBLE_EQ(training.counters().state().score, 0.5);
   EXPECT_DOUBLE_EQ(training.counters().state().test_accuracy, 0.75);

@@ -18,7 +18,7 @@ Evaluation right(std::int64_t of_eight) {
   Evaluation evaluation;
   evaluation.classes = 2;
   evaluation.samples = 8;
-  evaluation.confusion = {of_eight, 8 - of_eight, 0, 0};
+  evaluation.confusion = {{{0, 0}, of_eight}, {{0, 1}, 8 - of_eight}};
   return evaluation;
 }
 
