@@ -47,9 +47,9 @@ std::span<const float> row_of(const Tensor& matrix, std::int64_t row) {
 
 }  // namespace
 
-RatingNetwork::FullyConnected::FullyConnected(const LayerContext& context, const std::string& name, std::int64_t in,
+RatingNetwork::FullyConnected::FullyConnected(const LayerContext& layers, const std::string& name, std::int64_t in,
                                               std::int64_t out)
-    : linear(context, name, {in, out}, Activation::none), activate(context, {Curve::Kind::tanh}) {}
+    : linear(layers, name, {in, out}, Activation::none), activate(layers, {Curve::Kind::tanh}) {}
 
 Tensor RatingNetwork::FullyConnected::forward(const Tensor& x, Mode mode) {
   Layer& first = linear;

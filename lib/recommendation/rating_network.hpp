@@ -52,7 +52,7 @@ class RatingNetwork {
  private:
   // tanh(weight * x + bias)
   struct FullyConnected {
-    FullyConnected(const LayerContext& context, const std::string& name, std::int64_t in, std::int64_t out);
+    FullyConnected(const LayerContext& layers, const std::string& name, std::int64_t in, std::int64_t out);
     Tensor forward(const Tensor& x, Mode mode);
     Tensor backward(const Tensor& dy, GradientSink& sink);
 

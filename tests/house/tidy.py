@@ -127,6 +127,7 @@ class Job:
     compiled: Compiled
     checks: str
     covers: list
+    flags: list = dataclasses.field(default_factory=list)  # beside the compiler's
 
 
 def is_analyzed(root, source):
@@ -148,13 +149,13 @@ def whole_files(root, files, build):
     """clang-tidy takes joined sources for a file of their folder, whose settings apply."""
     jobs, analyses, overlay = [], {}, []
     for number, compiled in enumerate(files):
-        file, checks = compiled.file, NO_ANALYSIS
+        file, checks, flags = compiled.file, NO_ANALYSIS, []
         if compiled.is_joined:
             file = compiled.sources[0].parent / f"joined_{number}.cpp"
             overlay.append({"type": "file", "name": str(file), "external-contents": str(compiled.file)})
-            # Joined sources include sources, and a header that comes after one can hide its names.
-            checks += ",-bugprone-suspicious-include,-clang-diagnostic-shadow"
-        jobs.append(Job(file, compiled, checks, [("style", source) for source in compiled.sources]))
+            checks += ",-bugprone-suspicious-include"  # of sources
+            flags = ["-Wno-shadow"]  # a header may follow a source whose names it hides
+        jobs.append(Job(file, compiled, checks, [("style", source) for source in compiled.sources], flags))
         for source in compiled.sources:
             if is_analyzed(root, source):
                 analyses[source] = Job(source, compiled, ANALYSIS, [("analysis", source)])
@@ -168,8 +169,8 @@ def look_at(job, build):
                "--extra-arg=-Wno-unknown-warning-option"]
     if (build / OVERLAY).exists():
         options += ["--vfsoverlay", build / OVERLAY]
-    done = subprocess.run([PROGRAM, *options, job.file, "--", *job.compiled.command[1:]], cwd=job.compiled.directory,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([PROGRAM, *options, job.file, "--", *job.compiled.command[1:], *job.flags],
+                          cwd=job.compiled.directory, capture_output=True, text=True, check=False)
     words = "" if done.returncode == 0 else done.stdout + done.stderr
     return job, words, time.monotonic() - start
 

@@ -156,8 +156,10 @@ TEST_F(AsyncSyncTest, a_slow_trainer_takes_fewer_micro_batches_and_all_are_taken
     }
     expect_common(step->model().store.weights_hash());
     const Staleness& staleness = *step->sync().staleness();
-    EXPECT_EQ(std::accumulate(staleness.pushed.begin(), staleness.pushed.end(), 0), steps * trainers * updates);
-    EXPECT_EQ(std::accumulate(staleness.applied.begin(), staleness.applied.end(), 0), steps * trainers * updates);
+    EXPECT_EQ(std::accumulate(staleness.pushed.begin(), staleness.pushed.end(), std::int64_t{0}),
+              steps * trainers * updates);
+    EXPECT_EQ(std::accumulate(staleness.applied.begin(), staleness.applied.end(), std::int64_t{0}),
+              steps * trainers * updates);
     EXPECT_EQ(staleness.dropped, std::vector<std::int64_t>(static_cast<std::size_t>(trainers)));
     EXPECT_LT(staleness.pushed.front(), steps * updates);
     EXPECT_EQ(step->sync().own_updates(), std::vector<std::int64_t>{steps * trainers * updates});
