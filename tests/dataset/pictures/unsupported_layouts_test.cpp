@@ -44,7 +44,7 @@ TEST_F(UnsupportedLayoutsTest, a_table_of_labels_beside_loose_pictures_is_named)
   write_all({"01.jpg", "02.jpg"});
   write("all.csv", "file,width,label\n01.jpg,640,cat\n02.jpg,640,dog\n");
   expect_message(usage_text(),
-                 {"--source", "'all.csv'", "column 'label'", "[print(\"\" + row[0] + \"\", row[2].replace("});
+                 {"--source", "'all.csv'", "column 'label'", R"([print("" + row[0] + "", row[2].replace()"});
 }
 
 TEST_F(UnsupportedLayoutsTest, a_table_whose_name_a_shell_would_run_is_in_no_command) {
