@@ -171,7 +171,9 @@ def look_at(job, build):
         options += ["--vfsoverlay", build / OVERLAY]
     done = subprocess.run([PROGRAM, *options, job.file, "--", *job.compiled.command[1:], *job.flags],
                           cwd=job.compiled.directory, capture_output=True, text=True, check=False)
-    words = "" if done.returncode == 0 else done.stdout + done.stderr
+    words = ""
+    if done.returncode != 0:
+        words = done.stdout + done.stderr or f"{job.file}: {PROGRAM} ended with code {done.returncode}, without a word"
     return job, words, time.monotonic() - start
 
 
@@ -188,7 +190,10 @@ def main():
     root, build = options.root.resolve(), options.build.resolve()
     share, shares = (int(number) for number in options.share.split("/"))
     notes = build / "tidy.json"
-    clean = json.loads(notes.read_text()) if notes.exists() else {}
+    try:
+        clean = json.loads(notes.read_text())
+    except (FileNotFoundError, ValueError):
+        clean = {}  # none yet, or the disk was full
     files, inputs = compiled_files(root, build), Inputs(root, build)
     jobs = whole_files(root, files, build) if options.seconds is None else single_sources(root, files)
     jobs = jobs[share - 1::shares]
@@ -220,7 +225,9 @@ def main():
                     print(words, flush=True)
                 else:
                     clean.update(covered(job))
-                    notes.write_text(json.dumps(clean, indent=1, sort_keys=True))
+                    new = notes.with_suffix(".new")
+                    new.write_text(json.dumps(clean, indent=1, sort_keys=True))
+                    new.replace(notes)
     print(f"{len(jobs)} runs of clang-tidy: {len(jobs) - len(stale)} not needed, their sources are unchanged since they "
           f"were clean; {len(stale) - len(left)} made, {found} with findings; {len(left)} stale (not made)")
     return 1 if found else 0

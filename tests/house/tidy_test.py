@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What tidy.py finds in small projects, with the real clang-tidy: tidy_test.py"""
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -46,10 +47,14 @@ class Project:
     def source(self, name, text):
         self.write(f"{name}.cpp", text.format(name=pathlib.Path(name).name))
 
-    def look(self, *options):
-        """(exit code, runs made, runs stale, output)"""
-        done = subprocess.run([sys.executable, TIDY, self.root, self.build, *options], capture_output=True, text=True,
-                              check=False)
+    def look(self, *options, program=None):
+        """(exit code, runs made, runs stale, output). `program` takes clang-tidy's place."""
+        environment = dict(os.environ)
+        if program:
+            self.write("tools/clang-tidy-16", program).chmod(0o755)
+            environment["PATH"] = f"{self.root / 'tools'}:{environment['PATH']}"
+        done = subprocess.run([sys.executable, TIDY, self.root, self.build, *options], env=environment,
+                              capture_output=True, text=True, check=False)
         made, stale = re.search(r"(\d+) made, .* (\d+) stale", done.stdout).groups()
         return done.returncode, int(made), int(stale), done.stdout + done.stderr
 
@@ -82,6 +87,16 @@ def check_project(folder):
     project.source("lib/alone", BOOL_AS_1)
     expect(project.look(), 1, 2, 0, "modernize-use-bool-literals")
     project.source("lib/alone", CLEAN)
+
+    # One that is killed has found nothing clean, and a file that a full disk has cut counts as none.
+    project.source("lib/alone", NULL_IS_READ)
+    killed = '#!/bin/sh\n[ "$1" != --version ] || exec /usr/bin/clang-tidy-16 --version\nkill -KILL $$\n'
+    expect(project.look(program=killed), 1, 2, 0, "alone.cpp: clang-tidy-16 ended with code -9")
+    expect(project.look(), 1, 2, 0, "clang-analyzer-core.NullDereference")
+    project.source("lib/alone", CLEAN)
+    notes = project.build / "tidy.json"
+    notes.write_text(notes.read_text()[:30])
+    expect(project.look(), 0, 6, 0)
 
     # A header's sources; of the five, those that end in time.
     project.write("lib/base/shared.hpp", "#pragma once\ninline int shared() { return 2; }\n")
