@@ -15,6 +15,9 @@ if(LOCKSTEP_CUDA STREQUAL OFF)
 endif()
 
 include(CheckLanguage)
+if(NOT CMAKE_CUDA_COMPILER)  # check_language() never looks again, but nvcc may be there since
+  unset(CMAKE_CUDA_COMPILER CACHE)
+endif()
 check_language(CUDA)
 set(missing)
 if(CMAKE_CUDA_COMPILER)
