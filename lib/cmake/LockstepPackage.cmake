@@ -16,5 +16,13 @@ file(WRITE ${PROJECT_BINARY_DIR}/folder_permissions.cmake [[
 file(CHMOD_RECURSE "${CPACK_TEMPORARY_DIRECTORY}/" DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
   GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 ]])
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_BINARY_DIR}/folder_permissions.cmake)
+# Without these, CPack makes a package that names no libraries.
+file(WRITE ${PROJECT_BINARY_DIR}/tools_for_package.cmake [[
+find_program(dpkg_shlibdeps dpkg-shlibdeps)
+find_program(file file)
+if(NOT dpkg_shlibdeps OR NOT file)
+  message(FATAL_ERROR "dpkg-shlibdeps or file is missing. Install with: apt-get install dpkg-dev file")
+endif()
+]])
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_BINARY_DIR}/tools_for_package.cmake ${PROJECT_BINARY_DIR}/folder_permissions.cmake)
 include(CPack)

@@ -35,7 +35,7 @@ in_debian_root "$work/final" bash -c "$(section final post)" >"$work/log" 2>&1 |
 in_debian_root "$work/final" bash -euc "$(section final environment)
   $(section final test)
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  [ -z "$(find /opt -type d ! -perm 755)" ]
+  [ -z \"\$(find /opt -type d ! -perm 755)\" ]
   cd /root
   make_shards synthetic --samples 400 --output data
   mpirun -n 2 --oversubscribe --bind-to none train_cifar --data data --model lenet --epochs 1 --output run
