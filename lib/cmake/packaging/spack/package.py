@@ -1,9 +1,12 @@
-# A recipe for Spack. To use it: run `spack repo create REPO lockstep`, copy this file to
-# REPO/packages/lockstep/package.py, run `spack repo add REPO` and, in the root of a clone,
-# `spack dev-build lockstep@main`.
+# A recipe for Spack 1.0 or newer. To use it: run `spack repo create REPO lockstep`, copy this file to
+# REPO/spack_repo/lockstep/packages/lockstep/package.py, run `spack repo add REPO/spack_repo/lockstep` and, in the root of a
+# clone, `spack dev-build lockstep@main`.
 #
 # Spack has never run this recipe: its names of packages and versions are from Spack's documentation.
 # pylint: disable=undefined-variable,wildcard-import,unused-wildcard-import
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+from spack_repo.builtin.build_systems.cuda import CudaPackage
+
 from spack.package import *
 
 
