@@ -7,6 +7,10 @@
 # failure. Neither leaves partial files.
 set -euo pipefail
 unset CDPATH
+case ${1:-} in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit ;;
+  -*) echo "fetch_cifar10: unknown option '$1'. See --help." >&2; exit 2 ;;
+esac
 folder=${1:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
 checksum=c32a1d4ab5d03f1284b67883e8d87530

@@ -39,7 +39,7 @@ if [ -n "$cifar" ]; then
   shards=data/cifar10 output=runs/quick_start
   "$programs/make_shards" cifar10 --source "$cifar" --output "$shards" || {
     code=$?
-    echo "To begin with other data, remove the folders '$shards' and '$output'." >&2
+    ((code != 2)) || echo "To begin with the data in '$cifar', remove the folders '$shards' and '$output'." >&2
     exit "$code"
   }
 else
@@ -55,5 +55,6 @@ echo "command continues it."
 [ -z "$cifar" ] || echo "With --recipe cifar10-94, train_cifar reaches about 94 %, in three to four times as long."
 # Three seconds from SIGTERM to SIGKILL after Ctrl-C (Open MPI 4): time for a checkpoint on a busy machine. mpirun takes
 # the script's place, so that whatever ends the script ends the training.
+exec {build_lock}>&-  # the training needs no build
 exec mpirun -n 2 --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 3 "$programs/train_cifar" \
   --data "$shards" --recipe cifar10-90 --output "$output"

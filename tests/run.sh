@@ -14,13 +14,18 @@ unset CDPATH
 for word; do
   case $word in -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit ;; esac
 done
+refuse() { echo "run.sh: $*" >&2; exit 2; }
+if [ -n "${LOCKSTEP_TEST_DATA:-}" ]; then  # tests run in other folders
+  [ -d "$LOCKSTEP_TEST_DATA" ] || refuse "'$LOCKSTEP_TEST_DATA' (LOCKSTEP_TEST_DATA) is no folder."
+  LOCKSTEP_TEST_DATA=$(realpath -- "$LOCKSTEP_TEST_DATA")
+  export LOCKSTEP_TEST_DATA
+fi
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # shellcheck source=lib/cmake/debian_packages.sh
 source lib/cmake/debian_packages.sh
 # shellcheck source=lib/cmake/progress.sh
 source lib/cmake/progress.sh
-refuse() { echo "run.sh: $*" >&2; exit 2; }
 
 selection=(--label-exclude long)
 packages=("${build_packages[@]}" "${test_packages[@]}")
@@ -32,6 +37,7 @@ if [ "${1:-}" = --long ]; then
   if [[ ${1:-} == [0-9]* ]]; then
     slice=$1
     shift
+    install_missing python3 git
     pattern=$(tests/long/slices.py . pattern "$slice") || exit 2
     selection+=(--tests-regex "$pattern")
     if [ "${1:-}" = --record ]; then

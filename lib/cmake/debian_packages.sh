@@ -43,7 +43,7 @@ install_missing() {
     refuse_install "this needs root, and sudo is not installed" "${missing[@]}"
     return 1
   fi
-  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 --quiet=2)
+  local apt=("${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 --quiet=2)
   output=$("${apt[@]}" update 2>&1) || {
     tail -5 <<<"$output" >&2
     echo "apt-get update failed (see above), so the package lists may be old." >&2

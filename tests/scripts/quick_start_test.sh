@@ -46,6 +46,10 @@ touch "$work/cifar/data_batch_1.bin"
 says 143 '--data data/cifar10 --recipe cifar10-90 --output runs/quick_start' "$work/cifar"
 touch "$work/root/build/release/bin/make_shards.fails"
 says 2 "remove the folders 'data/cifar10' and 'runs/quick_start'" "$work/cifar"
+program "$work/root/build/release/bin/make_shards" 'echo "makes $*"; kill -INT $$'
+says 130 'makes' "$work/cifar"
+! grep -q remove "$work/out" || fail "after Ctrl-C it says to remove folders"
+"$work/root/data/fetch_cifar10.sh" --help | grep -q 'fetch_cifar10.sh \[FOLDER\]' || fail "fetch_cifar10.sh has no help"
 
 # What another user has built cannot be written, and is not taken for this run's.
 rm -rf "$work/root/build/release.log"
