@@ -237,6 +237,32 @@ TEST_F(ConvertTest, a_shard_that_cannot_be_opened_is_not_called_damaged) {
   expect_message(told, {"train-00000.h5", "Too many open files", "ulimit -n"});
 }
 
+// The old samples were kept, and the data set was called complete.
+TEST_F(ConvertTest, other_samples_or_class_names_make_another_data_set) {
+  if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
+  run();
+  const std::string names = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+  for (const auto& [file, text] :
+       {std::pair("test_batch.bin", small_cifar_records(7)), std::pair("data_batch_1.bin", small_cifar_records(8)),
+        std::pair("batches.meta.txt", names)}) {
+    write_small_cifar(folder_ / "cifar");
+    write_file_atomically(folder_ / "cifar" / file, text);
+    source_ = open_cifar10(folder_ / "cifar");
+    expect_error(Failure::usage, {options_.output.string(), "--source", "--output"}, [&] { run(); });
+  }
+}
+
+TEST_F(ConvertTest, a_conversion_of_an_earlier_version_recorded_no_hash) {
+  run();
+  on_rank_0([&] {
+    const fs::path record = options_.output / "conversion.json";
+    std::string text = read_file(record, 1 << 16);
+    text.erase(text.find(" \"files\""), text.find(" \"samples_per_shard\"") - text.find(" \"files\""));
+    write_file_atomically(record, text);
+  });
+  run();
+}
+
 // Its bytes are those of the manifest, so every hash is right: a training refused it, and pointed to verify.
 TEST_F(ConvertTest, verifying_finds_a_shard_that_a_reader_refuses) {
   run();

@@ -20,18 +20,23 @@ using Json = nlohmann::json;
 constexpr const char* record_file = "conversion.json";
 constexpr std::size_t record_limit_bytes = 1 << 16;
 
-Json record_of(const SourceDescription& source, std::int64_t training_samples, const ConvertOptions& options) {
-  // A round trip through text, so that a path that is not UTF-8 compares equal to the stored one.
-  Json record = {{"source", source.source},
-                 {"training_samples", training_samples},
+constexpr const char* files_hash = "files";  // also changes with other options
+
+Json record_of(const SampleSource& source, const ConvertOptions& options) {
+  const SourceDescription& from = source.description();
+  Json record = {{"source", from.source},
+                 {"training_samples", source.samples(SourceSplit::train)},
                  {"validation", options.validation},
                  {"seed", options.seed}};
-  if (source.store == SampleStore::images) {
+  const bool is_images = from.store == SampleStore::images;
+  if (is_images) {
     record["samples_per_shard"] = options.samples_per_shard;
   } else {
     record["bytes_per_shard"] = options.bytes_per_shard;
-    record["files"] = source.fingerprint;
   }
+  const std::string hash = is_images ? source.content_hash() : from.fingerprint;
+  if (!hash.empty()) record[files_hash] = hash;
+  // A round trip through text, so that a path that is not UTF-8 compares equal to the stored one.
   return parse_json(json_text(record));
 }
 
@@ -60,10 +65,9 @@ std::string difference(const Json& before, const Json& now, const SourceDescript
   const auto old_value = [&](const std::string& name) {
     return before.is_object() && before.contains(name) ? before.at(name) : Json();
   };
-  constexpr const char* files = "files";  // a hash, which also changes with other options
   for (const auto& [name, value] : now.items()) {
     const Json old = old_value(name);
-    if (old == value || name == files) continue;
+    if (old == value || name == files_hash) continue;
     const std::optional<std::string> storage =
         name == "source" && old.is_string() ? other_storage(old.get<std::string>(), source) : std::nullopt;
     if (storage) {
@@ -73,7 +77,9 @@ std::string difference(const Json& before, const Json& now, const SourceDescript
     }
     return fmt::format("{} was {} and is now {}", record_error_message(name), json_text(old), json_text(value));
   }
-  const bool has_other_files = now.contains(files) && now.at(files) != old_value(files);
+  // Earlier versions recorded it for pictures only.
+  const bool has_other_files =
+      now.contains(files_hash) && before.contains(files_hash) && now.at(files_hash) != before.at(files_hash);
   return has_other_files ? "the files of --source differ from those of the first run" : "";
 }
 
@@ -98,8 +104,7 @@ Descriptor keep_others_out(const fs::path& folder) {
 
 }  // namespace
 
-Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
-                                     const ConvertOptions& options) {
+Descriptor prepare_conversion_folder(const SampleSource& source, const ConvertOptions& options) {
   const fs::path& output = options.output;
   std::error_code reason;
   require(!fs::exists(output, reason) || fs::is_directory(output, reason), Failure::usage,
@@ -107,11 +112,11 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
   make_folder(output);
   Descriptor held = keep_others_out(output);
 
-  const Json now = record_of(source, training_samples, options);
+  const Json now = record_of(source, options);
   const fs::path record = output / record_file;
   if (!is_absent(record)) {
     const Json before = try_parse_json(read_file(record, record_limit_bytes));
-    const std::string differs = difference(before, now, source);
+    const std::string differs = difference(before, now, source.description());
     require(differs.empty(), Failure::usage,
             "'{}' was started with other options: {}. Two data sets must not be mixed. Choose another --output, or "
             "remove the folder.",
@@ -132,7 +137,8 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
     write_file_atomically(record, text);
   }
   for (const auto& split : splits) {
-    if (split.value == Split::validation && options.validation == 0 && source.validation.empty()) continue;
+    if (split.value == Split::validation && options.validation == 0 && source.description().validation.empty())
+      continue;
     make_folder(output / split.name);
     remove_partial_files(output / split.name);
   }

@@ -9,10 +9,10 @@
 
 namespace lockstep {
 
-// Creates the folder, or checks that it was created with the same options, and removes partial files of a killed run.
-// Call on one rank only. The returned descriptor locks the folder until it is closed, if the file system supports
-// locks. Throws Error(usage) if the folder contains something else, or if another process is writing into it.
-Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
-                                     const ConvertOptions& options);
+// Creates the folder, or checks that it was created from the same source with the same options, and removes partial
+// files of a killed run. Call on one rank only. The returned descriptor locks the folder until it is closed, if the
+// file system supports locks. Throws Error(usage) if the folder contains something else, or if another process is
+// writing into it.
+Descriptor prepare_conversion_folder(const SampleSource& source, const ConvertOptions& options);
 
 }  // namespace lockstep

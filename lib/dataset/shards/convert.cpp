@@ -300,9 +300,7 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   const std::vector<SplitSpec> plans = plan_splits(source, options);
   Conversion conversion(world, source, options);
   std::optional<Descriptor> held;
-  on_rank_0(world, [&] {
-    held.emplace(prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options));
-  });
+  on_rank_0(world, [&] { held.emplace(prepare_conversion_folder(source, options)); });
   if (conversion.is_complete(plans)) {
     return log::info("'{}' is already complete: all shards were read again and are valid.", options.output.string());
   }

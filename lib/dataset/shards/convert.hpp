@@ -20,9 +20,9 @@ struct ConvertOptions {
 
 // Collective. The ranks share the shards; the result does not depend on the number of ranks. Shards are written
 // atomically, and a manifest after its last shard. A run resumes an interrupted one: valid shards are kept, others
-// replaced. OUT/conversion.json records the options, and a run with other options is refused. OUT/odd_files.csv lists
-// source files that were left out or repaired. Throws Error(usage) for invalid options and folders, Error(other) if the
-// disk is full.
+// replaced. OUT/conversion.json records the options and the source, and a run with others is refused. OUT/odd_files.csv
+// lists source files that were left out or repaired. Throws Error(usage) for invalid options and folders, Error(other)
+// if the disk is full.
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options);
 
 }  // namespace lockstep

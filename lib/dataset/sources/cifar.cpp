@@ -88,7 +88,12 @@ class CifarSource final : public SampleSource {
   }
 
   std::string content_hash() const override {
-    return xxh3_128_hex(std::as_bytes(std::span(train_))) + xxh3_128_hex(std::as_bytes(std::span(test_)));
+    const std::string names = fmt::format("{}", fmt::join(description_.classes, "\n"));
+    std::string hashes;
+    for (const std::string* const part : {&train_, &test_, &names}) {
+      hashes += xxh3_128_hex(std::as_bytes(std::span(*part)));
+    }
+    return hashes;
   }
 
   std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {

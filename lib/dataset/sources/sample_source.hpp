@@ -65,7 +65,8 @@ class SampleSource {
   // Writes the sample and returns its label; std::nullopt if its file is not a picture, with the reason in
   // `sample.remark`. Thread-safe.
   virtual std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const = 0;
-  // Hash of all samples, if every rank holds them in memory; compared over ranks. Otherwise empty.
+  // Hash of all samples and class names, if every rank holds them in memory; compared over ranks. Results of an earlier
+  // conversion are reused only if it is unchanged. Otherwise empty.
   virtual std::string content_hash() const { return ""; }
   // Files that were left out before reading began.
   virtual std::vector<OddFile> left_out() const { return {}; }
