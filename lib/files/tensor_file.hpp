@@ -116,10 +116,11 @@ class TensorFileReader {
   void add_texts(const char* name, std::vector<std::string>& texts) const;
   Hid<H5Oclose> open_own(hid_t location, const std::string& name) const;
   Hid<H5Oclose> open_own(hid_t location, const std::string& name, H5I_type_t type, const char* type_text) const;
+  Hid<H5Oclose> open_dataset(hid_t location, const std::string& name) const;
   std::string name_at(hid_t group, hsize_t index) const;
   ParameterStore::Entry read_tensor(hid_t group, hsize_t index);
   std::vector<std::int64_t> read_dims(hid_t dataset, const std::string& name, std::size_t element_bytes) const;
-  void check_storage(hid_t dataset, const std::string& name, hsize_t bytes);
+  void check_size(hid_t dataset, const std::string& name, hsize_t bytes);
 
   std::unique_lock<std::recursive_mutex> lock_ = lock_hdf5();  // released last
   FileKind kind_;

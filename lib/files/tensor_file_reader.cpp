@@ -118,9 +118,7 @@ void TensorFileReader::add_texts(const char* name, std::vector<std::string>& tex
 }
 
 Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name) const {
-  H5L_info_t link;
-  checked(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look up an object");
-  if (link.type != H5L_TYPE_HARD) damaged(fmt::format("'{}' is a soft or external link", name));
+  if (!is_hard_link(location, name)) damaged(fmt::format("'{}' is a soft or external link", name));
   return Hid<H5Oclose>(checked(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
 }
 
@@ -129,6 +127,12 @@ Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name
   Hid<H5Oclose> object = open_own(location, name);
   if (H5Iget_type(object) != type) damaged(fmt::format("'{}' is not a {}", name, type_text));
   return object;
+}
+
+Hid<H5Oclose> TensorFileReader::open_dataset(hid_t location, const std::string& name) const {
+  Hid<H5Oclose> dataset = open_own(location, name, H5I_DATASET, "dataset");
+  if (!is_contiguous(dataset)) damaged(fmt::format("'{}' is not stored contiguously", name));
+  return dataset;
 }
 
 std::vector<std::string> TensorFileReader::groups() const {
@@ -168,13 +172,13 @@ std::string TensorFileReader::name_at(hid_t group, hsize_t index) const {
 
 ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) {
   ParameterStore::Entry entry{name_at(group, index), {}, {}};
-  const Hid<H5Oclose> object = open_own(group, entry.name, H5I_DATASET, "dataset");
+  const Hid<H5Oclose> object = open_dataset(group, entry.name);
   const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a tensor's type"));
   if (H5Tequal(type, H5T_IEEE_F32LE) <= 0) damaged(fmt::format("'{}' is not 32-bit floating point", entry.name));
   entry.dims = read_dims(object, entry.name, sizeof(float));
   const std::int64_t count =
       std::accumulate(entry.dims.begin(), entry.dims.end(), std::int64_t{1}, std::multiplies<>());
-  check_storage(object, entry.name, static_cast<hsize_t>(count) * sizeof(float));
+  check_size(object, entry.name, static_cast<hsize_t>(count) * sizeof(float));
   entry.values.resize(static_cast<std::size_t>(count));
   checked(H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()), "read a tensor");
   return entry;
@@ -182,12 +186,12 @@ ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) 
 
 std::string TensorFileReader::long_text(const char* name) {
   if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no dataset '{}'", name));
-  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "dataset");
+  const Hid<H5Oclose> object = open_dataset(file_, name);
   const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a string's type"));
   if (H5Tequal(type, H5T_STD_U8LE) <= 0) damaged(fmt::format("'{}' is not a string of bytes", name));
   const std::vector<std::int64_t> dims = read_dims(object, name, 1);
   if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
-  check_storage(object, name, static_cast<hsize_t>(dims[0]));
+  check_size(object, name, static_cast<hsize_t>(dims[0]));
   std::string text(static_cast<std::size_t>(dims[0]), '\0');
   checked(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a string");
   return text;
@@ -195,12 +199,12 @@ std::string TensorFileReader::long_text(const char* name) {
 
 std::vector<std::int32_t> TensorFileReader::whole_numbers(const char* name) {
   if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no dataset '{}'", name));
-  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "dataset");
+  const Hid<H5Oclose> object = open_dataset(file_, name);
   const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a dataset's type"));
   if (H5Tequal(type, H5T_STD_I32LE) <= 0) damaged(fmt::format("'{}' does not contain 32-bit integers", name));
   const std::vector<std::int64_t> dims = read_dims(object, name, sizeof(std::int32_t));
   if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
-  check_storage(object, name, static_cast<hsize_t>(dims[0]) * sizeof(std::int32_t));
+  check_size(object, name, static_cast<hsize_t>(dims[0]) * sizeof(std::int32_t));
   std::vector<std::int32_t> values(static_cast<std::size_t>(dims[0]));
   checked(H5Dread(object, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read a dataset");
   return values;
@@ -222,13 +226,9 @@ std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::
   return {dims.begin(), dims.begin() + ndim};
 }
 
-// Throws unless the values are contiguous, complete and inside this file.
-void TensorFileReader::check_storage(hid_t dataset, const std::string& name, hsize_t bytes) {
-  const Hid<H5Pclose> creation(checked(H5Dget_create_plist(dataset), "read the storage layout"));
-  const bool inside = H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0;
-  if (!inside || H5Dget_storage_size(dataset) != bytes) {
-    damaged(fmt::format("'{}' is not stored completely and contiguously", name));
-  }
+// Throws unless the values are complete and inside this file.
+void TensorFileReader::check_size(hid_t dataset, const std::string& name, hsize_t bytes) {
+  if (H5Dget_storage_size(dataset) != bytes) damaged(fmt::format("'{}' is not stored completely", name));
   total_ += bytes;
   if (total_ > bytes_) damaged("its parameters are larger than the file");
 }

@@ -11,6 +11,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/virtual_dataset.hpp"
 
 namespace lockstep::shard_test {
 
@@ -144,6 +145,33 @@ TEST(ShardTest, another_number_of_samples_than_the_manifest_says_is_refused) {
   Manifest manifest = manifest_of("a.h5", bytes_of(content()));
   manifest.shards.front().samples = 8;
   expect_message(describe(folder.path(), manifest), {"'" + path.string() + "'", "/labels", "8 samples"});
+}
+
+// Any file that a shard named was opened: reading a pipe took forever.
+TEST(ShardTest, no_other_file_is_opened) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.h5";
+  const std::string other = (folder.path() / "other.h5").string();
+  write_file_atomically(other, bytes_of(content()));
+  const auto expect_refused = [&](const auto& replace, const char* why) {
+    write_file_atomically(path, bytes_of(content()));
+    {
+      const Hid<H5Fclose> file(check_h5(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for spoiling"));
+      check_h5(H5Ldelete(file, "images", H5P_DEFAULT), "delete");
+      replace(file);
+    }
+    const std::string bytes = read_file(path, 1 << 20);
+    expect_message(describe(folder.path(), manifest_of("a.h5", std::as_bytes(std::span(bytes)))),
+                   {"'" + path.string() + "'", "/images", why});
+  };
+  expect_refused(
+      [&](hid_t file) {
+        check_h5(H5Lcreate_external(other.c_str(), "images", file, "images", H5P_DEFAULT, H5P_DEFAULT), "link");
+      },
+      "link");
+  expect_refused(
+      [](hid_t file) { check_h5(H5Lcreate_soft("labels", file, "images", H5P_DEFAULT, H5P_DEFAULT), "link"); }, "link");
+  expect_refused([](hid_t file) { create_virtual_dataset(file, "images", H5T_STD_U8LE); }, "contiguously");
 }
 
 // HDF5 1.10 reads beyond its buffers in some damaged structures, so none may reach it.

@@ -22,6 +22,7 @@
 #include "support/messages.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/virtual_dataset.hpp"
 
 namespace lockstep::model_file_test {
 
@@ -347,6 +348,17 @@ TEST_F(ModelFileTest, a_link_to_another_file_is_not_followed) {
     check_h5(H5Lcreate_external("/etc/passwd", "/", file, "fc.bias", H5P_DEFAULT, H5P_DEFAULT), "link");
   }
   expect_message(damage(), {"fc.bias"});
+}
+
+// HDF5 opened any file that a virtual dataset names, to learn the shape.
+TEST_F(ModelFileTest, a_shape_in_another_file_is_not_looked_up) {
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    check_h5(H5Ldelete(file, "fc.bias", H5P_DEFAULT), "delete");
+    create_virtual_dataset(file, "fc.bias", H5T_IEEE_F32LE);
+  }
+  expect_message(damage(), {"fc.bias", "contiguously"});
 }
 
 TEST_F(ModelFileTest, a_normalisation_that_would_divide_by_zero_is_refused) {

@@ -55,6 +55,16 @@ Hid<H5Fclose> open_hdf5(const RegularFile& file) {
   return Hid<H5Fclose>(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
 }
 
+bool is_hard_link(hid_t location, const std::string& name) {
+  H5L_info_t link;
+  return H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
+}
+
+bool is_contiguous(hid_t dataset) {
+  const Hid<H5Pclose> creation(H5Dget_create_plist(dataset));
+  return H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0;
+}
+
 std::unique_lock<std::recursive_mutex> lock_hdf5() {
   static std::recursive_mutex mutex;
   return std::unique_lock(mutex);

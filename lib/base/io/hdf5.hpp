@@ -65,4 +65,11 @@ void require_memory_for_hdf5();
 // reason.
 Hid<H5Fclose> open_hdf5(const RegularFile& file);
 
+// The objects of an untrusted file may point to any file of this machine, which HDF5 then opens. Readers ask
+// - before they open an object: whether it is in the file of `location`, without a soft or external link
+bool is_hard_link(hid_t location, const std::string& name);
+// - before they read the shape of a dataset: whether its values are in one piece in its file. HDF5 looks for the shape
+//   of a virtual dataset in other files.
+bool is_contiguous(hid_t dataset);
+
 }  // namespace lockstep

@@ -74,15 +74,14 @@ class ShardReader::File {
   // File offset of a contiguous dataset with this type and shape; checks that it is inside the file.
   std::size_t find(const char* name, hid_t type, const std::vector<hsize_t>& dims) const {
     require_whole(H5Lexists(file_, name, H5P_DEFAULT) > 0, path_, "it has no /{}", name);
+    require_whole(is_hard_link(file_, name), path_, "/{} is a soft or external link", name);
     const Hid<H5Dclose> dataset(H5Dopen2(file_, name, H5P_DEFAULT));
     require_whole(dataset >= 0, path_, "HDF5 cannot open /{}", name);
+    require_whole(is_contiguous(dataset), path_, "/{} is not stored contiguously", name);
     const Hid<H5Tclose> stored_type(H5Dget_type(dataset));
     require_whole(H5Tequal(stored_type, type) > 0, path_, "/{} has the wrong type", name);
     require_whole(dims_of(dataset, name, dims.size()) == dims, path_,
                   "/{} does not have the {} samples and the shape that manifest.json states", name, dims[0]);
-    const Hid<H5Pclose> creation(H5Dget_create_plist(dataset));
-    require_whole(H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0, path_,
-                  "/{} is not stored contiguously", name);
 
     std::size_t bytes = H5Tget_size(type);
     for (const hsize_t extent : dims) {
