@@ -140,7 +140,9 @@ class Conversion {
       bool readable = false;
       if (world_.rank() == 0) {
         try {
-          readable = !is_absent(folder / manifest_file) && read_manifest(folder).samples() > 0;
+          // A run that did not finish leaves records, even after the manifests.
+          readable = std::ranges::all_of(record_paths(plan), is_absent) && !is_absent(folder / manifest_file) &&
+                     read_manifest(folder).samples() > 0;
         } catch (const Error& damage) {
           log::warning("{} make_shards writes it again.", damage.what());
         }
@@ -183,9 +185,7 @@ class Conversion {
     warn_of_empty_classes(split_folder(options_.output, Split::train));
     std::error_code ignored;
     for (const SplitSpec& plan : plans) {
-      for (std::size_t shard = 0; shard < plan.shards.size(); ++shard) {
-        fs::remove(record_path(split_folder(options_.output, plan.split), shard_file(plan, shard)), ignored);
-      }
+      for (const fs::path& record : record_paths(plan)) fs::remove(record, ignored);
     }
   }
 
@@ -196,6 +196,13 @@ class Conversion {
   }
   static std::string shard_file(const SplitSpec& plan, std::size_t shard) {
     return fmt::format("{}-{:05}.h5", split_name(plan.split), shard);
+  }
+  std::vector<fs::path> record_paths(const SplitSpec& plan) const {
+    std::vector<fs::path> paths;
+    for (std::size_t shard = 0; shard < plan.shards.size(); ++shard) {
+      paths.push_back(record_path(split_folder(options_.output, plan.split), shard_file(plan, shard)));
+    }
+    return paths;
   }
 
   ShardRecord make_shard(const SplitSpec& plan, const fs::path& folder, std::size_t shard, const ShardRange& range,

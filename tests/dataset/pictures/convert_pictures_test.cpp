@@ -332,6 +332,21 @@ TEST_F(ConvertPicturesTest, a_shard_of_files_that_are_no_pictures_is_not_made_ag
   EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20), HasSubstr("seen before,no,is odd\n"));
 }
 
+// It was never written, and the data set was called complete.
+TEST_F(ConvertPicturesTest, a_list_of_odd_files_that_could_not_be_written_is_written_by_the_next_run) {
+  if (world_.size() > 1) GTEST_SKIP() << "the rank that fails ends the others";
+  run();
+  const std::map<std::string, std::string> whole = output();
+  const fs::path odd_files = options_.output / "odd_files.csv";
+  fs::remove(options_.output / "train" / manifest_file);
+  fs::remove(odd_files);
+  fs::create_directory(odd_files);
+  EXPECT_THROW(run(), Error);
+  fs::remove(odd_files);
+  run();
+  EXPECT_EQ(output(), whole);
+}
+
 TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) {
   run();
   on_rank_0([&] { write_file_atomically(picture("cat/more.jpg"), GoldenPictures().file("jpeg")); });
