@@ -171,6 +171,28 @@ class OfSize final : public SampleSource {
   std::int64_t test_;
 };
 
+// CIFAR, but each sample is said to have a tebibyte.
+class Large final : public SampleSource {
+ public:
+  explicit Large(const SampleSource& others) : others_(others) {}
+  const SourceDescription& description() const override { return others_.description(); }
+  std::int64_t samples(SourceSplit split) const override { return others_.samples(split); }
+  std::int64_t expected_bytes(SourceSplit, std::int64_t) const override { return std::int64_t{1} << 40; }
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
+    return others_.read(split, index, sample);
+  }
+
+ private:
+  const SampleSource& others_;
+};
+
+// The manifest had a hash of each MiB, and was too long for its reader once all shards were written.
+TEST_F(ConvertTest, a_large_data_set_has_larger_blocks) {
+  convert(world_, Large(*source_), options_);
+  EXPECT_EQ(read_manifest(options_.output / "train").block_bytes, 1 << 27);
+  verify(world_, options_.output);
+}
+
 TEST_F(ConvertTest, more_shards_than_names_are_refused_for_each_split) {
   options_.samples_per_shard = 1;
   for (const auto& [train, test] : {std::pair(100'030, 1), std::pair(31, 100'000)}) {

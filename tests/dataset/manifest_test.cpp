@@ -207,6 +207,15 @@ TEST_F(ManifestTest, names_that_take_too_many_bytes_are_refused_beforehand) {
   expect_error(Failure::usage, {file().string(), "67108864"}, [&] { as_it_will_be_read(folder_.path(), draft); });
 }
 
+TEST(BlockBytesTest, blocks_of_large_data_sets_are_larger) {
+  constexpr std::int64_t mebi = 1 << 20;
+  EXPECT_EQ(block_bytes_for(0, 0), mebi);
+  EXPECT_EQ(block_bytes_for(mebi, 1'000'000 * mebi), mebi);
+  EXPECT_EQ(block_bytes_for(mebi + 1, 0), 2 * mebi);
+  EXPECT_EQ(block_bytes_for(0, 1'000'001 * mebi), 2 * mebi);
+  EXPECT_EQ(block_bytes_for(0, 1'000'000'000 * mebi), 1 << 30) << "the most that a reader takes";
+}
+
 // Reading throws bad_data, or what changed has no meaning (white space) and the values are right.
 TEST_F(ManifestTest, no_damage_makes_reading_crash_or_believe) {
   const std::string whole = text();

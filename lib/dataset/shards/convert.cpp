@@ -112,11 +112,20 @@ std::string describe_content(const SampleSource& source) {
                      hash.empty() ? "" : ", hash ", hash);
 }
 
+std::int64_t expected_bytes(const SampleSource& source, const std::vector<SplitSpec>& plans) {
+  std::int64_t bytes = 0;
+  for (const SplitSpec& plan : plans) {
+    for (const std::int64_t sample : plan.samples) bytes += source.expected_bytes(plan.from, sample);
+  }
+  return bytes;
+}
+
 // One run of convert().
 class Conversion {
  public:
   // Throws Error(usage) if a manifest cannot describe the source. Does not access the disk.
-  Conversion(const Communicator& world, const SampleSource& source, const ConvertOptions& options)
+  Conversion(const Communicator& world, const SampleSource& source, const ConvertOptions& options,
+             const std::vector<SplitSpec>& plans)
       : world_(world), source_(source), options_(options) {
     const SourceDescription& from = source.description();
     manifest_.name = from.name;
@@ -126,10 +135,8 @@ class Conversion {
     manifest_.kind = from.kind;
     manifest_.sample_bits = from.sample_bits;
     manifest_.classes = from.classes;
-    // Small blocks, because opening a shard reads whole blocks for its labels and sizes.
-    if (from.store != SampleStore::images) manifest_.block_bytes = std::int64_t{1} << 18;
     manifest_ = as_it_will_be_read(split_folder(options.output, Split::train), manifest_);
-    while (manifest_.block_bytes < shard_structure_bytes(manifest_.classes)) manifest_.block_bytes *= 2;
+    manifest_.block_bytes = block_bytes_for(shard_structure_bytes(manifest_.classes), expected_bytes(source, plans));
     require_own_names(manifest_.classes);
   }
 
@@ -259,7 +266,11 @@ class Conversion {
     std::optional<ShardRecord> record =
         shard_record_from(read_file(path, record_limit_bytes), manifest_.shape.channels);
     if (!record || record->entry.file != shard) return std::nullopt;
-    const bool is_right = record->entry.samples == 0 || !damage_of(folder, record->entry, manifest_.block_bytes);
+    const ShardEntry& entry = record->entry;
+    if (entry.samples == 0) return record;
+    // An earlier version may have chosen other blocks.
+    const auto blocks = static_cast<std::size_t>((entry.bytes + manifest_.block_bytes - 1) / manifest_.block_bytes);
+    const bool is_right = entry.block_hashes.size() == blocks && !damage_of(folder, entry, manifest_.block_bytes);
     return is_right ? std::move(record) : std::nullopt;
   }
 
@@ -305,7 +316,7 @@ class Conversion {
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options) {
   require_same_on_ranks(world, {{"source files", describe_content(source)}}, same_files_advice);
   const std::vector<SplitSpec> plans = plan_splits(source, options);
-  Conversion conversion(world, source, options);
+  Conversion conversion(world, source, options, plans);
   std::optional<Descriptor> held;
   on_rank_0(world, [&] { held.emplace(prepare_conversion_folder(source, options)); });
   if (conversion.is_complete(plans)) {

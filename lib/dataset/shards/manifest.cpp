@@ -309,6 +309,13 @@ std::int64_t Manifest::samples() const {
   return sum;
 }
 
+std::int64_t block_bytes_for(std::int64_t structure_bytes, std::int64_t all_bytes) {
+  constexpr std::int64_t max_blocks = 1'000'000;  // 24 bytes of the manifest each
+  std::int64_t bytes = Manifest().block_bytes;
+  while (bytes < structure_bytes || all_bytes / bytes > max_blocks) bytes *= 2;
+  return bytes;
+}
+
 Manifest read_manifest(const std::filesystem::path& directory) {
   return manifest_in(manifest_text(directory), damaged(directory / manifest_file));
 }

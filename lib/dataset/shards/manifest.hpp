@@ -59,6 +59,10 @@ struct Manifest {
   std::int64_t samples() const;
 };
 
+// Length of the hashed blocks of a data set of about `all_bytes`: the first block holds a shard's `structure_bytes`,
+// and the manifest, which has a hash of every block, stays far below its largest size.
+std::int64_t block_bytes_for(std::int64_t structure_bytes, std::int64_t all_bytes);
+
 // Throws Error(usage) if there is no manifest, Error(bad_data) naming the faulty field. Checks every size and count.
 Manifest read_manifest(const std::filesystem::path& directory);
 // Copies the manifest of `from` byte for byte to `to`, unless it already exists there. Throws as read_manifest() and

@@ -332,6 +332,21 @@ TEST_F(ConvertPicturesTest, a_shard_of_files_that_are_no_pictures_is_not_made_ag
   EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20), HasSubstr("seen before,no,is odd\n"));
 }
 
+// With a larger data set, an earlier version's blocks are smaller.
+TEST_F(ConvertPicturesTest, a_shard_with_hashes_of_other_blocks_is_made_again) {
+  run();
+  const std::map<std::string, std::string> whole = output();
+  const fs::path train = options_.output / "train";
+  on_rank_0([&] {
+    ShardRecord record{read_manifest(train).shards.front(), PixelSums(3), {}};
+    record.entry.block_hashes.push_back(record.entry.block_hashes.front());
+    fs::remove(train / manifest_file);
+    write_file_atomically(train / "train-00000.json", to_text(record));
+  });
+  run();
+  EXPECT_EQ(output(), whole);
+}
+
 // It was never written, and the data set was called complete.
 TEST_F(ConvertPicturesTest, a_list_of_odd_files_that_could_not_be_written_is_written_by_the_next_run) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that fails ends the others";
