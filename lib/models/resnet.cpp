@@ -1,5 +1,7 @@
 #include "models/resnet.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -44,6 +44,13 @@ class SharedSearches(Searches):
     def orders(self, name):
         return sorted((order["rung"], order["trial"]) for line in self.journal(name) for order in line.get("orders", []))
 
+    def slow_trainer(self):
+        """./slow: train_cifar after a second."""
+        slow = self.folder / "slow"
+        slow.write_text("#!/bin/sh\ncase \"$*\" in *--print-recipe*) ;; *) sleep 1 ;; esac\nexec "
+                        + shlex.quote(str(self.programs / "train_cifar")) + ' "$@"\n')
+        slow.chmod(0o755)
+
     def alone(self):
         self.write("alone", HALVING)
         code, words = self.run("alone")
@@ -57,19 +64,22 @@ class SharedSearches(Searches):
 
     def together(self):
         """Three processes, of which one is killed now and then, and another one takes its place."""
-        self.write("together", HALVING)
+        self.slow_trainer()  # or the search ends before others ask for it
+        self.write("together", HALVING.replace("train_cifar", "./slow"))
         source = random.Random(5)
         processes = [self.start("together", "--join", "17") for _ in range(3)]
+        while not list((self.folder / "together").glob("trial-*/lease")) and processes[0].poll() is None:
+            time.sleep(0.01)
+        code, words = self.run("together", "--join", "18")
+        self.expect("a second search is refused", code == 2 and "belongs to another search" in words, words)
+        code, words = self.run("together")
+        self.expect("a search that works alone is refused", code == 2 and "belongs to another search" in words, words)
         for _ in range(5):
             time.sleep(source.uniform(0.2, 1.2))
             killed = processes.pop(0)
             killed.send_signal(signal.SIGKILL)
             killed.communicate()
             processes.append(self.start("together", "--join", "17"))
-        code, words = self.run("together", "--join", "18")
-        self.expect("a second search is refused", code == 2 and "belongs to another search" in words, words)
-        code, words = self.run("together")
-        self.expect("a search that works alone is refused", code == 2 and "belongs to another search" in words, words)
         for process in processes:
             words = process.communicate(timeout=400)[0]
             self.expect("together: code", process.returncode == 0, words)
@@ -100,10 +110,7 @@ class SharedSearches(Searches):
 
     def silent(self):
         """A paused process loses its trial. When it is back, it finds that out and changes nothing."""
-        slow = self.folder / "slow"
-        slow.write_text("#!/bin/sh\ncase \"$*\" in *--print-recipe*) ;; *) sleep 1 ;; esac\nexec "
-                        + shlex.quote(str(self.programs / "train_cifar")) + ' "$@"\n')
-        slow.chmod(0o755)
+        self.slow_trainer()
         self.write("silent", HALVING.replace("train_cifar", "./slow").replace("max_trials: 5", "max_trials: 1"))
         first = self.start("silent", "--join", "a")
         lease = self.folder / "silent/trial-1/lease"
