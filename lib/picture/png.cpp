@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <csetjmp>
 #include <cstring>
 #include <new>
@@ -211,11 +212,15 @@ void decode_png(std::span<const std::byte> file, const SampleBits& bits, OwnedPi
   remark = fmt::format("{}", fmt::join(remarks, ", "));
 }
 
-std::optional<WideSamples> wide_samples_of(std::span<const std::byte> file) {
+std::optional<int> stated_bits_of(std::span<const std::byte> file) {
+  const Reader reader(file);
+  return reader.is_wide() ? std::optional(reader.stated_bits()) : std::nullopt;
+}
+
+int largest_sample_of(std::span<const std::byte> file) {
   Reader reader(file);
-  if (!reader.is_wide()) return std::nullopt;
-  const int stated = reader.stated_bits();
-  return WideSamples{stated, std::ranges::max(wide_samples(reader))};
+  assert(reader.is_wide());
+  return std::ranges::max(wide_samples(reader));
 }
 
 std::vector<std::uint8_t> encode_png(const Picture& picture) {

@@ -18,13 +18,11 @@ namespace lockstep {
 // lists conversions and damage. Throws PictureFault. Thread-safe.
 void decode_png(std::span<const std::byte> file, const SampleBits& bits, OwnedPicture& picture, std::string& remark);
 
-// What the values of a 16-bit PNG show.
-struct WideSamples {
-  int stated_bits = 0;  // from the sBIT chunk; 0 without one
-  int largest = 0;
-};
-// std::nullopt for any other PNG. Throws PictureFault.
-std::optional<WideSamples> wide_samples_of(std::span<const std::byte> file);
+// Of a 16-bit PNG: the significant bits from its sBIT chunk, 0 without one. std::nullopt for any other PNG. Does not
+// decode the picture. Throws PictureFault.
+std::optional<int> stated_bits_of(std::span<const std::byte> file);
+// The largest sample of a 16-bit PNG. Throws PictureFault.
+int largest_sample_of(std::span<const std::byte> file);
 
 // The bytes of an RGB PNG file.
 std::vector<std::uint8_t> encode_png(const Picture& picture);

@@ -149,11 +149,12 @@ TEST(Png, an_sbit_chunk_says_how_many_bits_count) {
   const std::string dark_or_low = wide_gray_png({0, 0x0ff0}, twelve);
   EXPECT_THAT(grays(decoded(dark_or_low, {16, BitPosition::highest})), ElementsAre(0, 16));
   EXPECT_THAT(grays(decoded(dark_or_low, {16, BitPosition::lowest})), ElementsAre(0, 254));
-  const auto samples_of = [](const std::string& file) { return wide_samples_of(std::as_bytes(std::span(file))); };
-  EXPECT_EQ(samples_of(wide_gray_png({5, 7}, twelve))->stated_bits, 12);
-  EXPECT_EQ(samples_of(wide_gray_png({5, 7}))->stated_bits, 0);
-  EXPECT_EQ(samples_of(wide_gray_png({5, 7}))->largest, 7);
-  EXPECT_FALSE(samples_of(make_png({1, 1, 8, 0}, "\0\x07"s)).has_value());
+  const auto stated = [](const std::string& file) { return stated_bits_of(std::as_bytes(std::span(file))); };
+  EXPECT_EQ(stated(wide_gray_png({5, 7}, twelve)), 12);
+  EXPECT_EQ(stated(wide_gray_png({5, 7})), 0);
+  EXPECT_EQ(stated(make_png({1, 1, 8, 0}, "\0\x07"s)), std::nullopt);
+  const std::string gray = wide_gray_png({5, 7});
+  EXPECT_EQ(largest_sample_of(std::as_bytes(std::span(gray))), 7);
   // Of several channels, the largest number counts.
   const std::string colors = make_png({1, 1, 16, 2}, "\0\x0f\xff\0\0\0\0"s, png_chunk("sBIT", "\x0a\x0c\x0b"));
   EXPECT_THAT(decoded(colors).picture.pixels, ElementsAre(255, 0, 0));

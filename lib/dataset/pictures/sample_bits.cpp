@@ -29,40 +29,40 @@ struct Findings {
   bool has_high_bits = false;  // some file has its significant bits in the highest positions
 };
 
-std::optional<WideSamples> samples_in(const PictureFiles& files, std::int64_t index) {
+// The whole file, if it is a 16-bit PNG.
+std::optional<std::string> wide_png(const PictureFiles& files, std::int64_t index) {
   const std::string head = files.read(index, head_bytes);
   if (picture_format(std::as_bytes(std::span(head))) != PictureFormat::png) return std::nullopt;
   if (head.size() <= place_of_depth || head[place_of_depth] != max_sample_bits) return std::nullopt;
-  try {
-    const std::string whole = files.read(index, whole_file);
-    return wide_samples_of(std::as_bytes(std::span(whole)));
-  } catch (const PictureFault&) {  // reported when the file is decoded
-    return std::nullopt;
-  }
+  return files.read(index, whole_file);
 }
 
-void add(const WideSamples& samples, const std::string& name, Findings& findings) {
-  if (samples.stated_bits == 0) {
-    if (samples.largest > findings.largest) findings.file = name;
-    findings.largest = std::max(findings.largest, samples.largest);
-  } else if (samples.largest >> samples.stated_bits > 0) {
+// Decodes the file only if the judgement can depend on it.
+void add(std::span<const std::byte> file, const std::string& name, int deciding_bits, Findings& findings) {
+  const int stated_bits = stated_bits_of(file).value_or(0);
+  if (stated_bits == 0 ? findings.largest >> deciding_bits > 0 : findings.has_high_bits) return;
+  const int largest = largest_sample_of(file);
+  if (stated_bits == 0) {
+    if (largest > findings.largest) findings.file = name;
+    findings.largest = std::max(findings.largest, largest);
+  } else if (largest >> stated_bits > 0) {
     findings.has_high_bits = true;
-  } else if (samples.stated_bits < max_sample_bits) {
-    findings.low_bits = std::max(findings.low_bits, samples.stated_bits);
+  } else if (stated_bits < max_sample_bits) {
+    findings.low_bits = std::max(findings.low_bits, stated_bits);
   }
 }
 
-// Findings of this rank's share, up to the first file that decides if all files are alike.
+// Findings of this rank's share. They include every kind of file, so the judgement does not depend on the shares.
 Findings own_findings(const Communicator& world, const PictureFiles& files, int deciding_bits) {
   Findings findings;
   for (std::int64_t index = world.rank(); index < files.count; index += world.size()) {
-    const std::optional<WideSamples> samples = samples_in(files, index);
-    if (!samples) continue;
-    add(*samples, files.name(index), findings);
-    const bool is_all_unstated = findings.low_bits == 0 && !findings.has_high_bits;
-    const bool is_all_stated = findings.largest < 0;
-    if (is_all_unstated && findings.largest >> deciding_bits > 0) break;
-    if (is_all_stated && findings.has_high_bits) break;
+    const std::optional<std::string> file = wide_png(files, index);
+    if (!file) continue;
+    try {
+      add(std::as_bytes(std::span(*file)), files.name(index), deciding_bits, findings);
+    } catch (const PictureFault&) {
+      continue;  // reported when the file is decoded
+    }
   }
   return findings;
 }

@@ -58,6 +58,24 @@ TEST_F(SampleBitsTest, where_files_have_the_bits_that_they_state_is_seen_in_all_
   EXPECT_EQ(bits(12), (SampleBits{12, BitPosition::lowest}));
 }
 
+// A rank stopped at its first file of 16 bits, so the pixels depended on the number of ranks and on the order of files.
+TEST_F(SampleBitsTest, files_with_and_without_stated_bits_are_judged_alike_in_any_order) {
+  const std::string twelve = png_chunk("sBIT", "\x0c");
+  const std::string unstated = wide_gray_png({60000});
+  const std::string low = wide_gray_png({16, 4080}, twelve);
+  const std::string high = wide_gray_png({0xfff0}, twelve);
+  for (const bool is_unstated_first : {true, false}) {
+    files_.assign(4, is_unstated_first ? unstated : low);
+    files_.insert(files_.end(), 4, is_unstated_first ? low : unstated);
+    EXPECT_EQ(bits(), (SampleBits{16, BitPosition::lowest}));
+    EXPECT_EQ(judged().noted, std::nullopt);
+  }
+  files_ = {unstated, unstated, unstated, low, high};
+  EXPECT_EQ(bits(), (SampleBits{16, BitPosition::highest}));
+  files_ = {high, high, high, wide_gray_png({4000})};
+  expect_message(refusal(), {"--sample-bits", "set/3.png"});
+}
+
 TEST_F(SampleBitsTest, files_of_8_bits_and_black_ones_raise_no_question) {
   files_ = {plain_, wide_gray_png({0})};
   EXPECT_EQ(bits().unstated, 16);
