@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/error.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/shard.hpp"
+#include "dataset/shards/split_spec.hpp"
 #include "dataset/shards/verify.hpp"
 #include "support/messages.hpp"
 #include "support/samples/small_cifar.hpp"
@@ -93,6 +96,22 @@ TEST_F(ConvertTest, every_sample_is_in_one_split_with_its_pixels) {
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(found, expected);
   EXPECT_EQ(read_manifest(options_.output / "validation").samples(), 30);
+}
+
+TEST_F(ConvertTest, a_validation_split_takes_all_copies_but_not_all_samples) {
+  std::map<std::int64_t, std::int64_t> copies;
+  for (std::int64_t sample = 1; sample < 50; ++sample) copies[sample] = 0;
+  std::set<std::int64_t> counts;
+  for (options_.seed = 0; options_.seed < 20; ++options_.seed) {
+    const std::vector<SplitSpec> plans = plan_splits(*source_, options_, copies);
+    const std::vector<std::int64_t>& validation = plans[1].samples;
+    EXPECT_EQ(plans[0].samples.size() + validation.size(), 100U);
+    EXPECT_GE(validation.size(), 30U);
+    counts.insert(std::ranges::count_if(validation, [](std::int64_t sample) { return sample < 50; }));
+  }
+  EXPECT_EQ(counts, (std::set<std::int64_t>{0, 50}));
+  for (std::int64_t sample = 50; sample < 100; ++sample) copies[sample] = 0;
+  expect_error(Failure::usage, {"30 ", "100 ", "--validation"}, [&] { plan_splits(*source_, options_, copies); });
 }
 
 TEST_F(ConvertTest, mean_and_deviation_are_the_training_splits) {

@@ -72,6 +72,9 @@ class PictureSource final : public SampleSource {
     if (storage_.store == SampleStore::pictures) return storage_.side * storage_.side * 4;
     return list_.files(split)[static_cast<std::size_t>(index)].bytes;
   }
+  std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world) const override {
+    return lockstep::training_copies(world, list_);
+  }
   std::vector<OddFile> left_out() const override {
     std::vector<OddFile> files = list_.left_out;
     files.insert(files.end(), list_.remarks.begin(), list_.remarks.end());

@@ -22,7 +22,7 @@ constexpr std::size_t record_limit_bytes = 1 << 16;
 
 constexpr const char* files_hash = "files";  // also changes with other options
 
-Json record_of(const SampleSource& source, const ConvertOptions& options) {
+Json record_of(const SampleSource& source, std::int64_t copies, const ConvertOptions& options) {
   const SourceDescription& from = source.description();
   Json record = {{"source", from.source},
                  {"training_samples", source.samples(SourceSplit::train)},
@@ -36,6 +36,8 @@ Json record_of(const SampleSource& source, const ConvertOptions& options) {
   }
   const std::string hash = is_images ? source.content_hash() : from.fingerprint;
   if (!hash.empty()) record[files_hash] = hash;
+  // Earlier versions drew each copy on its own.
+  if (copies > 0) record["copies"] = copies;
   // A round trip through text, so that a path that is not UTF-8 compares equal to the stored one.
   return parse_json(json_text(record));
 }
@@ -44,6 +46,7 @@ Json record_of(const SampleSource& source, const ConvertOptions& options) {
 std::string record_error_message(const std::string& name) {
   if (name == "source") return "the source (--source)";
   if (name == "training_samples") return "the number of training samples in --source";
+  if (name == "copies") return "the number of copies that --validation keeps together";
   if (name == "samples_per_shard") return "--samples-per-shard";
   if (name == "bytes_per_shard") return "--shard-megabytes";
   return "--" + name;
@@ -104,7 +107,7 @@ Descriptor keep_others_out(const fs::path& folder) {
 
 }  // namespace
 
-Descriptor prepare_conversion_folder(const SampleSource& source, const ConvertOptions& options) {
+Descriptor prepare_conversion_folder(const SampleSource& source, std::int64_t copies, const ConvertOptions& options) {
   const fs::path& output = options.output;
   std::error_code reason;
   require(!fs::exists(output, reason) || fs::is_directory(output, reason), Failure::usage,
@@ -112,7 +115,7 @@ Descriptor prepare_conversion_folder(const SampleSource& source, const ConvertOp
   make_folder(output);
   Descriptor held = keep_others_out(output);
 
-  const Json now = record_of(source, options);
+  const Json now = record_of(source, copies, options);
   const fs::path record = output / record_file;
   if (!is_absent(record)) {
     const Json before = try_parse_json(read_file(record, record_limit_bytes));

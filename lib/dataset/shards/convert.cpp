@@ -1,6 +1,7 @@
 #include "dataset/shards/convert.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -315,10 +316,12 @@ class Conversion {
 
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options) {
   require_same_on_ranks(world, {{"source files", describe_content(source)}}, same_files_advice);
-  const std::vector<SplitSpec> plans = plan_splits(source, options);
+  std::map<std::int64_t, std::int64_t> copies;
+  if (options.validation > 0) copies = source.training_copies(world);
+  const std::vector<SplitSpec> plans = plan_splits(source, options, copies);
   Conversion conversion(world, source, options, plans);
   std::optional<Descriptor> held;
-  on_rank_0(world, [&] { held.emplace(prepare_conversion_folder(source, options)); });
+  on_rank_0(world, [&] { held.emplace(prepare_conversion_folder(source, std::ssize(copies), options)); });
   if (conversion.is_complete(plans)) {
     return log::info("'{}' is already complete: all shards were read again and are valid.", options.output.string());
   }

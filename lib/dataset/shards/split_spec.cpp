@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -16,7 +17,8 @@ std::vector<std::int64_t> all_samples(std::int64_t count) {
   return samples;
 }
 
-std::vector<SplitSpec> splits_of(const SampleSource& source, const ConvertOptions& options) {
+std::vector<SplitSpec> splits_of(const SampleSource& source, const ConvertOptions& options,
+                                 const std::map<std::int64_t, std::int64_t>& copies) {
   const std::int64_t count = source.samples(SourceSplit::train);
   require(options.validation >= 0 && options.validation < count, Failure::usage,
           "{} validation samples cannot be taken from {} training samples (--validation). Choose a smaller number.",
@@ -27,12 +29,27 @@ std::vector<SplitSpec> splits_of(const SampleSource& source, const ConvertOption
           "--validation, or leave out the folder with --skip.",
           validation);
   std::vector<std::int64_t> shuffled = all_samples(count);
-  const auto drawn = [&](std::int64_t sample) {
-    return philox(options.seed, static_cast<std::uint64_t>(Stream::split) << 32, static_cast<std::uint64_t>(sample));
+  const auto original = [&](std::int64_t sample) {
+    const auto copy = copies.find(sample);
+    return copy == copies.end() ? sample : copy->second;
   };
-  const auto middle = shuffled.begin() + options.validation;
-  std::nth_element(shuffled.begin(), middle, shuffled.end(),
-                   [&](std::int64_t a, std::int64_t b) { return std::pair(drawn(a), a) < std::pair(drawn(b), b); });
+  const auto order = [&](std::int64_t sample) {
+    const std::int64_t first = original(sample);
+    const auto drawn =
+        philox(options.seed, static_cast<std::uint64_t>(Stream::split) << 32, static_cast<std::uint64_t>(first));
+    return std::tuple(drawn, first, sample);
+  };
+  auto middle = shuffled.begin();
+  if (options.validation > 0) {
+    const auto last = middle + options.validation - 1;
+    std::nth_element(middle, last, shuffled.end(), [&](std::int64_t a, std::int64_t b) { return order(a) < order(b); });
+    middle = std::partition(last + 1, shuffled.end(),
+                            [&](std::int64_t sample) { return original(sample) == original(*last); });
+    require(middle != shuffled.end(), Failure::usage,
+            "{} validation samples and their copies are all {} training samples (--validation). Choose a smaller "
+            "number.",
+            options.validation, count);
+  }
   std::sort(shuffled.begin(), middle);
   std::sort(middle, shuffled.end());
 
@@ -87,8 +104,9 @@ void require_shard_samples(const SampleShape& shape, std::size_t largest_split, 
 
 }  // namespace
 
-std::vector<SplitSpec> plan_splits(const SampleSource& source, const ConvertOptions& options) {
-  std::vector<SplitSpec> plans = splits_of(source, options);
+std::vector<SplitSpec> plan_splits(const SampleSource& source, const ConvertOptions& options,
+                                   const std::map<std::int64_t, std::int64_t>& copies) {
+  std::vector<SplitSpec> plans = splits_of(source, options, copies);
   const SourceDescription& description = source.description();
   if (description.store == SampleStore::images) {
     const std::size_t largest = std::max(plans.front().samples.size(), plans.back().samples.size());

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,8 @@
 #include "picture/picture.hpp"
 
 namespace lockstep {
+
+class Communicator;
 
 enum class SourceSplit { train, test, validation };  // validation only if SourceDescription::validation is set
 
@@ -68,6 +71,9 @@ class SampleSource {
   // Hash of all samples and class names, if every rank holds them in memory; compared over ranks. Results of an earlier
   // conversion are reused only if it is unchanged. Otherwise empty.
   virtual std::string content_hash() const { return ""; }
+  // Collective. Training samples that are copies of an earlier one, if that is known: the index of each, and that of
+  // the first one. A split of the training samples keeps them together.
+  virtual std::map<std::int64_t, std::int64_t> training_copies(const Communicator&) const { return {}; }
   // Files that were left out before reading began.
   virtual std::vector<OddFile> left_out() const { return {}; }
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "base/io/file.hpp"
 #include "dataset/dataset.hpp"
@@ -199,6 +200,38 @@ TEST_F(ConvertPicturesTest, pictures_of_two_classes_are_told_and_used) {
     EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20), HasSubstr("train/dog/copy.jpg,yes,"));
   }
   EXPECT_EQ(Dataset(options_.output / "train").samples(), 9);
+}
+
+// Copies of training pictures got into the validation split.
+TEST_F(ConvertPicturesTest, copies_are_all_in_one_split) {
+  on_rank_0([&] {
+    for (const int quality : {50, 60, 70, 80}) {
+      for (const char* const copy : {"a", "b", "c"}) {
+        write_other_picture(fmt::format("train/cat/{}{}.jpg", quality, copy), quality);
+      }
+    }
+  });
+  options_.validation = 8;
+  run();
+  const Dataset train(options_.output / "train");
+  const Dataset validation(options_.output / "validation");
+  std::set<std::string> trained;
+  const auto bytes_of = [](const Dataset& data, std::int64_t sample) {
+    return std::string(reinterpret_cast<const char*>(data.jpeg(sample).data()), data.jpeg(sample).size());
+  };
+  for (std::int64_t sample = 0; sample < train.samples(); ++sample) trained.insert(bytes_of(train, sample));
+  for (std::int64_t sample = 0; sample < validation.samples(); ++sample) {
+    EXPECT_FALSE(trained.contains(bytes_of(validation, sample))) << sample;
+  }
+  EXPECT_EQ(train.samples() + validation.samples(), 20);
+  world_.barrier();
+  if (world_.size() > 1) return;  // the rank that finds it ends the others
+  const fs::path record = options_.output / "conversion.json";
+  std::string of_earlier_version = read_file(record, 1 << 16);
+  const std::size_t copies = of_earlier_version.find("\"copies\"");
+  of_earlier_version.erase(copies, of_earlier_version.find('\n', copies) + 1 - copies);
+  write_file_atomically(record, of_earlier_version);
+  expect_error(Failure::usage, {"--validation", "--output"}, [&] { run(); });
 }
 
 // 10 pictures before, 8 samples afterwards, and nothing between them.

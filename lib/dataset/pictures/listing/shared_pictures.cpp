@@ -36,25 +36,34 @@ bool are_alike(const Candidate& one, const Candidate& other) {
   return one.split == other.split && one.file->label == other.file->label;
 }
 
-// Candidates whose key also occurs in another split or class. `keys` has one key per candidate.
-Candidates of_several_groups(const Candidates& candidates, const std::vector<Key>& keys) {
+// Which candidates with the same key matter.
+using Matter = bool (*)(const Candidate& first, const Candidate& other);
+
+bool in_splits_or_classes(const Candidate& first, const Candidate& other) { return !are_alike(first, other); }
+bool in_training(const Candidate& first, const Candidate& other) {
+  return first.split == SourceSplit::train && other.split == SourceSplit::train;
+}
+
+// Candidates of each key that matters. `keys` has one key per candidate.
+Candidates that_matter(const Candidates& candidates, const std::vector<Key>& keys, Matter matter) {
   struct Group {
     Candidate first;
-    bool is_shared = false;
+    bool matters = false;
   };
   std::unordered_map<Key, Group> groups;
   for (std::size_t at = 0; at < candidates.size(); ++at) {
-    Group& group = groups.try_emplace(keys[at], Group{candidates[at]}).first->second;
-    group.is_shared = group.is_shared || !are_alike(group.first, candidates[at]);
+    const auto [place, is_new] = groups.try_emplace(keys[at], Group{candidates[at]});
+    Group& group = place->second;
+    group.matters = group.matters || (!is_new && matter(group.first, candidates[at]));
   }
   Candidates kept;
   for (std::size_t at = 0; at < candidates.size(); ++at) {
-    if (groups.at(keys[at]).is_shared) kept.push_back(candidates[at]);
+    if (groups.at(keys[at]).matters) kept.push_back(candidates[at]);
   }
   return kept;
 }
 
-Candidates of_equal_lengths(const PictureList& list) {
+Candidates of_equal_lengths(const PictureList& list, Matter matter) {
   Candidates candidates;
   std::vector<Key> lengths;
   for (const SourceSplit split : all_splits) {
@@ -64,7 +73,7 @@ Candidates of_equal_lengths(const PictureList& list) {
       lengths.push_back(std::to_string(file.bytes));
     }
   }
-  return of_several_groups(candidates, lengths);
+  return that_matter(candidates, lengths, matter);
 }
 
 // The key of each candidate. Rank r computes the keys of candidates r, r + ranks, ....
@@ -97,6 +106,32 @@ Key key_of_picture(const std::string& bytes, std::size_t at) {
   return hash_of(bytes);
 }
 
+// A picture, and the first one with the same bytes.
+struct Copy {
+  Candidate picture;
+  Candidate first;
+};
+
+// Collective. In the order of the splits and of the list.
+std::vector<Copy> copies_that_matter(const Communicator& world, const PictureList& list, Matter matter) {
+  const PictureBytes bytes(list);
+  Candidates candidates = of_equal_lengths(list, matter);
+  const std::vector<Key> middles = keys_of(world, candidates, [&](const PictureFile& file, std::size_t) {
+    return hash_of(bytes.middle_of(file, middle_bytes));
+  });
+  candidates = that_matter(candidates, middles, matter);
+  const std::vector<Key> hashes = keys_of(world, candidates, [&](const PictureFile& file, std::size_t at) {
+    return key_of_picture(bytes.all_of(file), at);
+  });
+  std::unordered_map<Key, Candidate> first;
+  std::vector<Copy> copies;
+  for (std::size_t at = 0; at < candidates.size(); ++at) {
+    const auto [place, is_new] = first.emplace(hashes[at], candidates[at]);
+    if (!is_new && matter(place->second, candidates[at])) copies.push_back({candidates[at], place->second});
+  }
+  return copies;
+}
+
 }  // namespace
 
 const char* name_of(SourceSplit split) {
@@ -105,25 +140,20 @@ const char* name_of(SourceSplit split) {
 }
 
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list) {
-  const PictureBytes bytes(list);
-  Candidates candidates = of_equal_lengths(list);
-  const std::vector<Key> middles = keys_of(world, candidates, [&](const PictureFile& file, std::size_t) {
-    return hash_of(bytes.middle_of(file, middle_bytes));
-  });
-  candidates = of_several_groups(candidates, middles);
-  const std::vector<Key> hashes = keys_of(world, candidates, [&](const PictureFile& file, std::size_t at) {
-    return key_of_picture(bytes.all_of(file), at);
-  });
-  std::unordered_map<Key, Candidate> first;
   std::vector<SharedPicture> shared;
-  for (std::size_t at = 0; at < candidates.size(); ++at) {
-    const Candidate& here = candidates[at];
-    const Candidate& before = first.emplace(hashes[at], here).first->second;
-    if (are_alike(before, here)) continue;
-    shared.push_back({here.file->name, here.split, before.file->name, before.split});
+  for (const auto& [picture, first] : copies_that_matter(world, list, in_splits_or_classes)) {
+    shared.push_back({picture.file->name, picture.split, first.file->name, first.split});
   }
   std::ranges::sort(shared, {}, [](const SharedPicture& one) { return std::pair(one.name, one.same_as); });
   return shared;
+}
+
+std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world, const PictureList& list) {
+  std::map<std::int64_t, std::int64_t> copies;
+  for (const auto& [picture, first] : copies_that_matter(world, list, in_training)) {
+    copies[picture.file - list.train.data()] = first.file - list.train.data();
+  }
+  return copies;
 }
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
-// Finds pictures that two splits share, because testing on training pictures is meaningless, and pictures that two
-// classes share, because one of their labels is wrong.
+// Finds pictures that two splits share, because testing on training pictures is meaningless, pictures that two classes
+// share, because one of their labels is wrong, and copies in the training split, which may be split further.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,5 +25,8 @@ const char* name_of(SourceSplit split);  // "training", "validation", "test"
 // length as a file of another split or class are opened. First 4 KiB from their middle are compared; files with equal
 // middles are read as a whole. Files that are not pictures are ignored. Throws as PictureBytes does.
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list);
+
+// Likewise, training pictures with the same bytes as an earlier one: the index of each, and that of the first one.
+std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world, const PictureList& list);
 
 }  // namespace lockstep
