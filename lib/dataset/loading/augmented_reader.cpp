@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
-#include "device/reflect.hpp"
 #include "picture/jpeg.hpp"
 
 namespace lockstep {
@@ -18,29 +17,6 @@ int reduction_of(const Resampling& resampling, Decoding decoding) {
   const std::int64_t times =
       std::min(resampling.box.size.height / resampling.size.height, resampling.box.size.width / resampling.size.width);
   return times >= 8 ? 8 : times >= 4 ? 4 : times >= 2 ? 2 : 1;
-}
-
-// A side of the part of a picture that a window shows, of `count` pixels from `first` on: its first pixel and its
-// length.
-std::pair<std::int64_t, std::int64_t> shown_side(std::int64_t first, std::int64_t count, std::int64_t limit,
-                                                 CropFill fill) {
-  std::int64_t begin = std::clamp<std::int64_t>(first, 0, limit);
-  std::int64_t end = std::clamp<std::int64_t>(first + count, begin, limit);
-  if (fill == CropFill::zeros) return {begin, end - begin};
-  begin = limit;
-  end = 0;
-  for (std::int64_t i = first; i < first + count; ++i) {
-    begin = std::min(begin, reflected(i, limit));
-    end = std::max(end, reflected(i, limit) + 1);
-  }
-  return {begin, end - begin};
-}
-
-// The part of the resampled picture that the window shows, also as a reflection.
-PictureBox inside(const AugmentationParams& augmentation, const PictureSize& image, const PictureSize& picture) {
-  const auto [top, height] = shown_side(augmentation.top, image.height, picture.height, augmentation.fill);
-  const auto [left, width] = shown_side(augmentation.left, image.width, picture.width, augmentation.fill);
-  return {top, left, {height, width}};
 }
 
 }  // namespace
@@ -60,7 +36,7 @@ std::span<const std::uint8_t> AugmentedReader::read(std::int64_t sample, const A
 PicturePart AugmentedReader::read_part(std::int64_t sample, const AugmentationParams& augmentation) {
   try {
     if (augmentation.resampling) {
-      const PictureBox box = inside(augmentation, rules_.size, augmentation.resampling->size);
+      const PictureBox box = shown_part(augmentation, rules_.size, augmentation.resampling->size);
       if (box.size.height == 0 || box.size.width == 0) return {};
       resample(sample, *augmentation.resampling, box);
       return {resampled_, box.top, box.left};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "device/reflect.hpp"
 
@@ -61,7 +62,29 @@ void reflect_columns(const Row& row, const AugmentationParams& augmentation, std
   for (std::int64_t column = row.last; column < width; ++column) put(column);
 }
 
+// A side of the part of a picture that a window shows, of `count` pixels from `first` on: its first pixel and its
+// length.
+std::pair<std::int64_t, std::int64_t> shown_side(std::int64_t first, std::int64_t count, std::int64_t limit,
+                                                 CropFill fill) {
+  std::int64_t begin = std::clamp<std::int64_t>(first, 0, limit);
+  std::int64_t end = std::clamp<std::int64_t>(first + count, begin, limit);
+  if (fill == CropFill::zeros) return {begin, end - begin};
+  begin = limit;
+  end = 0;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    begin = std::min(begin, reflected(i, limit));
+    end = std::max(end, reflected(i, limit) + 1);
+  }
+  return {begin, end - begin};
+}
+
 }  // namespace
+
+PictureBox shown_part(const AugmentationParams& augmentation, const PictureSize& image, const PictureSize& picture) {
+  const auto [top, height] = shown_side(augmentation.top, image.height, picture.height, augmentation.fill);
+  const auto [left, width] = shown_side(augmentation.left, image.width, picture.width, augmentation.fill);
+  return {top, left, {height, width}};
+}
 
 void cut_window(const PicturePart& part, const AugmentationParams& augmentation, const PictureSize& image,
                 std::span<std::uint8_t> pixels) {

@@ -16,6 +16,10 @@ struct PicturePart {
   std::int64_t left = 0;
 };
 
+// The part of a picture (resampled, if the augmentation says so) that a window of the size `image` shows, also as a
+// reflection. May be empty.
+PictureBox shown_part(const AugmentationParams& augmentation, const PictureSize& image, const PictureSize& picture);
+
 // Writes the window of an augmentation, mirrored if it says so: pixels [h, w, channels] of the size `image`. What lies
 // outside the part is 0, or reflected: the part then has all pixels that the window shows, and the window extends
 // beyond the picture by less than the picture's sides. The part has the same channels.

@@ -50,11 +50,15 @@ void PicturePreparation::write(std::span<const std::byte> file, std::span<float>
   DecodedPicture decoded = decode_picture(file, sample_bits_);
   const PictureSize size{shape_.height, shape_.width};
   const PictureSize whole = decoded.picture.size;
+  const PictureSize resized = covering(whole, with_shorter_side(size, shorter_side_));
+  const AugmentationParams crop = center_crop({size}, resized);
+  // Only this part is computed: the whole of a thin picture can exceed the memory.
+  const PictureBox shown = shown_part(crop, size, resized);
   OwnedPicture picture;
-  resize(decoded.picture, {{0, 0, whole}, covering(whole, with_shorter_side(size, shorter_side_))}, picture);
+  resize(decoded.picture, {{0, 0, whole}, resized}, shown, picture);
   if (shape_.channels == 1) make_gray(picture);
   std::vector<std::uint8_t> window(image.size());
-  cut_window({picture}, center_crop({size}, picture.size), size, window);
+  cut_window({picture, shown.top, shown.left}, crop, size, window);
   std::vector<float> planes(image.size());
   normalizer_.write(window, planes);
   const auto channels = static_cast<std::size_t>(shape_.channels);

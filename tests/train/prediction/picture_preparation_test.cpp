@@ -7,6 +7,7 @@
 #include "picture/picture_fault.hpp"
 #include "picture/png.hpp"
 #include "picture/resize.hpp"
+#include "support/memory_limit.hpp"
 #include "support/messages.hpp"
 #include "train/evaluation/model_fit.hpp"
 
@@ -95,6 +96,19 @@ TEST(PicturePreparationTest, a_picture_of_another_aspect_ratio_covers_the_image)
         prepared(shape, usual_shorter_side(model_of(shape)), std::as_bytes(std::span(file)));
     for (const float value : image) ASSERT_NEAR(value, (1 - 0.25F) / 0.5F, 1e-6) << size.height;
   }
+}
+
+// The whole picture was resized before the crop, which took 12 GB.
+TEST(PicturePreparationTest, a_thin_picture_takes_no_more_memory_than_others) {
+  const auto image_of = [](const PictureSize& size) {
+    OwnedPicture line{std::vector<std::uint8_t>(static_cast<std::size_t>(size.height * size.width * 3)), size};
+    std::fill_n(line.pixels.begin(), line.pixels.size() / 2, std::uint8_t{255});
+    const std::vector<std::uint8_t> file = encode_png(line);
+    return prepared({224, 224, 3}, 256, std::as_bytes(std::span(file)));
+  };
+  const NoMemoryBeyond limit(rlim_t{256} << 20);
+  EXPECT_EQ(image_of({1, 60'000}), image_of({1, 10}));
+  EXPECT_EQ(image_of({60'000, 1}), image_of({10, 1}));
 }
 
 TEST(PicturePreparationTest, what_is_no_picture_is_a_fault) {
