@@ -34,11 +34,52 @@ struct Errors {
 
 void ignore_warning(png_structp, png_const_charp) {}
 
-void read_from_span(png_structp png, png_bytep to, std::size_t bytes) {
-  auto& unread = *static_cast<std::span<const std::byte>*>(png_get_io_ptr(png));
-  if (bytes > unread.size()) png_error(png, "truncated file");
-  std::memcpy(to, unread.data(), bytes);
-  unread = unread.subspan(bytes);
+// Keywords of texts with an EXIF profile, as ImageMagick writes them.
+bool is_exif_keyword(std::string_view keyword) {
+  return keyword == "Raw profile type exif" || keyword == "Raw profile type APP1";
+}
+
+// What libpng reads: the file without its text chunks, except for the first one with an EXIF profile. libpng would
+// decompress up to 1000 of them, to 8 MB each.
+class Input {
+ public:
+  explicit Input(std::span<const std::byte> file) : unread_(reinterpret_cast<const char*>(file.data()), file.size()) {}
+
+  // libpng reads no further than to the end of a chunk.
+  void read(png_structp png, png_bytep to, std::size_t bytes) {
+    if (until_chunk_ == 0) until_chunk_ = go_to_used_chunk();
+    if (bytes > unread_.size()) png_error(png, "truncated file");
+    assert(bytes <= until_chunk_);
+    std::memcpy(to, unread_.data(), bytes);
+    unread_.remove_prefix(bytes);
+    until_chunk_ -= bytes;
+  }
+
+ private:
+  // Returns the length of the chunk.
+  std::size_t go_to_used_chunk() {
+    constexpr std::size_t head = 8;    // length of the content, name
+    constexpr std::size_t frame = 12;  // also the checksum after the content
+    while (unread_.size() >= frame) {
+      const std::size_t chunk = frame + png_get_uint_32(reinterpret_cast<png_const_bytep>(unread_.data()));
+      const std::string_view name = unread_.substr(4, 4);
+      const bool is_text = name == "tEXt" || name == "zTXt" || name == "iTXt";
+      if (!is_text || chunk > unread_.size()) return chunk;
+      const std::string_view content = unread_.substr(head, chunk - frame);
+      const bool has_exif = is_exif_keyword(content.substr(0, content.find('\0')));
+      if (has_exif && !std::exchange(has_passed_exif_, true)) return chunk;
+      unread_.remove_prefix(chunk);
+    }
+    return frame;
+  }
+
+  std::string_view unread_;
+  std::size_t until_chunk_ = 8;  // the signature
+  bool has_passed_exif_ = false;
+};
+
+void read_input(png_structp png, png_bytep to, std::size_t bytes) {
+  static_cast<Input*>(png_get_io_ptr(png))->read(png, to, bytes);
 }
 
 // Calls libpng and converts its errors into exceptions. `calls` must own nothing: longjmp skips its frame.
@@ -56,10 +97,9 @@ void guarded(Errors& errors, const Calls& calls) {
 // OpenCV.
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte> file) : Reader() {
-    unread_ = file;
+  explicit Reader(std::span<const std::byte> file) : Reader(Input(file)) {
     guarded(errors_, [&] {
-      png_set_read_fn(png_, &unread_, read_from_span);
+      png_set_read_fn(png_, &input_, read_input);
       png_read_info(png_, info_);
     });
     const PictureSize whole = size();
@@ -127,15 +167,14 @@ class Reader {
     int count = 0;
     png_get_text(png_, info_, &texts, &count);
     for (const png_text& text : std::span(texts, static_cast<std::size_t>(count))) {
-      const std::string_view key = text.key;
-      if (key == "Raw profile type exif" || key == "Raw profile type APP1") return profile_orientation(text.text);
+      if (is_exif_keyword(text.key)) return profile_orientation(text.text);
     }
     return 1;
   }
 
  private:
   // A delegated constructor, so that the destructor runs if the public constructor throws.
-  Reader() {
+  explicit Reader(const Input& input) : input_(input) {
     guarded(errors_, [&] {
       png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, leave, ignore_warning);
       if (png_ != nullptr) info_ = png_create_info_struct(png_);
@@ -144,7 +183,7 @@ class Reader {
   }
 
   Errors errors_{};
-  std::span<const std::byte> unread_;
+  Input input_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
 };

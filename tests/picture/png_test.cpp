@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <zlib.h>
 
 #include <cctype>
 
@@ -126,6 +128,38 @@ TEST(Png, is_turned_upright_as_its_exif_says) {
     EXPECT_THAT(grays(picture), ElementsAre(5, 3, 1, 6, 4, 2));
     EXPECT_EQ(picture.remark, "has EXIF orientation 6");
   }
+}
+
+std::int64_t peak_kilobytes() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+
+std::string compressed(std::string_view text) {
+  uLongf bytes = compressBound(static_cast<uLong>(text.size()));
+  std::string packed(bytes, '\0');
+  compress(reinterpret_cast<Bytef*>(packed.data()), &bytes, reinterpret_cast<const Bytef*>(text.data()),
+           static_cast<uLong>(text.size()));
+  return packed.substr(0, bytes);
+}
+
+// They were all decompressed and kept: a file of 1 MB took 1 GB.
+TEST(Png, texts_take_no_memory) {
+  const std::string exif = hexadecimal_profile("Exif\0\0"s + exif_orientation_only(6, 3, 'I'));
+  const std::string blanks = compressed(std::string(std::size_t{4} << 20, ' '));
+  std::string texts;
+  for (int i = 0; i < 64; ++i) texts += png_chunk("zTXt", "Comment\0\0"s + blanks);
+  texts += png_chunk("zTXt", "Raw profile type exif\0\0"s + compressed(exif));
+  for (int i = 0; i < 64; ++i) texts += png_chunk("zTXt", "Raw profile type exif\0\0"s + blanks);
+  const std::int64_t before = peak_kilobytes();
+  for (const std::string& file :
+       {make_png({2, 1, 8, 0}, "\0\x01\x02"s, texts), make_png({2, 1, 8, 0}, "\0\x01\x02"s, {}, texts)}) {
+    const DecodedPicture picture = decoded(file);
+    EXPECT_EQ(picture.picture.size, (PictureSize{2, 1}));
+    EXPECT_EQ(picture.remark, "has EXIF orientation 6");
+  }
+  EXPECT_LT(peak_kilobytes() - before, 64 << 10);
 }
 
 TEST(Png, bits_of_samples_are_those_that_are_stated) {
