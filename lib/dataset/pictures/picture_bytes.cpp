@@ -1,34 +1,30 @@
 #include "dataset/pictures/picture_bytes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "base/text/printable.hpp"
+#include "picture/picture_fault.hpp"
 
 namespace lockstep {
-namespace {
-
-constexpr std::size_t file_limit_bytes = std::size_t{1} << 28;
-
-}  // namespace
 
 PictureBytes::PictureBytes(const PictureList& list) : list_(list) {
   for (const std::string& archive : list.archives) archives_.emplace_back(list.folder / archive);
 }
 
 std::string PictureBytes::all_of(const PictureFile& file) const {
+  if (file.bytes > max_picture_bytes)
+    throw PictureFault(fmt::format("has {} bytes, more than any picture", file.bytes));
   if (file.archive >= 0) {
-    require(file.bytes <= static_cast<std::int64_t>(file_limit_bytes), Failure::bad_data,
-            "'{}' has {} bytes, more than any picture. Check that it is a picture.", printable(file.name), file.bytes);
     std::string bytes(static_cast<std::size_t>(file.bytes), '\0');
     archives_[static_cast<std::size_t>(file.archive)].read(file.offset, bytes);
     return bytes;
   }
   const std::filesystem::path path = list_.folder / file.name;
-  std::string bytes = read_file(path, file_limit_bytes);
+  std::string bytes = read_file(path, static_cast<std::size_t>(max_picture_bytes));
   require(static_cast<std::int64_t>(bytes.size()) == file.bytes, Failure::bad_data,
           "'{}' had {} bytes and now has {}. Its data set changes while it is read. Try again when no other program "
           "writes there.",

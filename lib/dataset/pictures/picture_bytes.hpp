@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 
@@ -10,12 +11,15 @@
 
 namespace lockstep {
 
+inline constexpr std::int64_t max_picture_bytes = std::int64_t{1} << 28;
+
 // Thread-safe. `list` outlives this.
 class PictureBytes {
  public:
   explicit PictureBytes(const PictureList& list);
 
-  // The whole file. Throws Error(usage) if it cannot be read, Error(bad_data) if its length differs from the list's.
+  // The whole file. Throws PictureFault if the list states more than max_picture_bytes, Error(usage) if the file cannot
+  // be read, Error(bad_data) if its length differs from the list's.
   std::string all_of(const PictureFile& file) const;
   // At most `count` bytes from its start; empty if the file cannot be read.
   std::string start_of(const PictureFile& file, std::size_t count) const;

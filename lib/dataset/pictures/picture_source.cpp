@@ -105,8 +105,8 @@ class PictureSource final : public SampleSource {
       sample.remark = "belongs to the operating system or the storage system";
       return std::nullopt;
     }
-    const std::string bytes = bytes_.all_of(file);
     try {
+      const std::string bytes = bytes_.all_of(file);
       DecodedPicture decoded = decode_picture(std::as_bytes(std::span(bytes)), sample_bits_);
       require_whole(file, decoded.remark.find("damaged") == std::string::npos, decoded.remark);
       sample.remark = decoded.remark;

@@ -283,6 +283,25 @@ TEST_F(ConvertPicturesTest, a_picture_that_would_be_too_long_for_a_shard_is_left
   EXPECT_LE(train.picture(0).size.width, 65536);
 }
 
+// They ended the conversion.
+TEST_F(ConvertPicturesTest, files_that_are_larger_than_any_picture_are_left_out) {
+  on_rank_0([&] {
+    for (const char* const name : {"train/cat/video.jpg", "test/dog/copy.jpg"}) {
+      write_file_atomically(folder_ / "set" / name, "not a picture");
+      fs::resize_file(folder_ / "set" / name, (std::uintmax_t{1} << 28) + 1);
+    }
+  });
+  run();
+  const std::string odd = read_file(options_.output / "odd_files.csv", 1 << 20);
+  EXPECT_THAT(odd, HasSubstr("train/cat/video.jpg,no,\"has 268435457 bytes, more than any picture\"\n"));
+  EXPECT_THAT(odd, HasSubstr("test/dog/copy.jpg,no,"));
+  world_.barrier();
+  if (world_.size() > 1) return;  // the rank that finds it ends the others
+  storage_.is_strict = true;
+  options_.output = own_.path() / "strict";
+  expect_error(Failure::bad_data, {"--strict"}, [&] { run(); });
+}
+
 TEST_F(ConvertPicturesTest, pixels_are_stored_with_the_shorter_side_asked_for) {
   storage_.store = SampleStore::pictures;
   storage_.side = 20;

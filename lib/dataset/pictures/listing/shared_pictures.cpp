@@ -68,7 +68,7 @@ Candidates of_equal_lengths(const PictureList& list, Matter matter) {
   std::vector<Key> lengths;
   for (const SourceSplit split : all_splits) {
     for (const PictureFile& file : list.files(split)) {
-      if (file.bytes == 0 || !may_be_picture(file.name)) continue;
+      if (file.bytes == 0 || file.bytes > max_picture_bytes || !may_be_picture(file.name)) continue;
       candidates.push_back({&file, split});
       lengths.push_back(std::to_string(file.bytes));
     }
