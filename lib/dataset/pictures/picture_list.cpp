@@ -13,19 +13,12 @@ using Json = nlohmann::json;
 constexpr std::array<Choice<SourceSplit>, 3> splits_of_text{
     {{"train", SourceSplit::train}, {"test", SourceSplit::test}, {"validation", SourceSplit::validation}}};
 
-}  // namespace
-
-std::string fingerprint(const PictureList& list) {
-  const std::string text = to_text(list);
-  return xxh3_128_hex(std::as_bytes(std::span(text)));
-}
-
 // MessagePack, because file names need not be UTF-8. The fingerprint of this text identifies a conversion. So members
 // that earlier versions lacked are omitted if they are empty.
-std::string to_text(const PictureList& list) {
+std::string text_of(const PictureList& list, const std::filesystem::path& folder, const std::vector<OddFile>& odd) {
   Json left_out = Json::array();
-  for (const OddFile& file : list.left_out) left_out.push_back({file.file, file.remark});
-  Json json = {{"folder", list.folder.string()},
+  for (const OddFile& file : odd) left_out.push_back({file.file, file.remark});
+  Json json = {{"folder", folder.string()},
                {"classes", list.classes},
                {"archives", list.archives},
                {"left_out", left_out},
@@ -41,6 +34,18 @@ std::string to_text(const PictureList& list) {
   const std::vector<std::uint8_t> bytes = Json::to_msgpack(json);
   return {bytes.begin(), bytes.end()};
 }
+
+std::string hash_of(const std::string& text) { return xxh3_128_hex(std::as_bytes(std::span(text))); }
+
+}  // namespace
+
+std::string fingerprint(const PictureList& list) {
+  return hash_of(text_of(list, std::filesystem::weakly_canonical(list.folder), {}));
+}
+
+std::string earlier_fingerprint(const PictureList& list) { return hash_of(to_text(list)); }
+
+std::string to_text(const PictureList& list) { return text_of(list, list.folder, list.left_out); }
 
 PictureList picture_list_from(const std::string& text) {
   const Json json = Json::from_msgpack(text);

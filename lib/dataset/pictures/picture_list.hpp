@@ -48,8 +48,10 @@ struct PictureList {
   }
 };
 
-// xxh3-128 over names, sizes and labels, in the order of the list.
+// xxh3-128 over names, sizes and labels, in the order of the list. Does not depend on how the folder's path is written.
 std::string fingerprint(const PictureList& list);
+// The fingerprint of earlier versions, which also covers the path as written, and the files left out.
+std::string earlier_fingerprint(const PictureList& list);
 
 // Serialization, to send the list between ranks.
 std::string to_text(const PictureList& list);

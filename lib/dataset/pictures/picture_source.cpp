@@ -59,6 +59,7 @@ class PictureSource final : public SampleSource {
         list_.classes,
         storage.store,
         fingerprint(list_),
+        earlier_fingerprint(list_),
         list_.validation.empty() ? "" : list_.validation_origin,
         describe_storage(storage)};
   }

@@ -81,8 +81,9 @@ std::string difference(const Json& before, const Json& now, const SourceDescript
     return fmt::format("{} was {} and is now {}", record_error_message(name), json_text(old), json_text(value));
   }
   // Earlier versions recorded it for pictures only.
-  const bool has_other_files =
-      now.contains(files_hash) && before.contains(files_hash) && now.at(files_hash) != before.at(files_hash);
+  const bool has_other_files = now.contains(files_hash) && before.contains(files_hash) &&
+                               now.at(files_hash) != before.at(files_hash) &&
+                               before.at(files_hash) != Json(source.earlier_fingerprint);
   return has_other_files ? "the files of --source differ from those of the first run" : "";
 }
 

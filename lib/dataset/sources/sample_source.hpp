@@ -33,8 +33,9 @@ struct SourceDescription {
   // Hash of names, sizes and labels of all files. Results of an earlier conversion are reused only if it is unchanged.
   // Empty if it is not known without reading the files.
   std::string fingerprint = {};
-  std::string validation = {};  // origin of the source's own validation split, for people; empty: it has none
-  std::string storage = {};     // the part of `source` that storage options decide; empty: there are none
+  std::string earlier_fingerprint = {};  // of the same files, by earlier versions
+  std::string validation = {};           // origin of the source's own validation split, for people; empty: it has none
+  std::string storage = {};              // the part of `source` that storage options decide; empty: there are none
   std::optional<std::int64_t> sample_bits = {};  // see Manifest::sample_bits
 };
 

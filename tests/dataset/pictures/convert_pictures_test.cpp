@@ -421,6 +421,22 @@ TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) 
   expect_error(Failure::usage, {options_.output.string(), "--source", "--output"}, [&] { run(); });
 }
 
+TEST_F(ConvertPicturesTest, a_conversion_goes_on_by_another_path_or_from_an_earlier_version) {
+  if (world_.size() > 1) GTEST_SKIP() << "on any number of ranks, rank 0 decides";
+  run();
+  const fs::path record = options_.output / "conversion.json";
+  const std::string text = read_file(record, 1 << 16);
+  const auto source = open_pictures(world_, folder_ / "set" / ".", storage_, 1);
+  EXPECT_NO_THROW(convert(world_, *source, options_));
+  EXPECT_EQ(read_file(record, 1 << 16), text);
+  const std::string& now = source->description().fingerprint;
+  std::string earlier = text;
+  earlier.replace(earlier.find(now), now.size(), source->description().earlier_fingerprint);
+  EXPECT_NE(earlier, text);
+  write_file_atomically(record, earlier);
+  EXPECT_NO_THROW(convert(world_, *source, options_));
+}
+
 // What decides bytes decides whether a run may go on.
 TEST_F(ConvertPicturesTest, another_quality_makes_another_data_set) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";

@@ -178,11 +178,26 @@ TEST_F(PictureListTest, the_fingerprint_is_that_of_earlier_versions) {
   found.left_out = {{"train/cat/.x", true, "is hidden"}};
   found.test_origin = "test";
   const std::string before = "7d49967543a1dc17d432038b6c635ed8";
-  EXPECT_EQ(fingerprint(found), before);
+  EXPECT_EQ(earlier_fingerprint(found), before);
   found.remarks = {{"a.txt", true, "lies outside the class folders"}};
-  EXPECT_EQ(fingerprint(found), before);
+  EXPECT_EQ(earlier_fingerprint(found), before);
+  found.left_out = {};
+  EXPECT_EQ(fingerprint(found), earlier_fingerprint(found));
   found.validation = found.train;
-  EXPECT_NE(fingerprint(found), before);
+  EXPECT_NE(earlier_fingerprint(found), before);
+}
+
+// A hidden file or another path of the same folder ended a conversion that was to be continued.
+TEST_F(PictureListTest, the_fingerprint_depends_on_pictures_alone) {
+  write_classes("", 2);
+  const PictureList before = list();
+  write("cat/.DS_Store");
+  EXPECT_EQ(fingerprint(list()), fingerprint(before));
+  PictureList elsewhere = before;
+  elsewhere.folder = root() / "cat" / "..";
+  EXPECT_EQ(fingerprint(elsewhere), fingerprint(before));
+  elsewhere.train.front().label = 7;
+  EXPECT_NE(fingerprint(elsewhere), fingerprint(before));
 }
 
 TEST_F(PictureListTest, lists_with_names_of_classes) {
