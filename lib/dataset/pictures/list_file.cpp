@@ -119,7 +119,12 @@ std::optional<std::int64_t> number_of(const std::string& label) {
 std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t largest) {
   std::vector<std::string> names;
   if (!is_absent(folder / names_file)) {
-    for (const ListLine& line : read_list(folder / names_file)) names.push_back(line.text);
+    for (const ListLine& line : read_list(folder / names_file)) {
+      require(line.number == std::ssize(names) + 1, Failure::bad_data,
+              "line {} of '{}' is blank. It must name class {}.", names.size() + 1, (folder / names_file).string(),
+              names.size());
+      names.push_back(line.text);
+    }
     require(static_cast<std::int64_t>(names.size()) > largest, Failure::bad_data,
             "'{}' names {} classes, but the lists have label {}. Check that the labels start at 0.",
             (folder / names_file).string(), names.size(), largest);

@@ -17,7 +17,7 @@ struct ListFiles {
 // Adds the pictures that the files list. A line has a path (relative to list.folder, else to the working directory, or
 // absolute; it may contain spaces), white space, and a label. If all labels are numbers, they are classes from 0;
 // list.folder/classes.txt, if it exists, has their names, one per line. Otherwise labels are class names, numbered in
-// bytewise order. Empty lines are ignored.
+// bytewise order. Empty lines are ignored, but not between the names of classes.
 //
 // If the first line is the path of a file, no line of any list has a label. The label of a picture is then the name of
 // its folder, if these folders are side by side, and several in the training list: "train/cat/1.jpg".

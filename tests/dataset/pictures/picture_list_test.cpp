@@ -220,8 +220,19 @@ TEST_F(PictureListTest, lists_with_numbers_keep_them) {
   EXPECT_EQ(list().test.front().label, 2);
   write("classes.txt", "ant\nbee\ncow\ndog\n");
   EXPECT_THAT(list().classes, ElementsAre("ant", "bee", "cow", "dog"));
+  write("classes.txt", "ant\nbee\ncow\n\n \n");
+  EXPECT_THAT(list().classes, ElementsAre("ant", "bee", "cow"));
   write("classes.txt", "ant\nbee\n");
   expect_message(data_text(), {quoted("classes.txt"), "2 classes", "label 2"});
+}
+
+// All later classes got the name of the one after them.
+TEST_F(PictureListTest, a_blank_line_between_names_of_classes_is_refused) {
+  write_all({"a.jpg", "b.jpg"});
+  write("train.list", "a.jpg 2\nb.jpg 0\n");
+  write("val.list", "a.jpg 2\n");
+  write("classes.txt", "ant\n \nbee\ncow\n");
+  expect_message(data_text(), {"line 2 of " + quoted("classes.txt"), "class 1"});
 }
 
 TEST_F(PictureListTest, what_is_wrong_in_a_list_is_named_by_its_line) {
