@@ -1,13 +1,19 @@
 #include "train/monitoring/evaluation_list.hpp"
 
+#include <sys/file.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/io/append.hpp"
 #include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "device/precision.hpp"
 #include "run/run_file.hpp"
@@ -39,8 +45,8 @@ bool is_entry(const nlohmann::json& entry) {
 }  // namespace
 
 fs::path EvaluationList::file_of(const fs::path& folder, const std::string& split) {
-  const fs::path plain = folder.lexically_normal();
-  const fs::path name = plain.has_filename() ? plain : plain.parent_path();
+  const fs::path whole = fs::weakly_canonical(fs::absolute(folder));  // "." has no name of its own
+  const fs::path name = whole.has_filename() ? whole : whole.parent_path();
   return name.string() + ".evaluations." + split + ".jsonl";
 }
 
@@ -49,12 +55,10 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
   std::istringstream text(read_file(file_, limit_bytes));
   for (std::string line; std::getline(text, line);) {
     nlohmann::json entry = try_parse_json(line);
-    // Each evaluation rewrites the whole file.
-    require(is_entry(entry), Failure::usage,
-            "'{}' exists and is not a list of evaluations. It would be overwritten. Move it elsewhere.",
+    require(is_entry(entry), Failure::usage, "'{}' exists and is not a list of evaluations. Move it elsewhere.",
             file_.string());
     entries_.push_back(std::move(entry));
-    text_ += line + '\n';
+    if (text.eof()) left_ = "\n";  // an editor left out the last newline
   }
 }
 
@@ -77,9 +81,39 @@ void EvaluationList::add(const EvaluationInputs& inputs, std::int64_t epoch, con
   entry["samples"] = evaluation.samples;
   entry["time"] = utc_time();
   if (const std::optional<double> plain = evaluation.plain_accuracy()) entry["plain_accuracy"] = *plain;
-  text_ += json_text(entry) + '\n';
-  write_file_atomically(file_, text_);
+  left_ += json_text(entry) + '\n';
+  ++lines_left_;
   entries_.push_back(std::move(entry));
+  flush();
+}
+
+bool EvaluationList::flush() {
+  std::string reason;
+  try {
+    const Descriptor file = open_to_append(file_, "--follow");
+    // Another evaluate may append to the same list. Without locks in the file system, O_APPEND alone keeps them apart.
+    ::flock(file, LOCK_EX);
+    if (!append_whole(file, left_)) {
+      reason = fmt::format("cannot write '{}': {}.", file_.string(), system_error_message(errno));
+    }
+  } catch (const Error& error) {
+    if (error.failure() == Failure::usage) throw;
+    reason = error.what();
+  }
+  if (!reason.empty() && !std::exchange(has_warned_, true)) {
+    log::warning("{} The evaluation continues. Its results are kept in memory until they can be written.", reason);
+  }
+  if (!reason.empty()) return false;
+  if (std::exchange(has_warned_, false)) log::info("'{}' is complete again", file_.string());
+  left_.clear();
+  lines_left_ = 0;
+  return true;
+}
+
+void EvaluationList::finish() {
+  require(lines_left_ == 0 || flush(), Failure::other,
+          "{} of '{}' could not be written. Free some space there. The same command evaluates these checkpoints again.",
+          counted(lines_left_, "line"), file_.string());
 }
 
 }  // namespace lockstep

@@ -28,7 +28,7 @@ struct EvaluationInputs {
 
 class EvaluationList {
  public:
-  // "runs/r20.evaluations.test.jsonl"
+  // "/home/ada/runs/r20.evaluations.test.jsonl"
   static std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& split);
 
   // Reads the entries of an earlier run. Throws Error(usage) if the file contains something else, and as read_file().
@@ -36,14 +36,21 @@ class EvaluationList {
 
   // Whether an evaluation with the same inputs is in the list. Lines of earlier versions lack inputs and do not count.
   bool has(const EvaluationInputs& inputs) const;
-  // Throws as write_file_atomically().
+  // Appends a line, and keeps the lines of other processes. If the disk is full, warns once, keeps the line, and writes
+  // it with the next one. Throws Error(usage) if the file cannot be written for another reason.
   void add(const EvaluationInputs& inputs, std::int64_t epoch, const Evaluation& evaluation);
+  // Call at the end. Throws Error if lines could not be written.
+  void finish();
   const std::filesystem::path& file() const { return file_; }
 
  private:
+  bool flush();
+
   std::filesystem::path file_;
   std::vector<nlohmann::json> entries_;
-  std::string text_;
+  std::string left_;  // text to append
+  std::int64_t lines_left_ = 0;
+  bool has_warned_ = false;
 };
 
 }  // namespace lockstep

@@ -64,6 +64,7 @@ class Follower {
       found.image = session_.world.broadcast(std::move(found.image), 0);
       if (found.image.empty()) {
         if (speaks()) require_any(found);
+        if (list_) list_->finish();
         log::info("the training has ended ({}). All of its checkpoints are in the list", found.message);
         return;
       }
@@ -135,9 +136,9 @@ class Follower {
     }
     const Evaluation evaluation = scorer_->score(model);
     if (!list_) return;
-    list_->add(inputs, progress.epoch, evaluation);
     log::info("step {}  {} loss {:.4f}  {} accuracy {}  ({} samples)", progress.step, split_name(), evaluation.loss(),
               split_name(), accuracy_text(evaluation), evaluation.samples);
+    list_->add(inputs, progress.epoch, evaluation);
   }
 
   Session& session_;

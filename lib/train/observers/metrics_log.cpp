@@ -1,20 +1,16 @@
 #include "train/observers/metrics_log.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/io/append.hpp"
 #include "base/io/file.hpp"
-#include "base/io/hard_links.hpp"
 #include "base/log.hpp"
-#include "base/system_failure.hpp"
 
 namespace lockstep {
 
@@ -22,22 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Opened for appending, and for reading its content back if the file was removed.
 std::unique_ptr<Descriptor> open_log(const fs::path& path) {
-  const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  // careful-open: appends; break_hard_links() has checked the file
-  auto file = std::make_unique<Descriptor>(::open(path.c_str(), flags, 0666));
-  struct stat status {};
-  const bool opened = *file >= 0 && ::fstat(*file, &status) == 0;
-  if (!opened)
-    throw system_failure(fmt::format("cannot write '{}'", path.string()), errno, Access::writing, "--output");
-  require(S_ISREG(status.st_mode), Failure::usage, "'{}' is not a regular file (--output). Remove it.", path.string());
-  try {
-    return std::make_unique<Descriptor>(break_hard_links(std::move(*file), path, flags, Content::kept));
-  } catch (const std::system_error& reason) {
-    throw system_failure(fmt::format("cannot write '{}'", path.string()), reason.code().value(), Access::writing,
-                         "--output");
-  }
+  return std::make_unique<Descriptor>(open_to_append(path, "--output"));
 }
 
 bool copy_to(int target, int source) {

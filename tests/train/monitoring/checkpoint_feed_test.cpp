@@ -8,6 +8,7 @@
 #include "base/io/file.hpp"
 #include "files/folder/folder_lock.hpp"
 #include "support/messages.hpp"
+#include "support/no_room.hpp"
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/monitoring/evaluation_list.hpp"
@@ -131,6 +132,52 @@ TEST_F(CheckpointFeedTest, lines_of_earlier_versions_stay_and_do_not_count) {
   list.add({.step = 1, .weights_hash = "a"}, 1, four_samples());
   EXPECT_TRUE(list.has({.step = 1, .weights_hash = "a"}));
   EXPECT_THAT(read_file(file, 1 << 12), testing::StartsWith(line));
+}
+
+// Each process wrote the whole file, without the lines of the other.
+TEST_F(CheckpointFeedTest, two_processes_keep_each_others_lines) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20", "test");
+  EvaluationList one(file);
+  EvaluationList other(file);
+  one.add({.step = 1, .weights_hash = "a"}, 1, four_samples());
+  other.add({.step = 2, .weights_hash = "b"}, 1, four_samples());
+  one.add({.step = 3, .weights_hash = "c"}, 1, four_samples());
+  const EvaluationList list(file);
+  EXPECT_TRUE(list.has({.step = 1, .weights_hash = "a"}));
+  EXPECT_TRUE(list.has({.step = 2, .weights_hash = "b"}));
+  EXPECT_TRUE(list.has({.step = 3, .weights_hash = "c"}));
+}
+
+// A full disk ended the program.
+TEST_F(CheckpointFeedTest, a_line_for_which_there_is_no_space_is_written_with_the_next_one) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20", "test");
+  EvaluationList list(file);
+  list.add({.step = 1, .weights_hash = std::string(10'000, 'a')}, 1, four_samples());
+  testing::internal::CaptureStderr();
+  {
+    const NoRoomBeyond limit(fs::file_size(file) + 3);
+    list.add({.step = 2, .weights_hash = "b"}, 1, four_samples());
+    expect_error(Failure::other, {file.string()}, [&] { list.finish(); });
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'" + file.string() + "'"));
+  list.add({.step = 3, .weights_hash = "c"}, 1, four_samples());
+  list.finish();
+  const EvaluationList again(file);
+  EXPECT_TRUE(again.has({.step = 2, .weights_hash = "b"}));
+  EXPECT_TRUE(again.has({.step = 3, .weights_hash = "c"}));
+}
+
+TEST_F(CheckpointFeedTest, a_list_whose_last_newline_is_missing_is_continued) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20", "test");
+  write("r20.evaluations.test.jsonl", R"({"step":1,"weights_hash":"a"})");
+  EvaluationList(file).add({.step = 2, .weights_hash = "b"}, 1, four_samples());
+  EXPECT_TRUE(EvaluationList(file).has({.step = 2, .weights_hash = "b"}));
+}
+
+// With `--follow .`, the list was a hidden file in the training's folder.
+TEST_F(CheckpointFeedTest, the_list_of_the_working_directory_is_beside_it) {
+  const fs::path here = fs::current_path();
+  EXPECT_EQ(EvaluationList::file_of(".", "test"), here.string() + ".evaluations.test.jsonl");
 }
 
 // Another program's file of that name was replaced.
