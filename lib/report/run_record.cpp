@@ -50,7 +50,8 @@ void add_own_metrics(RunRecord& record, const NumberedLine& numbered) {
   }
 }
 
-void read_metrics_into(RunRecord& record, const fs::path& folder) {
+// Also sets `last_line`, if there are lines.
+void read_metrics_into(RunRecord& record, const fs::path& folder, std::string& last_line) {
   const fs::path file = folder / run_files::metrics;
   require(!is_absent(file), Failure::usage,
           "'{}', which has the curves of the training, does not exist. Leave this folder out, or restore the file.",
@@ -61,6 +62,7 @@ void read_metrics_into(RunRecord& record, const fs::path& folder) {
             "line {} of '{}' is damaged: it is not a JSON object with 'kind', 'epoch' and 'step'. Remove the line, or "
             "leave this folder out.",
             numbered.number, file.string());
+    last_line = numbered.text;
     if (record.summary.fields.contains("validation_metrics")) return add_own_metrics(record, numbered);
     if (line->kind == MetricsLine::Kind::training) record.training.push_back(*line);
     if (line->kind == MetricsLine::Kind::test) record.tests.push_back(*line);
@@ -69,6 +71,25 @@ void read_metrics_into(RunRecord& record, const fs::path& folder) {
   };
   require(read_metrics(folder, take), Failure::bad_data,
           "'{}' is not a regular file, cannot be read, or has more than 4 GiB. Leave this folder out.", file.string());
+}
+
+// The summary of a training that runs or was killed is from its start or its last test. Numbers that are still 0 become
+// null.
+void set_newest(nlohmann::json& fields, const TrainingStatus& status, const std::optional<double>& seconds) {
+  const auto set = [&](const char* field, const auto& number) {
+    fields[field] = number.value_or(0) == 0 ? nlohmann::json() : nlohmann::json(*number);
+  };
+  set("step", status.step);
+  set("steps", status.steps);
+  set("samples_per_second", status.samples_per_second);
+  set("training_seconds", seconds ? seconds : number_in(fields, "training_seconds"));
+  const auto set_measured = [&](const char* field, const std::optional<double>& accuracy) {
+    if (accuracy) fields[field] = *accuracy;
+  };
+  set_measured("test_accuracy", status.test_accuracy);
+  set_measured("ema_test_accuracy", status.ema_test_accuracy);
+  set_measured("validation_accuracy",
+               status.summary.keeps_ema ? status.ema_validation_accuracy : status.validation_accuracy);
 }
 
 }  // namespace
@@ -92,7 +113,11 @@ RunRecord read_run(const fs::path& folder) {
   const double mean = static_cast<double>(*summary.steps) / static_cast<double>(*summary.epochs);
   record.steps_per_epoch =
       summary.steps_per_epoch ? std::max(1.0, static_cast<double>(*summary.steps_per_epoch)) : mean;
-  read_metrics_into(record, folder);
+  std::string last_line;
+  read_metrics_into(record, folder, last_line);
+  if (summary.state == RunState::running) {
+    set_newest(record.summary.fields, status, number_in(try_parse_json(last_line), "seconds"));
+  }
   return record;
 }
 

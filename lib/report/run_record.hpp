@@ -23,8 +23,8 @@ struct OwnMetric {
 };
 
 struct RunRecord {
-  std::string name;  // the folder as the user gave it
-  Summary summary;
+  std::string name;            // the folder as the user gave it
+  Summary summary;             // of a running or killed training, `fields` has the newer numbers of metrics.jsonl
   std::string state;           // human-readable
   double steps_per_epoch = 1;  // of a full epoch
   std::vector<MetricsLine> training, tests, validations;

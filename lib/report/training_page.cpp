@@ -25,8 +25,9 @@ std::string decimals(const std::optional<double>& number, int places) {
   return number ? fmt::format("{:.{}f}", *number, places) : "";
 }
 
-std::string of_whole(const RunRecord& run, std::string_view done, std::string_view whole) {
-  return fmt::format("{} of {}", run.text(done), run.text(whole));
+std::string describe_step(const RunRecord& run) {
+  const std::string step = run.text("step");  // empty before the first report
+  return step.empty() ? "" : fmt::format("{} of {}", step, run.text("steps"));
 }
 
 std::string describe_best(const RunRecord& run) {
@@ -60,7 +61,7 @@ std::string results_html(std::span<const RunRecord> runs) {
        [](const RunRecord& run) { return percent(run.number("plain_validation_accuracy")); }},
       {"validation metrics", [](const RunRecord& run) { return run.text("validation_metrics"); }},
       {"best accuracy", describe_best},
-      {"step", [](const RunRecord& run) { return of_whole(run, "step", "steps"); }},
+      {"step", describe_step},
       {"epochs", [](const RunRecord& run) { return run.text("epochs"); }},
       {"global batch", [](const RunRecord& run) { return run.text("global_batch"); }},
       {"ranks", [](const RunRecord& run) { return run.text("ranks"); }},

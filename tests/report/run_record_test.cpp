@@ -111,6 +111,29 @@ TEST_F(RunRecordTest, dense_curves_of_own_metrics_keep_their_last_point) {
   EXPECT_EQ(plots[0].series[0].points.back().x, 1003);
 }
 
+// "step 0 of 20", 0 samples/s and 0:00: those of the summary, which is written at tests.
+TEST_F(RunRecordTest, a_running_or_killed_training_has_the_numbers_of_its_metrics) {
+  constexpr const char* start = R"({"state":"running","steps":20,"epochs":2,"step":0,"samples_per_second":0,
+    "training_seconds":0,"test_accuracy":null})";
+  write("summary.json", start);
+  write("metrics.jsonl", "");
+  const RunRecord before = read_run(folder_.path());
+  const std::string empty = training_html(std::span(&before, 1), "");
+  for (const char* row : {"<td>step</td>", "<td>samples per second</td>", "<td>training time</td>"}) {
+    EXPECT_EQ(empty.find(row), std::string::npos) << row;
+  }
+  write("metrics.jsonl",
+        R"({"kind":"training","epoch":1,"step":5,"steps":20,"samples":320,"samples_per_second":64.4,"seconds":75}
+{"kind":"test","epoch":1,"step":5,"accuracy":0.625,"seconds":80}
+)");
+  const RunRecord run = read_run(folder_.path());
+  const std::string page = training_html(std::span(&run, 1), "");
+  for (const char* row : {"<td>step</td><td>5 of 20</td>", "<td>samples per second</td><td>64</td>",
+                          "<td>training time</td><td>1:20</td>", "<td>test accuracy (top-1)</td><td>62.50 %</td>"}) {
+    EXPECT_NE(page.find(row), std::string::npos) << row << "\n" << page;
+  }
+}
+
 // 150 of 468 steps were drawn as a whole epoch.
 TEST_F(RunRecordTest, an_epoch_has_its_steps_where_a_number_of_steps_ends_the_training) {
   write("summary.json", R"({"state":"done","steps":10,"epochs":1,"steps_per_epoch":40})");
