@@ -44,13 +44,16 @@ void add_progress(TrainingStatus& status, const MetricsLine& report) {
 
 }  // namespace
 
-fs::path checkpoint_folder_of(const Summary& summary, const fs::path& folder, const fs::path& base) {
-  const fs::path& named = summary.checkpoints;
-  if (named.empty()) return folder / run_files::checkpoints;
+fs::path present_place(const fs::path& named, const Summary& summary, const fs::path& folder, const fs::path& base) {
   const fs::path within = named.lexically_normal().lexically_relative(summary.output.lexically_normal());
   if (!summary.output.empty() && !within.empty() && *within.begin() != "..") return folder / within;
   const std::optional<fs::path> place = place_of_run(folder, summary.output);
   return place.value_or(base) / named;
+}
+
+fs::path checkpoint_folder_of(const Summary& summary, const fs::path& folder, const fs::path& base) {
+  if (summary.checkpoints.empty()) return folder / run_files::checkpoints;
+  return present_place(summary.checkpoints, summary, folder, base);
 }
 
 TrainingStatus training_status(const fs::path& folder, const fs::path& base,

@@ -35,8 +35,11 @@ struct TrainingStatus {
 TrainingStatus training_status(const std::filesystem::path& folder, const std::filesystem::path& base = {},
                                const std::function<FolderHolder(const std::filesystem::path&)>& look = holder_of);
 
-// The folder of the checkpoints of the training in `folder`. If `folder` was moved or copied, its checkpoints are still
-// inside, and the paths in the summary may belong to another training by now.
+// Where a folder is now that the summary of the training in `folder` names `named`. If `folder` was moved or copied,
+// what was inside is still inside, and the paths in the summary may belong to another training by now.
+std::filesystem::path present_place(const std::filesystem::path& named, const Summary& summary,
+                                    const std::filesystem::path& folder, const std::filesystem::path& base = {});
+// The folder of the training's checkpoints.
 std::filesystem::path checkpoint_folder_of(const Summary& summary, const std::filesystem::path& folder,
                                            const std::filesystem::path& base = {});
 

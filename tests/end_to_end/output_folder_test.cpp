@@ -122,6 +122,21 @@ TEST_F(OutputFolderTest, two_trainings_have_no_common_folder_of_events) {
   EXPECT_EQ(files_of(events), before);
   EXPECT_FALSE(fs::exists(folder() / "other" / "summary.json"));
   EXPECT_EQ(train("one", {"--resume", "never"}).exit_code, 0) << "begun anew";
+  fs::rename(folder() / "one", folder() / "moved");
+  EXPECT_EQ(start(training(folder() / "moved", {"--tensorboard", events, "--epochs", "2"})).exit_code, 0)
+      << "continued";
+}
+
+// A training that continued was not asked: TensorBoard joined its curves to those of the other.
+TEST_F(OutputFolderTest, a_training_that_continues_has_no_common_folder_of_events_either) {
+  const fs::path events = folder() / "events";
+  EXPECT_EQ(start(training(folder() / "one", {"--tensorboard", events, "--epochs", "1"})).exit_code, 0);
+  const Files before = files_of(events);
+  EXPECT_EQ(start(training(folder() / "other", {"--epochs", "1"})).exit_code, 0);
+  const ProgramResult other = start(training(folder() / "other", {"--tensorboard", events, "--epochs", "2"}));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("'" + events.string() + "'"));
+  EXPECT_EQ(files_of(events), before);
 }
 
 // Nine of nineteen starts that failed had removed the model of the run before.

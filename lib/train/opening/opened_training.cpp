@@ -13,6 +13,7 @@
 #include "files/model_file.hpp"
 #include "nn/conv_norm_act.hpp"
 #include "run/run_file.hpp"
+#include "run/training_status.hpp"
 #include "runtime/failure/contained_failure.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/observers/early_stopping.hpp"
@@ -81,13 +82,23 @@ std::string folder_hash(const std::filesystem::path& folder) {
   return xxh3_64_hex(std::as_bytes(std::span(path)));
 }
 
+// Whether the earlier attempt of the training in `output` wrote its events to this folder. The owner of the events is
+// unknown if the output folder has been moved since.
+bool wrote_events_to(const std::filesystem::path& events, const std::filesystem::path& output) {
+  const std::optional<Summary> earlier = output.empty() ? std::nullopt : read_summary(output);
+  if (!earlier) return false;
+  const std::string named = text_in(earlier->fields.value("run", nlohmann::json()), "tensorboard");
+  return !named.empty() && folder_hash(present_place(named, *earlier, output)) == folder_hash(events);
+}
+
 // On rank 0. Null if no events are requested.
 std::unique_ptr<EventLog> open_events(const OpenedTraining& training) {
   const RunOptions& run = training.run;
   if (run.tensorboard.empty() || training.session.world.rank() != 0) return nullptr;
   auto events = std::make_unique<EventLog>(run.tensorboard, event_texts(training),
                                            folder_hash(run.output.empty() ? run.checkpoints.folder : run.output));
-  if (!training.checkpoints->continues()) events->require_own_folder();
+  const bool goes_on = training.checkpoints->continues() && wrote_events_to(run.tensorboard, run.output);
+  if (!goes_on) events->require_own_folder();
   return events;
 }
 

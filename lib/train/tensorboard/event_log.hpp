@@ -31,8 +31,9 @@ class EventLog {
   EventLog(std::filesystem::path folder, std::vector<EventText> texts, std::string owner = {})
       : folder_(std::move(folder)), texts_(std::move(texts)), owner_(std::move(owner)) {}
 
-  // Call before a new training. TensorBoard treats all files of a folder as one training, and drops earlier events at a
-  // restart. Throws Error(usage) if the folder has events of another owner.
+  // Call before a training whose earlier attempts have no events in the folder. TensorBoard treats all files of a
+  // folder as one training, and drops earlier events at a restart. Throws Error(usage) if the folder has events of
+  // another owner.
   void require_own_folder() const;
   // Call before the first step. `steps` is the number of steps done. Creates the folder and a file, and invalidates
   // earlier events of later steps. Throws Error(usage) if the folder is not writable; if the disk is full it only
