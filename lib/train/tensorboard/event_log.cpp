@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -17,6 +19,7 @@
 #include "base/io/partial_file.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
+#include "base/text/number.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,7 +34,21 @@ constexpr std::string_view file_start = "events.out.tfevents.";
 
 std::string owner_ending(const std::string& owner) { return owner.empty() ? "" : "." + owner; }
 
-// TensorBoard reads files in the order of their names, so the time comes first.
+// TensorBoard reads files in the order of their names, so the time comes first. It is later than those of all other
+// files, even if this clock is behind that of an earlier attempt.
+double time_of_name(const std::filesystem::path& folder, double now) {
+  constexpr std::size_t digits = 10;
+  constexpr NumberRange<std::int64_t> times{0, 9'999'999'998};
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(file_start)) continue;
+    const std::optional<std::int64_t> time = parse_number(name.substr(file_start.size(), digits), times);
+    if (time) now = std::max(now, static_cast<double>(*time + 1));
+  }
+  return now;
+}
+
 std::string file_name(double time, int attempt, const std::string& owner) {
   std::string host;
   for (const char c : log::host()) {
@@ -110,8 +127,9 @@ void EventLog::open_new(double time) {
   std::error_code made;
   std::filesystem::create_directories(folder_, made);
   if (made) throw refused(made.value());
+  const double named = time_of_name(folder_, time);
   for (int attempt = 0; file_ == nullptr; ++attempt) {
-    path_ = folder_ / file_name(time, attempt, owner_);
+    path_ = folder_ / file_name(named, attempt, owner_);
     auto file = std::make_unique<Descriptor>(create_new_file(path_.c_str()));
     if (*file < 0 && errno == EEXIST && attempt < max_attempts) continue;
     if (*file < 0) throw refused(errno);

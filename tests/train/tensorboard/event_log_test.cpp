@@ -157,6 +157,16 @@ TEST_F(EventLogTest, two_logs_in_one_second_have_files_of_their_own) {
   EXPECT_EQ(files().size(), 2U);
 }
 
+// TensorBoard read the file of an attempt whose clock was behind before the earlier ones, and dropped its events.
+TEST_F(EventLogTest, the_file_of_a_later_attempt_is_the_last_one) {
+  const fs::path earlier = folder_.path() / "events" / "events.out.tfevents.4000000000.n1.1.0.owner";
+  fs::create_directories(earlier.parent_path());
+  write_file_atomically(earlier, "");
+  log_.begin(0);
+  ASSERT_EQ(files().size(), 2U);
+  EXPECT_EQ(files()[0], earlier);
+}
+
 TEST_F(EventLogTest, it_shows_what_a_training_reports) {
   auto log = std::make_unique<EventLog>(folder_.path() / "events", std::vector<EventText>{});
   log->begin(0);
