@@ -1,4 +1,4 @@
-// Reports the status of a job or a training from its files, and follows it.
+// Reports the status of a job, a training or a search from its files, and follows it.
 //
 //   job_status 17              job_status runs/r20              job_status 17 --follow
 #include <chrono>
@@ -6,9 +6,12 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "run/run_file.hpp"
 #include "run/training_status.hpp"
+#include "search/search_overview.hpp"
 #include "slurm/status/job_record.hpp"
 #include "train/monitoring/job_training.hpp"
 
@@ -23,8 +26,9 @@ struct StatusOptions {
   bool follow = false;
 
   void declare(CLI::App& app) {
-    app.description("Prints the state of a job or a training, from its files and from Slurm.");
-    app.add_option("JOB|FOLDER", what, "Job ID (17; array task: 6_1), or output folder of a training")->required();
+    app.description("Prints the state of a job, a training or a search, from its files and from Slurm.");
+    app.add_option("JOB|FOLDER", what, "Job ID (17; array task: 6_1), or output folder of a training or search")
+        ->required();
     app.add_flag("--follow", follow, "Then print a line for each change, until it ends");
     app.footer("Examples:\n  job_status 17\n  job_status runs/r20\n  job_status 17 --follow");
   }
@@ -38,7 +42,21 @@ struct Look {
   bool is_known = true;
 };
 
+// Throws Error(usage) if a folder has files, but none of a training. A training that has not begun may have none yet.
+void require_training(const fs::path& folder) {
+  const auto has = [&](const char* name) { return !is_absent(folder / name); };
+  std::error_code unreadable;
+  require(fs::is_empty(folder, unreadable) || unreadable || has(run_files::summary) || has(run_files::metrics) ||
+              has(run_files::failure) || has(run_files::lock) || has(run_files::checkpoints),
+          Failure::usage, "'{}' contains no training. Name its output folder, or use inspect.", folder.string());
+}
+
 Look look_at_folder(const fs::path& folder) {
+  if (holds_search(folder)) {
+    const SearchStatus status = search_status(folder);
+    return {describe_search(folder), status.line, status.line, !status.is_running};
+  }
+  require_training(folder);
   const TrainingStatus status = training_status(folder);
   const bool has_begun = status.summary.state || status.failure;
   const bool is_over = has_begun && status.holder.kind == FolderHolder::Kind::nobody;

@@ -21,8 +21,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t shown_trials = 12;
 
+// A process that works on the search. Those of a shared search have a folder each.
+FolderHolder worker_of(const fs::path& folder) {
+  FolderHolder holder = holder_of(folder);
+  std::error_code none;
+  for (const fs::directory_entry& task : fs::directory_iterator(folder / "tasks", none)) {
+    if (holder.kind == FolderHolder::Kind::nobody) holder = holder_of(task.path());
+  }
+  return holder;
+}
+
 std::string describe_state(const SearchRecord& search) {
-  const FolderHolder holder = holder_of(search.folder);
+  const FolderHolder holder = worker_of(search.folder);
   if (holder.kind != FolderHolder::Kind::nobody) return "running: " + describe_lock_holder(holder.process);
   // The model of the best training is kept at the very end.
   const bool has_model = search.best && !search.space.has_custom_loop();
@@ -64,6 +74,16 @@ std::string describe_search(const fs::path& folder) {
           ? ""
           : fmt::format("A trial: inspect '{}'. Its output: trial-1.log. ", SearchFolder(folder).trial(1).string()),
       shell_command({folder.string()}));
+}
+
+SearchStatus search_status(const fs::path& folder) {
+  const bool is_running = worker_of(folder).kind != FolderHolder::Kind::nobody;
+  const SearchRecord search = read_search(folder);
+  std::size_t results = 0;
+  for (const auto& [number, trial] : search.trials) results += trial.results.size();
+  return {is_running,
+          fmt::format("{}: {}, {}; best: {}", is_running ? "running" : describe_state(search),
+                      counted(records_of(search).size(), "trial"), counted(results, "result"), describe_best(search))};
 }
 
 std::vector<fs::path> best_trial_folders(const fs::path& folder, std::size_t most) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/io/file.hpp"
+#include "files/folder/folder_lock.hpp"
 #include "support/messages.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -49,6 +50,21 @@ TEST_F(SearchOverviewTest, is_one_screen_with_the_best_trial_first) {
   EXPECT_LE(std::ranges::count(text, '\n'), 24);
   write_file_atomically(folder_.path() / "best.h5", "");
   EXPECT_THAT(describe_search(folder_.path()), HasSubstr("  state      done\n"));
+}
+
+// job_status took a search for a training that has not started, and followed it for ever.
+TEST_F(SearchOverviewTest, its_status_is_a_line_and_whether_a_process_works_on_it) {
+  write(journal);
+  SearchStatus status = search_status(folder_.path());
+  EXPECT_FALSE(status.is_running);
+  EXPECT_EQ(status.line,
+            "stopped; the same command continues it: 3 trials, 3 results; best: trial 2, test-loss 0.2500 after 40 "
+            "steps");
+  const FolderLock one_of_many(folder_.path() / "tasks" / "17.1", "--output");
+  status = search_status(folder_.path());
+  EXPECT_TRUE(status.is_running);
+  EXPECT_THAT(status.line, testing::StartsWith("running: 3 trials, "));
+  EXPECT_THAT(describe_search(folder_.path()), HasSubstr("  state      running: "));
 }
 
 // No training, so no model is kept.

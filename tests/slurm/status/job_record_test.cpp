@@ -214,6 +214,26 @@ TEST_F(JobRecordTest, the_program_tells_of_jobs_and_of_folders) {
   EXPECT_THAT(neither.errors, AllOf(HasSubstr("'1;x'"), HasSubstr("6_1")));
 }
 
+// Any folder was a training that had not started.
+TEST_F(JobRecordTest, a_folder_without_a_training_is_refused_unless_it_is_empty) {
+  fs::create_directories(folder.path() / "queued");
+  EXPECT_THAT(status({"queued"}).output, StartsWith("state       not started"));
+  write_file_atomically(folder.path() / "queued/lock", std::string_view(""));
+  EXPECT_EQ(status({"queued"}).exit_code, 0) << "a start that was killed";
+  const ProgramResult other = status({"tools", "--follow"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, AllOf(HasSubstr("'tools'"), HasSubstr("inspect")));
+  fs::create_directories(folder.path() / "search");
+  write_file_atomically(
+      folder.path() / "search/search.jsonl",
+      std::string_view(
+          R"({"search":1,"space":{"program":"./mine","hyperparameters":{"n":"1"},"searcher":{"name":"single","metric":"x","smaller_is_better":"true","max_length":{"batches":"4"}}},"orders":[{"trial":1,"rung":1,"length":4,"settings":["--n=1"]}]}
+)"));
+  const ProgramResult search = status({"search", "--follow"});
+  EXPECT_EQ(search.exit_code, 0) << search.errors;
+  EXPECT_THAT(search.output, AllOf(StartsWith("search over options of './mine'"), HasSubstr("state      stopped")));
+}
+
 TEST_F(JobRecordTest, damaged_files_are_told_of_as_far_as_they_go) {
   const fs::path file = folder.path() / "train_cifar-17.attempts.jsonl";
   const std::string whole = read_file(file, 1 << 16);
