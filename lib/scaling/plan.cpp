@@ -202,11 +202,12 @@ std::string plan_advice(const TrainingPlan& plan) {
                 100 * least_gain)
           : fmt::format("buckets: --bucket-mib {}, which is predicted to shorten a step by {:.1f} %.\n",
                         plan.buckets.bytes >> 20, 100 * plan.buckets.gain);
+  const bool is_even = grid.nodes * grid.ranks_per_node() == grid.ranks;
   text += fmt::format(
-      "sbatch --nodes={} --ntasks-per-node={} --time={}: the upper bound of the prediction ({}), plus 10 % and 5 "
+      "sbatch --nodes={}{} --ntasks-per-node={} --time={}: the upper bound of the prediction ({}), plus 10 % and 5 "
       "minutes.\n",
-      grid.nodes, grid.ranks_per_node(), slurm_time(plan.time_limit_minutes),
-      format_duration(upper_end(plan.training)));
+      grid.nodes, is_even ? "" : fmt::format(" --ntasks={}", grid.ranks), grid.ranks_per_node(),
+      slurm_time(plan.time_limit_minutes), format_duration(upper_end(plan.training)));
   text += fmt::format(
       "--signal=B:USR1@{} in your own script: time for two steps, and for a checkpoint of {:.1f} MB at 100 MB/s. The "
       "installed scripts stop in time without it.",

@@ -80,6 +80,14 @@ TEST(Plan, it_is_told_as_a_table_and_as_what_to_ask_for) {
                  {"sbatch --nodes=1 --ntasks-per-node=1024 --time=00:", "--signal=B:USR1@30 ", "2.2 MB"});
 }
 
+// It asked for 8 tasks.
+TEST(Plan, slurm_is_asked_for_as_many_tasks_as_ranks) {
+  const MadeUpMachine machine{.ranks_per_node = 2};
+  const auto advice = [&](const RankGrid& grid) { return plan_advice(planned(machine, {grid, 32, imagenet, 0, 1})); };
+  EXPECT_THAT(advice({7, 2}), HasSubstr("sbatch --nodes=2 --ntasks=7 --ntasks-per-node=4 --time="));
+  EXPECT_THAT(advice({8, 2}), HasSubstr("sbatch --nodes=2 --ntasks-per-node=4 --time="));
+}
+
 // It was 127 columns wide.
 TEST(Plan, its_tables_fit_a_terminal) {
   Study study = made_up_study({.seconds_a_sample = 0.3, .noise = 0.1, .ranks_per_node = 2});
