@@ -111,9 +111,12 @@ void plan(const PlanOptions& options) {
   const Study study = open_study(options);
   const StepModel model = model_of(study);
   const std::vector<TrainingPlan> plans = plans_of(study, model, options);
+  std::vector<RunSpeed> runs;
   std::vector<std::string> compared;
-  compared.reserve(options.runs.size());
-  for (const std::string& run : options.runs) compared.push_back(prediction_of(model, speed_of_run(study, run)));
+  for (const std::string& run : options.runs) {
+    runs.push_back(speed_of_run(study, run));
+    compared.push_back(prediction_of(model, runs.back()));
+  }
   log::plain(printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
                                    study.image_height, study.image_width, study.setup.precision, model.max_ranks,
                                    study.device)));
@@ -124,6 +127,7 @@ void plan(const PlanOptions& options) {
     log::plain(plan_advice(plans.back()));
   }
   if (plans.empty()) print_warnings(warnings_of(study));
+  for (const RunSpeed& run : runs) print_warnings(warnings_of(study, run));
   for (const std::string& message : compared) log::plain(printable(message));
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,8 +16,11 @@
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/text_table.hpp"
+#include "network/graph.hpp"
+#include "picture/picture.hpp"
 #include "recipe/field_forms.hpp"
 #include "report/run_record.hpp"
+#include "run/run_file.hpp"
 #include "scaling/findings.hpp"
 
 namespace lockstep {
@@ -50,15 +55,20 @@ double test_seconds(const StepModel& model, const PlanRequest& request, const St
   return a_sample * std::ceil(static_cast<double>(request.test_samples) / request.grid.ranks);
 }
 
-// "12.3 (11.9 to 12.7)", or only "12.3" if the bounds are unknown.
+// "12.3 (11.9 to 12.7)", "12.3 (11.9 or more)", or only "12.3" if the bounds are unknown.
 std::string with_bounds(const Interval& interval, int decimals) {
+  if (std::isinf(interval.high) && interval.low > 0) {
+    return fmt::format("{:.{}f} ({:.{}f} or more)", interval.middle, decimals, interval.low, decimals);
+  }
   if (!interval.is_bounded()) return fmt::format("{:.{}f}", interval.middle, decimals);
   return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", interval.middle, decimals, interval.low, decimals, interval.high,
                      decimals);
 }
 
+// A noisy study may not exclude a step of no time.
 Interval rate_of(double samples, const Interval& step) {
-  return {samples / step.middle, samples / step.high, samples / std::max(step.low, 1e-9)};
+  const double infinite = std::numeric_limits<double>::infinity();
+  return {samples / step.middle, samples / step.high, step.low > 0 ? samples / step.low : infinite};
 }
 
 void require_measured(const StepModel& model, const RankGrid& grid, const Exchange& exchange) {
@@ -269,7 +279,24 @@ Exchange exchange_of(const Summary& summary, std::int64_t ranks, const std::stri
   return {.powersgd_rank = CompressionForm::validation_error(method).empty() ? CompressionForm::parse(method) : 0};
 }
 
+// Of training, if it is known. The model file has that of evaluation.
+std::optional<PictureSize> image_size_of_run(const Summary& summary, const std::string& folder) {
+  const nlohmann::json recipe = summary.fields.value("recipe", nlohmann::json());
+  if (const std::optional<std::int64_t> side = count_in(recipe, "image-size")) return PictureSize{*side, *side};
+  if (count_in(recipe, "test-image-size")) return std::nullopt;
+  const std::optional<NetworkGraph> network = network_of_run(folder);
+  if (!network) return std::nullopt;
+  const ValueShape& image = network->nodes().front().shape;
+  return PictureSize{image.height, image.width};
+}
+
 }  // namespace
+
+std::vector<std::string> warnings_of(const Study& study, const RunSpeed& run) {
+  if (run.device.empty() || run.device == study.device) return {};
+  return {fmt::format("'{}' trained on '{}', but the study measured '{}'. Their speeds may differ.", run.name,
+                      run.device, study.device)};
+}
 
 RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const RunRecord run = read_run(folder);
@@ -279,6 +306,12 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
     require(its == own, Failure::usage,
             "'{}' trained with {} '{}', but the study measured '{}'. Compare it with a matching study.", folder, field,
             its, own);
+  }
+  if (const std::optional<PictureSize> image = image_size_of_run(summary, folder)) {
+    require(image->height == study.image_height && image->width == study.image_width, Failure::usage,
+            "'{}' trained with images of {} x {} pixels, but the study measured {} x {}. Compare it with a matching "
+            "study.",
+            folder, image->height, image->width, study.image_height, study.image_width);
   }
   const std::int64_t ranks = summary.ranks.value_or(0);
   const std::int64_t batch = summary.global_batch.value_or(0);
@@ -290,7 +323,8 @@ RunSpeed speed_of_run(const Study& study, const std::string& folder) {
           "'{}' has no throughput yet (samples_per_second in its summary.json). Wait for its first test.", folder);
   const Exchange exchange = exchange_of(summary, ranks, folder);
   const std::int64_t batch_per_rank = std::max<std::int64_t>(batch / (ranks - exchange.servers), 1);
-  return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch_per_rank, {}, exchange}, rate};
+  return {
+      folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, batch_per_rank, {}, exchange}, rate, summary.device};
 }
 
 }  // namespace lockstep

@@ -64,12 +64,16 @@ struct RunSpeed {
   std::string name;  // the folder as the user gave it
   StepSetting setting;
   double samples_per_second = 0;
+  std::string device = {};
 };
+// The same for a comparison: the run had another device.
+std::vector<std::string> warnings_of(const Study& study, const RunSpeed& run);
 // "runs/r20: 775.0 (760.1 to 790.2) samples/s predicted on 2 ranks with 32 samples each. Measured: ..."
 std::string prediction_of(const StepModel& model, const RunSpeed& run);
 
 // Reads a run's summary.json. Throws what read_run() throws. Throws Error(usage) if it contains no speed yet, or its
-// model or precision differs from the study's, or if it kept its weights together in a way that no study measures.
+// model, precision or image size differs from the study's, or if it kept its weights together in a way that no study
+// measures.
 RunSpeed speed_of_run(const Study& study, const std::string& folder);
 
 }  // namespace lockstep

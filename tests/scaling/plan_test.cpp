@@ -9,6 +9,7 @@
 #include "made_up_study.hpp"
 #include "support/message_of.hpp"
 #include "support/messages.hpp"
+#include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::plan_test {
@@ -179,6 +180,15 @@ TEST(Plan, a_training_stands_beside_its_prediction) {
   expect_message(prediction_of(model_of(swept), {"runs/r20", servers, rate}), {"6 trainers", "--servers 2"});
 }
 
+// "(2.1 to 128000000000.0)"
+TEST(Plan, a_rate_without_an_upper_bound_has_none) {
+  const Study study = made_up_study({.noise = 0.9});
+  const StepModel model = model_of(study);
+  const StepSetting setting{{8, 1}, 32};
+  ASSERT_LE(model.predict(setting).step.low, 0);
+  expect_message(prediction_of(model, {"runs/r20", setting, 100}), {" or more) samples/s"});
+}
+
 class PlanOfRun : public ::testing::Test {
  protected:
   void write(const std::string& fields) {
@@ -228,6 +238,23 @@ TEST_F(PlanOfRun, its_exchange_is_read_from_its_options) {
     with(recipe);
     expect_message(refusal(), {"--sync ps", "--compress"});
   }
+}
+
+// It was compared with a prediction for other images.
+TEST_F(PlanOfRun, one_with_other_images_is_refused) {
+  constexpr const char* speed =
+      R"(, "model": "resnet20", "precision": "fp32", "ranks": 1, "global_batch": 32, "samples_per_second": 812.5,
+         "hosts": {"n1": [0]}, "device": "cpu: another", "recipe": )";
+  write(std::string(speed) + R"({"image-size": 48})");
+  expect_message(refusal(), {"'" + folder_.path().string() + "'", "48 x 48", "32 x 32"});
+  write(std::string(speed) + R"({"image-size": null})");
+  const RunSpeed run = speed_of_run(made_up_study({}), folder_.path().string());
+  ASSERT_EQ(warnings_of(made_up_study({}), run).size(), 1U);
+  expect_message(warnings_of(made_up_study({}), run)[0], {"cpu: another", made_up_study({}).device});
+  ModelFile model = small_checkpoint().model;
+  model.shape = {28, 28, 3};
+  write_model_file(folder_.path() / "model.h5", model);
+  expect_message(refusal(), {"28 x 28", "32 x 32"});
 }
 
 // Its only rank has no sample.
