@@ -270,7 +270,7 @@ std::string html_step_bars(const Study& study, Scaling scaling) {
 }
 
 std::string study_page(const Study& study) {
-  const std::string title = fmt::format("Scaling of {} up to {} ranks", study.model, study.hosts.size());
+  const std::string title = fmt::format("Scaling of {} up to {} ranks", study.model, max_ranks_of(study));
   std::string html = fmt::format("<h1>{}</h1>\n", escaped(title));
   html += html_beside(
       html_section("Findings", findings_html(study)),

@@ -33,6 +33,13 @@ TEST(StudyPage, has_what_the_study_finds_and_where_it_ran) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
 }
 
+// It was the number of ranks that ran the study.
+TEST(StudyPage, its_title_has_the_largest_measured_number_of_ranks) {
+  Study study = made_up_study({});
+  study.hosts.resize(6, "n1");
+  EXPECT_THAT(study_page(study), HasSubstr("<h1>Scaling of resnet20 up to 4 ranks</h1>"));
+}
+
 TEST(StudyPage, names_of_unknown_origin_are_no_markup) {
   Study study = made_up_study({});
   study.model = "<img src=x>";
