@@ -84,6 +84,21 @@ TEST_F(EvaluationTest, a_second_evaluation_starts_from_the_first_sample_again) {
   EXPECT_EQ(evaluator.evaluate().predictions, first.predictions);
 }
 
+// Logits of more than 2 GiB, in one message, failed after all the work.
+TEST_F(EvaluationTest, logits_are_the_same_in_messages_of_any_size) {
+  Evaluator evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic,
+                      TestTimeAugmentation::plain);
+  std::vector<float> together;
+  evaluator.evaluate(together);
+  const std::size_t two_batches =
+      std::size_t{2} * 10 * sizeof(float) * static_cast<std::size_t>(evaluator.batch() * world_.size());
+  for (const std::size_t message_bytes : {std::size_t{1}, two_batches}) {
+    std::vector<float> parts;
+    evaluator.evaluate(parts, message_bytes);
+    EXPECT_EQ(parts, together);
+  }
+}
+
 TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_guess) {
   for (Parameter& parameter : model_->store.parameters()) {
     backend_->device().write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);

@@ -41,14 +41,15 @@ double Evaluation::ratio(std::int64_t part) const {
 
 namespace {
 
-// Batch b of rank r is at index b * ranks + r in data set order.
-void put_in_order(const std::vector<std::string>& of_ranks, std::size_t batch_bytes, char* next) {
-  if (of_ranks.empty()) return;
+// Batch b of rank r is at index b * ranks + r in data set order. Returns the end of what it wrote.
+char* put_in_order(const std::vector<std::string>& of_ranks, std::size_t batch_bytes, char* next) {
+  if (of_ranks.empty()) return next;
   for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {
     for (const std::string& own : of_ranks) {
       if (start < own.size()) next += own.copy(next, batch_bytes, start);
     }
   }
+  return next;
 }
 
 }  // namespace
@@ -108,15 +109,21 @@ Evaluation Evaluator::evaluate(const Told& told) {
   return evaluate_batches(told, [](std::span<const float>) {});
 }
 
-Evaluation Evaluator::evaluate(std::vector<float>& logits) {
+Evaluation Evaluator::evaluate(std::vector<float>& logits, std::size_t message_bytes) {
   std::vector<float> own;
   const Evaluation evaluation = evaluate_batches(
       {}, [&own](std::span<const float> of_sample) { own.insert(own.end(), of_sample.begin(), of_sample.end()); });
   const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(float));
-  const std::vector<std::string> of_ranks = world_.gather(bytes, 0);
   logits.assign(world_.rank() == 0 ? static_cast<std::size_t>(evaluation.samples * evaluation.classes) : 0, 0);
-  put_in_order(of_ranks, static_cast<std::size_t>(batch_ * evaluation.classes) * sizeof(float),
-               reinterpret_cast<char*>(logits.data()));
+  char* next = reinterpret_cast<char*>(logits.data());
+  const std::size_t batch_bytes = static_cast<std::size_t>(batch_ * evaluation.classes) * sizeof(float);
+  const std::size_t of_all_ranks = batch_bytes * static_cast<std::size_t>(world_.size());
+  const std::size_t piece = batch_bytes * std::max<std::size_t>(message_bytes / of_all_ranks, 1);
+  const auto batches = static_cast<std::size_t>(evaluation_batches(dataset_.samples(), batch_, world_.size()));
+  for (std::size_t start = 0; start < batches * batch_bytes; start += piece) {
+    const std::string_view part = bytes.substr(std::min(start, bytes.size()), piece);
+    next = put_in_order(world_.gather(part, 0), batch_bytes, next);
+  }
   return evaluation;
 }
 

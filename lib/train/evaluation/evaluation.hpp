@@ -1,6 +1,7 @@
 // Evaluates a model on a data set. Each sample counts once, for any number of ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -68,8 +69,9 @@ class Evaluator {
   // many samples all ranks have evaluated. Throws AgreedError if the work of a rank fails.
   using Told = std::function<void(std::int64_t judged)>;
   Evaluation evaluate(const Told& told = {});
-  // Likewise. `logits` becomes [samples, classes] in data set order on rank 0, and empty on other ranks.
-  Evaluation evaluate(std::vector<float>& logits);
+  // Likewise. `logits` becomes [samples, classes] in data set order on rank 0, and empty on other ranks. Ranks send
+  // them in messages of about `message_bytes`, all ranks together, because MPI counts to 2 GiB.
+  Evaluation evaluate(std::vector<float>& logits, std::size_t message_bytes = std::size_t{1} << 28);
 
  private:
   // The result for one sample.
