@@ -72,11 +72,25 @@ struct InspectOptions {
         app, "--pictures", pictures, require_place_for_pictures,
         "Draw the first training images of a data set (test split: evaluation images) into this PNG file, as the "
         "options below prepare them");
-    model_option->excludes(app.get_option("--pictures"));
+    CLI::Option* const pictures_option = app.get_option("--pictures");
+    model_option->excludes(pictures_option);
     declare_recipe(app, settings);
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Seed of sample order and augmentation");
     declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
+    for (CLI::Option* const option : app.get_options()) {
+      const bool is_of_pictures = option->get_group() == heading_of(FieldGroup::augmentation) ||
+                                  option->get_group() == heading_of(FieldGroup::resizing);
+      if (is_of_pictures && option->get_name() != "--image-size") option->needs(pictures_option);
+    }
+    app.get_option("--seed")->needs(pictures_option);
+    app.final_callback([&app] {
+      const bool has_images = app.count("--pictures") + app.count("--model") > 0;
+      for (const char* option : {"--recipe", "--image-size"}) {
+        if (has_images || app.count(option) == 0) continue;
+        throw CLI::ValidationError(option, "it has no effect without --pictures or --model. Add one of them");
+      }
+    });
     app.footer(
         "Examples:\n  inspect runs/r20\n  inspect runs/r20/model.h5\n"
         "  inspect data/mine --pictures batch.png --image-size 128\n  inspect --model resnet50 --image-size 224\n"

@@ -48,9 +48,10 @@ struct PlanOptions {
     constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
     constexpr int most = max_study_ranks;
     app.add_option("STUDY", study, "Output folder of scaling_study, or its study.json")->required()->type_name("FILE");
-    add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts to predict, such as 64,1024")
-        ->type_name("COUNT")
-        ->delimiter(',');
+    CLI::Option* const ranks_option =
+        add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts to predict, such as 64,1024")
+            ->type_name("COUNT")
+            ->delimiter(',');
     add_number(app, "--ranks-per-node", ranks_per_node, {1, most},
                "Ranks per node (default: as in the study's largest point)")
         ->type_name("COUNT");
@@ -65,6 +66,10 @@ struct PlanOptions {
         ->type_name("COUNT");
     app.add_option("--data", data, "Folder made by make_shards, for the numbers of samples")->type_name("FOLDER");
     add_number(app, "--epochs", epochs, {1, std::int64_t{1} << 30}, "Epochs of the training")->type_name("COUNT");
+    for (const char* of_plan : {"--ranks-per-node", "--batch-per-rank", "--local-steps", "--servers", "--compress",
+                                "--samples", "--test-samples", "--data", "--epochs"}) {
+      app.get_option(of_plan)->needs(ranks_option);
+    }
     app.add_option("--run", runs, "Output folders of finished trainings to compare with their predictions")
         ->type_name("FOLDER");
   }

@@ -62,15 +62,19 @@ struct ReportOptions {
         ->expected(1, max_runs)
         ->type_name("FOLDER");
     add_result(app, "--output", output, require_place_for_page, "HTML file to write")->required();
-    app.add_option(
-           "--data", data,
-           "Folder made by make_shards: evaluate the best model of each training, and show confusions, worst classes "
-           "and misclassified pictures")
-        ->type_name("FOLDER");
+    CLI::Option* const data_option =
+        app.add_option(
+               "--data", data,
+               "Folder made by make_shards: evaluate the best model of each training, and show confusions, worst "
+               "classes and misclassified pictures")
+            ->type_name("FOLDER");
     add_choice(app, "--split", splits, split, "Split to evaluate");
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads per rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::resizing, FieldGroup::testing});
+    for (const char* of_evaluation : {"--split", "--loader-threads", "--resize", "--decode", "--test-augment"}) {
+      app.get_option(of_evaluation)->needs(data_option);
+    }
     hang_timeout.declare(app);
     app.footer(
         "Examples:\n  report runs/r20 --output r20.html\n"

@@ -28,9 +28,12 @@ struct ShowOptions {
     app.add_option("CLUSTER", cluster,
                    "File cluster-JOB.ATTEMPT.json that run_roles wrote; without it: the file in LOCKSTEP_CLUSTER")
         ->type_name("FILE");
-    app.add_option("--role", role, "Role whose instance to print; without it: all instances of all roles")
-        ->type_name("NAME");
-    add_number(app, "--instance", instance, {0, max_instances - 1}, "With --role: index of the instance");
+    CLI::Option* const role_option =
+        app.add_option("--role", role, "Role whose instance to print; without it: all instances of all roles")
+            ->type_name("NAME");
+    CLI::Option* const instance_option =
+        add_number(app, "--instance", instance, {0, max_instances - 1}, "With --role: index of the instance");
+    if (role.empty()) instance_option->needs(role_option);  // a task knows its own role
     app.add_flag(
         "--exports", exports,
         "For scripts: print NAME=VALUE and a zero byte per variable of this task, with those of LOCKSTEP_INTERFACE");
@@ -53,6 +56,10 @@ Environment environment_in(const ShowOptions& options) {
 }
 
 int print_exports(const ShowOptions& options) {
+  const bool is_named = !options.cluster.empty() && options.cluster != this_job().task.cluster_file;
+  require(!is_named || !options.role.empty(), Failure::usage,
+          "--exports prints the variables of one instance of '{}', but no role is set. Add --role and --instance.",
+          options.cluster.string());
   Environment environment = environment_in(options);
   if (const std::string& interface = this_job().interface; !interface.empty()) {
     environment.merge(interface_environment(interface, network_interfaces(), log::host()));

@@ -332,6 +332,17 @@ TEST_F(MakeShardsTest, options_without_effect_and_empty_names_are_refused) {
   EXPECT_FALSE(fs::exists(output()));
 }
 
+// inspect ignored them.
+TEST_F(MakeShardsTest, inspect_refuses_options_of_pictures_that_it_does_not_draw) {
+  const std::string program = built_program("inspect");
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--augment", "none"}, {"--resize", "64"}, {"--seed", "7"}, {"--image-size", "64"}}) {
+    expect_failure({program, folder_.path(), more[0], more[1]}, 2, {more[0], "--pictures"});
+  }
+  expect_failure({program, "--model", "resnet20", "--augment", "none"}, 2, {"--augment", "--pictures"});
+  EXPECT_EQ(run_program({program, "--model", "resnet20", "--image-size", "32"}).exit_code, 0);
+}
+
 TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
   const GoldenPictures golden;
   const fs::path pictures = folder_.path() / "pictures";

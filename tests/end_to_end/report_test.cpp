@@ -63,6 +63,19 @@ TEST_F(ReportTest, a_training_becomes_a_page_at_any_number_of_ranks) {
   EXPECT_THAT(read_file(page, 1 << 24), HasSubstr("<h1>2 trainings</h1>"));
 }
 
+// They were ignored.
+TEST_F(ReportTest, options_of_the_evaluation_need_data) {
+  for (const auto& [option, value] : {std::pair("--split", "test"),
+                                      {"--loader-threads", "2"},
+                                      {"--resize", "40"},
+                                      {"--decode", "exact"},
+                                      {"--test-augment", "flip"}}) {
+    const ProgramResult result = report({at("run"), "--output", at("refused.html"), option, value});
+    EXPECT_EQ(result.exit_code, 2) << option;
+    EXPECT_THAT(result.errors, testing::AllOf(HasSubstr(option), HasSubstr("--data")));
+  }
+}
+
 TEST_F(ReportTest, without_a_model_that_can_be_read_the_page_has_no_network) {
   const fs::path without = at("without");
   fs::copy(at("run"), without, fs::copy_options::recursive);

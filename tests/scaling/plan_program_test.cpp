@@ -73,6 +73,8 @@ TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
   expect_refused({}, {"--ranks", "--run"});
   expect_refused({"--ranks", "8"}, {"--samples", "--data"});
   expect_refused({"--ranks", "8", "--samples", "50000"}, {"2 nodes"});
+  expect_refused({"--run", "run", "--batch-per-rank", "64"}, {"--batch-per-rank", "--ranks"});
+  expect_refused({"--run", "run", "--epochs", "5"}, {"--epochs", "--ranks"});
   expect_refused({"--run", folder_.path() / "none"}, {"'" + (folder_.path() / "none").string() + "'", "summary.json"});
   write_file_atomically(folder_.path() / "study.json", "{}");
   const ProgramResult damaged = plan({"--ranks", "8", "--samples", "50000"});

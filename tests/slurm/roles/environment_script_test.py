@@ -65,6 +65,10 @@ def main():
         everybody = run([SHOW, file], folder)
         assert everybody.returncode == 0 and everybody.stdout.startswith("worker[0] on n1\n"), everybody
 
+        ignored = run([SHOW, file, "--instance", "1"], folder)
+        assert ignored.returncode == 2 and "--instance" in ignored.stderr and "--role" in ignored.stderr, ignored
+        ignored = run([SHOW, file, "--exports"], folder)
+        assert ignored.returncode == 2 and "--exports" in ignored.stderr and "--role" in ignored.stderr, ignored
         outside = run([SHOW], folder)
         assert outside.returncode == 2 and "LOCKSTEP_CLUSTER" in outside.stderr
         nobody = run([SHOW, "--role", "worker", "--instance", "7", file], folder)
