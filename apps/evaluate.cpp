@@ -26,6 +26,7 @@
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "runtime/failure/contained_failure.hpp"
+#include "search/search_overview.hpp"
 #include "train/evaluation/evaluation_json.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 #include "train/evaluation/model_test.hpp"
@@ -117,6 +118,9 @@ int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
     const auto folder = [&] { return folder_of_split(session.world, options); };
     if (!options.followed.empty()) {
+      require(!holds_search(options.followed), Failure::usage,
+              "'{}' (--follow) contains a search. Choose the folder of a trial, such as '{}'.",
+              options.followed.string(), (options.followed / "trial-1").string());
       return follow_training(session, {options.followed, folder(), options.split, options.settings.recipe.images,
                                        options.loader_threads, options.settings.run.test_time_augmentation});
     }

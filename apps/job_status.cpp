@@ -6,10 +6,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
-#include "run/run_file.hpp"
 #include "run/training_status.hpp"
 #include "search/search_overview.hpp"
 #include "slurm/status/job_record.hpp"
@@ -42,21 +40,12 @@ struct Look {
   bool is_known = true;
 };
 
-// Throws Error(usage) if a folder has files, but none of a training. A training that has not begun may have none yet.
-void require_training(const fs::path& folder) {
-  const auto has = [&](const char* name) { return !is_absent(folder / name); };
-  std::error_code unreadable;
-  require(fs::is_empty(folder, unreadable) || unreadable || has(run_files::summary) || has(run_files::metrics) ||
-              has(run_files::failure) || has(run_files::lock) || has(run_files::checkpoints),
-          Failure::usage, "'{}' contains no training. Name its output folder, or use inspect.", folder.string());
-}
-
 Look look_at_folder(const fs::path& folder) {
   if (holds_search(folder)) {
     const SearchStatus status = search_status(folder);
     return {describe_search(folder), status.line, status.line, !status.is_running};
   }
-  require_training(folder);
+  require_training(folder, "JOB|FOLDER");
   const TrainingStatus status = training_status(folder);
   const bool has_begun = status.summary.state || status.failure;
   const bool is_over = has_begun && status.holder.kind == FolderHolder::Kind::nobody;

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "run/checkpoint_files.hpp"
@@ -43,6 +44,15 @@ void add_progress(TrainingStatus& status, const MetricsLine& report) {
 }
 
 }  // namespace
+
+void require_training(const fs::path& folder, std::string_view option) {
+  const auto has = [&](const char* name) { return !is_absent(folder / name); };
+  std::error_code unreadable;
+  require(fs::is_empty(folder, unreadable) || unreadable || has(run_files::summary) || has(run_files::metrics) ||
+              has(run_files::failure) || has(run_files::lock) || has(run_files::checkpoints),
+          Failure::usage, "'{}' ({}) contains no training. Choose the output folder of a training.", folder.string(),
+          option);
+}
 
 fs::path present_place(const fs::path& named, const Summary& summary, const fs::path& folder, const fs::path& base) {
   const fs::path within = named.lexically_normal().lexically_relative(summary.output.lexically_normal());
@@ -107,7 +117,7 @@ std::string describe_state(const Summary& summary, const FolderHolder& holder) {
     case RunState::stopped:
       return fmt::format("stopped; the {} resumes it", same_command(summary.resume));
     case RunState::failed:
-      return "failed: see failure.json";
+      return fmt::format("failed (failure.json states why); the {} resumes it", same_command(summary.resume));
     case RunState::done:
       if (const std::optional<EarlyStopEnd>& stop = summary.early_stop) {
         return fmt::format("done by early stopping after step {} of {}: {}{} did not improve in {}", *summary.step,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "run/exit_report.hpp"
 #include "run/lock_holder.hpp"
@@ -27,6 +28,10 @@ struct TrainingStatus {
   std::filesystem::path checkpoints;            // see checkpoint_folder_of()
   std::optional<std::int64_t> checkpoint_step;  // of the newest checkpoint there
 };
+
+// Throws Error(usage) if a folder has files, but none of a training. A training that has not begun may have none yet.
+// The message names `option`.
+void require_training(const std::filesystem::path& folder, std::string_view option);
 
 // Never throws because of file contents. Reads at most 16 MiB, in general a few KiB. `base` is the training's working
 // directory, if it is known: paths in the summary may be relative to it. `look` returns the holder of the folder. It is

@@ -26,6 +26,11 @@ def main(programs, page):
         data, run = folder / "data", folder / "run with spaces"
         subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "400", "--output", data], check=True,
                        stdout=subprocess.DEVNULL)
+        (folder / "search").mkdir()
+        (folder / "search" / "search.jsonl").write_text("{}\n")
+        for place, reason in ((data, "contains no training"), (folder / "search", "contains a search")):
+            words, _ = (refused := follow(programs, place, data)).communicate(timeout=60)
+            assert refused.returncode == 2 and reason in words, words
         follower = follow(programs, run, data)
         waits = f"'{run}' "
         lines = [follower.stdout.readline() for _ in range(2)]

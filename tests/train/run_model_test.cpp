@@ -88,6 +88,11 @@ TEST_F(RunModelTest, without_both_the_weights_at_the_end) {
   EXPECT_EQ(model_of_run(run_).file, run_ / "model.h5");
 }
 
+TEST_F(RunModelTest, a_search_has_the_model_of_its_best_trial) {
+  write("best.h5", "best");
+  EXPECT_EQ(model_of_run(run_).file, run_ / "best.h5");
+}
+
 TEST_F(RunModelTest, a_folder_without_a_model_is_refused) {
   write("summary.json", R"({"best_step": 20})");
   write("checkpoints/step-000000000030.h5", "newest");

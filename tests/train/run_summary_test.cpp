@@ -191,12 +191,13 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
                               "device": "cpu: one"},
                           {"state": "stopped", "step": 4, "resumed": "2026-01-02T03:04:05Z"}]})");
   const std::string failed = describe_file(folder_);
-  for (const char* line : {"\n  state      failed: see failure.json\n", "\n  best       75.00 % after step 5\n",
-                           "\n  started    -\n  ended      2026-01-02T03:04:05Z\n", "\n  weights    -\n",
-                           "\n  attempts   3\n    1  killed; the next resumed from step 4 (1 rank, cpu: one)\n",
-                           "\n    2  stopped; the next resumed from step 4\n  ranks      2 (by mpirun or srun)\n",
-                           "\n  ranks      2 (by mpirun or srun)\n  device     cpu: two\n  precision  bf16\n",
-                           "\n  command    train_cifar"}) {
+  for (const char* line :
+       {"\n  state      failed (failure.json states why); the same command resumes it\n",
+        "\n  best       75.00 % after step 5\n", "\n  started    -\n  ended      2026-01-02T03:04:05Z\n",
+        "\n  weights    -\n", "\n  attempts   3\n    1  killed; the next resumed from step 4 (1 rank, cpu: one)\n",
+        "\n    2  stopped; the next resumed from step 4\n  ranks      2 (by mpirun or srun)\n",
+        "\n  ranks      2 (by mpirun or srun)\n  device     cpu: two\n  precision  bf16\n",
+        "\n  command    train_cifar"}) {
     EXPECT_NE(failed.find(line), std::string::npos) << line << failed;
   }
   nlohmann::json often = {{"state", "done"}, {"interruptions", nlohmann::json::array()}};

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "dataset/same_data.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "run/training_status.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 #include "train/evaluation/make_evaluator.hpp"
 #include "train/evaluation/model_fit.hpp"
@@ -54,6 +55,7 @@ class Follower {
     if (!speaks()) return;
     require(is_absent(options.folder) || std::filesystem::is_directory(options.folder), Failure::usage,
             "'{}' is not a folder. Set --follow to the output folder of a training.", options.folder.string());
+    require_training(options.folder, "--follow");
     list_.emplace(EvaluationList::file_of(options.folder, split_name()));
     log::info("following '{}'. The results are written to '{}'", options.folder.string(), list_->file().string());
   }

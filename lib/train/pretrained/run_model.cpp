@@ -55,6 +55,10 @@ RunModel model_of_run(const std::filesystem::path& folder) {
                         best_model_file, folder.string(), *best->other_step, *summary.best_step)};
   }
   const std::filesystem::path last = folder / "model.h5";
+  const std::filesystem::path of_search = folder / "best.h5";
+  if (is_absent(last) && !is_absent(of_search)) {
+    return {of_search, fmt::format("best.h5 of '{}', the model of the search's best trial", folder.string())};
+  }
   require(!is_absent(last), Failure::usage,
           "'{}' holds no model: no model-best.h5, no checkpoint of the best test, and no model.h5. Choose a model file "
           "or the output folder of a training.",

@@ -29,8 +29,8 @@ struct RunModel {
 };
 
 // The first that exists: model-best.h5 of the best test, the checkpoint of the best test (checkpoint_folder_of()),
-// model-best.h5 of another step, model.h5. Throws Error(usage) if none exists. The checkpoint must be valid to precede
-// a model-best.h5.
+// model-best.h5 of another step, model.h5, best.h5 of a search. Throws Error(usage) if none exists. The checkpoint must
+// be valid to precede a model-best.h5.
 RunModel model_of_run(const std::filesystem::path& folder);
 
 // `path` itself; if it is a folder, model_of_run().

@@ -146,7 +146,7 @@ TEST(JobTrainingTest, states_of_a_job_and_of_its_training) {
       {"CANCELLED", Cause::running, RunState::running, held_by("17", 0), "killed; the same command resumes it"},
       {"CANCELLED", Cause::cancelled, RunState::stopped, {}, "stopped; the same command resumes it"},
       {"FAILED", Cause::diverged, RunState::diverged, {}, "diverged"},
-      {"FAILED", Cause::failed, RunState::failed, {}, "failed: see failure.json"},
+      {"FAILED", Cause::failed, RunState::failed, {}, "failed (failure.json states why); the same command resumes it"},
       {"COMPLETED", Cause::done, RunState::done, {}, "done"},
   };
   for (const Row& row : rows) {
