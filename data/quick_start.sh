@@ -55,6 +55,6 @@ echo "command continues it."
 [ -z "$cifar" ] || echo "With --recipe cifar10-94, train_cifar reaches about 94 %, in three to four times as long."
 # Three seconds from SIGTERM to SIGKILL after Ctrl-C (Open MPI 4): time for a checkpoint on a busy machine. mpirun takes
 # the script's place, so that whatever ends the script ends the training.
-exec {build_lock}>&-  # the training needs no build
+exec 200>&-  # the lock of lib/cmake/progress.sh: the training needs no build
 exec mpirun -n 2 --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 3 "$programs/train_cifar" \
   --data "$shards" --recipe cifar10-90 --output "$output"

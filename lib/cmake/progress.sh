@@ -68,12 +68,12 @@ with_progress() {
   return "$code"
 }
 
-# The caller and what it starts hold `build`, until the last of them has ended or closes the file of $build_lock: a script
-# that is killed may leave a build or tests behind.
+# The caller and what it starts hold `build`, until the last of them has ended or closes descriptor 200: a script that is
+# killed may leave a build or tests behind. Some tests have few descriptors, whose numbers are small.
 lock_build() {
-  exec {build_lock}>build/lock || return
-  flock --nonblock "$build_lock" && return
-  exec {build_lock}>&-
+  exec 200>build/lock || return
+  flock --nonblock 200 && return
+  exec 200>&-
   echo "another run uses '$PWD/build'. Wait for its end, or stop its processes:" \
     "$(find /proc/[0-9]*/fd -lname "$PWD/build/lock" 2>/dev/null | cut -d / -f 3 | sort -nu | paste -sd ' ')" >&2
   return 2
