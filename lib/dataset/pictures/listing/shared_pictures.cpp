@@ -36,34 +36,34 @@ bool are_alike(const Candidate& one, const Candidate& other) {
   return one.split == other.split && one.file->label == other.file->label;
 }
 
-// Which candidates with the same key matter.
-using Matter = bool (*)(const Candidate& first, const Candidate& other);
+// Whether two candidates with the same key select all that have it.
+using Selects = bool (*)(const Candidate& first, const Candidate& other);
 
 bool in_splits_or_classes(const Candidate& first, const Candidate& other) { return !are_alike(first, other); }
 bool in_training(const Candidate& first, const Candidate& other) {
   return first.split == SourceSplit::train && other.split == SourceSplit::train;
 }
 
-// Candidates of each key that matters. `keys` has one key per candidate.
-Candidates that_matter(const Candidates& candidates, const std::vector<Key>& keys, Matter matter) {
+// Candidates of the selected keys. `keys` has one key per candidate.
+Candidates selected_groups(const Candidates& candidates, const std::vector<Key>& keys, Selects selects) {
   struct Group {
     Candidate first;
-    bool matters = false;
+    bool is_selected = false;
   };
   std::unordered_map<Key, Group> groups;
   for (std::size_t at = 0; at < candidates.size(); ++at) {
     const auto [place, is_new] = groups.try_emplace(keys[at], Group{candidates[at]});
     Group& group = place->second;
-    group.matters = group.matters || (!is_new && matter(group.first, candidates[at]));
+    group.is_selected = group.is_selected || (!is_new && selects(group.first, candidates[at]));
   }
   Candidates kept;
   for (std::size_t at = 0; at < candidates.size(); ++at) {
-    if (groups.at(keys[at]).matters) kept.push_back(candidates[at]);
+    if (groups.at(keys[at]).is_selected) kept.push_back(candidates[at]);
   }
   return kept;
 }
 
-Candidates of_equal_lengths(const PictureList& list, Matter matter) {
+Candidates of_equal_lengths(const PictureList& list, Selects selects) {
   Candidates candidates;
   std::vector<Key> lengths;
   for (const SourceSplit split : all_splits) {
@@ -73,7 +73,7 @@ Candidates of_equal_lengths(const PictureList& list, Matter matter) {
       lengths.push_back(std::to_string(file.bytes));
     }
   }
-  return that_matter(candidates, lengths, matter);
+  return selected_groups(candidates, lengths, selects);
 }
 
 // The key of each candidate. Rank r computes the keys of candidates r, r + ranks, ....
@@ -113,13 +113,13 @@ struct Copy {
 };
 
 // Collective. In the order of the splits and of the list.
-std::vector<Copy> copies_that_matter(const Communicator& world, const PictureList& list, Matter matter) {
+std::vector<Copy> find_copies(const Communicator& world, const PictureList& list, Selects selects) {
   const PictureBytes bytes(list);
-  Candidates candidates = of_equal_lengths(list, matter);
+  Candidates candidates = of_equal_lengths(list, selects);
   const std::vector<Key> middles = keys_of(world, candidates, [&](const PictureFile& file, std::size_t) {
     return hash_of(bytes.middle_of(file, middle_bytes));
   });
-  candidates = that_matter(candidates, middles, matter);
+  candidates = selected_groups(candidates, middles, selects);
   const std::vector<Key> hashes = keys_of(world, candidates, [&](const PictureFile& file, std::size_t at) {
     return key_of_picture(bytes.all_of(file), at);
   });
@@ -127,7 +127,7 @@ std::vector<Copy> copies_that_matter(const Communicator& world, const PictureLis
   std::vector<Copy> copies;
   for (std::size_t at = 0; at < candidates.size(); ++at) {
     const auto [place, is_new] = first.emplace(hashes[at], candidates[at]);
-    if (!is_new && matter(place->second, candidates[at])) copies.push_back({candidates[at], place->second});
+    if (!is_new && selects(place->second, candidates[at])) copies.push_back({candidates[at], place->second});
   }
   return copies;
 }
@@ -141,7 +141,7 @@ const char* name_of(SourceSplit split) {
 
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list) {
   std::vector<SharedPicture> shared;
-  for (const auto& [picture, first] : copies_that_matter(world, list, in_splits_or_classes)) {
+  for (const auto& [picture, first] : find_copies(world, list, in_splits_or_classes)) {
     shared.push_back({picture.file->name, picture.split, first.file->name, first.split});
   }
   std::ranges::sort(shared, {}, [](const SharedPicture& one) { return std::pair(one.name, one.same_as); });
@@ -150,7 +150,7 @@ std::vector<SharedPicture> shared_pictures(const Communicator& world, const Pict
 
 std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world, const PictureList& list) {
   std::map<std::int64_t, std::int64_t> copies;
-  for (const auto& [picture, first] : copies_that_matter(world, list, in_training)) {
+  for (const auto& [picture, first] : find_copies(world, list, in_training)) {
     copies[picture.file - list.train.data()] = first.file - list.train.data();
   }
   return copies;
