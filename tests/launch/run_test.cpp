@@ -238,6 +238,12 @@ std::string death(const std::string& words) {
          ". The other ranks cannot continue without it. Check its last messages and the memory of the node.";
 }
 
+// By one survivor. Open MPI 5 may end it between its report and its message.
+void expect_told(const ProgramResult& result, const std::string& sentence) {
+  const std::size_t least = result.errors.find("prterun") == std::string::npos ? 1 : 0;
+  EXPECT_THAT(times(result.errors, sentence), testing::AllOf(testing::Ge(least), testing::Le(1U))) << result.errors;
+}
+
 // Before Linux 6.15 the launcher may have collected a dead rank, and with it how it died, before a survivor looks.
 const std::string unseen = "was killed or ended without a word";
 
@@ -247,7 +253,7 @@ TEST_F(RunTest, a_killed_rank_is_named_by_one_survivor) {
   const std::string sentence = death(signal.is_null() ? unseen : "was killed by SIGKILL");
   expect_report(1, 1, sentence);
   EXPECT_TRUE(signal.is_null() || signal == SIGKILL) << signal;
-  EXPECT_EQ(times(result.errors, sentence), 1U) << result.errors;
+  expect_told(result, sentence);
   EXPECT_LT(delay_of_report(), std::chrono::seconds(2));
 }
 
@@ -256,7 +262,7 @@ TEST_F(RunTest, a_rank_that_exits_early_is_named_with_its_code) {
   const bool was_seen = report()["code"] == 3;
   const std::string sentence = death(was_seen ? "exited with code 3 before the job was complete" : unseen);
   expect_report(was_seen ? 3 : 1, 1, sentence);
-  EXPECT_EQ(times(result.errors, sentence), 1U) << result.errors;
+  expect_told(result, sentence);
 }
 
 TEST_F(RunTest, a_rank_that_exits_early_with_0_is_a_failure_too) {
