@@ -20,6 +20,8 @@ struct PictureFile {
   bool operator==(const PictureFile&) const = default;
 };
 
+inline constexpr const char* drawn_test = "a tenth of each class, held out by --seed";
+
 struct PictureList {
   std::filesystem::path folder;
   std::vector<std::string> classes;
@@ -28,7 +30,7 @@ struct PictureList {
   std::vector<PictureFile> validation;  // empty if the source has no validation split
   std::vector<std::string> archives;    // tar files, relative to the folder
   std::vector<OddFile> left_out;        // files in class folders
-  std::string test_origin;              // of the test split, for people
+  std::string test_origin;              // of the test split, for people; or drawn_test
   std::string validation_origin;        // of the validation split
 
   // Known only on the rank that created the list. The following members do not affect samples, so the fingerprint does

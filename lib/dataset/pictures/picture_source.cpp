@@ -234,6 +234,14 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
   PictureList list = list_together(world, folder, storage, seed, meta);
   require_same_pictures(world, list);
   std::vector<SharedPicture> shared = shared_pictures(world, list);
+  const bool keeps_copies_together = list.test_origin == drawn_test && !storage.allows(Oddity::duplicates);
+  if (const std::int64_t moved = keeps_copies_together ? move_copies_to_training(shared, list) : 0; moved > 0) {
+    if (world.rank() == 0) {
+      log::info("moved {} from the drawn test split to the training split, which has copies",
+                counted(moved, "picture"));
+    }
+    shared = shared_pictures(world, list);
+  }
   on_rank_0(world, [&] { judge(std::move(shared), storage, list); });
   auto source = std::make_unique<PictureSource>(std::move(list), storage);
   source->find_sample_bits(world);

@@ -27,6 +27,15 @@ using test::GoldenPictures;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
+// The bytes of all pictures.
+std::set<std::string> files_of(const Dataset& data) {
+  std::set<std::string> files;
+  for (std::int64_t sample = 0; sample < data.samples(); ++sample) {
+    files.emplace(reinterpret_cast<const char*>(data.jpeg(sample).data()), data.jpeg(sample).size());
+  }
+  return files;
+}
+
 class ConvertPicturesTest : public ::testing::Test {
  protected:
   ConvertPicturesTest() {
@@ -215,14 +224,8 @@ TEST_F(ConvertPicturesTest, copies_are_all_in_one_split) {
   run();
   const Dataset train(options_.output / "train");
   const Dataset validation(options_.output / "validation");
-  std::set<std::string> trained;
-  const auto bytes_of = [](const Dataset& data, std::int64_t sample) {
-    return std::string(reinterpret_cast<const char*>(data.jpeg(sample).data()), data.jpeg(sample).size());
-  };
-  for (std::int64_t sample = 0; sample < train.samples(); ++sample) trained.insert(bytes_of(train, sample));
-  for (std::int64_t sample = 0; sample < validation.samples(); ++sample) {
-    EXPECT_FALSE(trained.contains(bytes_of(validation, sample))) << sample;
-  }
+  const std::set<std::string> trained = files_of(train);
+  for (const std::string& held_out : files_of(validation)) EXPECT_FALSE(trained.contains(held_out));
   EXPECT_EQ(train.samples() + validation.samples(), 20);
   world_.barrier();
   if (world_.size() > 1) return;  // the rank that finds it ends the others
@@ -232,6 +235,26 @@ TEST_F(ConvertPicturesTest, copies_are_all_in_one_split) {
   of_earlier_version.erase(copies, of_earlier_version.find('\n', copies) + 1 - copies);
   write_file_atomically(record, of_earlier_version);
   expect_error(Failure::usage, {"--validation", "--output"}, [&] { run(); });
+}
+
+// Whether a folder with a copied picture was refused depended on the test split that was drawn.
+TEST_F(ConvertPicturesTest, copies_of_training_pictures_are_not_drawn_for_the_test) {
+  on_rank_0([&] {
+    fs::remove_all(folder_ / "set");
+    for (int quality = 50; quality < 70; ++quality) {
+      for (const char* const copy : {"a", "b"}) {
+        write_other_picture(fmt::format("cat/{}{}.jpg", quality / 2, copy), quality / 2);
+      }
+      write_other_picture(fmt::format("dog/{}.jpg", quality), quality);
+    }
+  });
+  run();
+  const Dataset train(options_.output / "train");
+  const Dataset test(options_.output / "test");
+  EXPECT_EQ(train.samples() + test.samples(), 40);
+  EXPECT_LT(test.samples(), 4) << "no copy was drawn";
+  const std::set<std::string> trained = files_of(train);
+  for (const std::string& tested : files_of(test)) EXPECT_FALSE(trained.contains(tested));
 }
 
 // 10 pictures before, 8 samples afterwards, and nothing between them.

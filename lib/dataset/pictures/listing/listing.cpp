@@ -28,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* validation_list = "val.list";
-constexpr const char* held_out_origin = "a tenth of each class, held out by --seed";
 
 // A random permutation of 0 ... files - 1, drawn by `seed`.
 std::vector<std::size_t> drawn_order(std::size_t files, std::uint64_t seed, SourceSplit split) {
@@ -199,7 +198,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
   shuffle(list, seed, SourceSplit::validation);
   if (list.test.empty()) {
     hold_out_tenth(list);
-    list.test_origin = held_out_origin;
+    list.test_origin = drawn_test;
   }
   shuffle(list, seed, SourceSplit::test);
   require(!list.test.empty(), Failure::usage,

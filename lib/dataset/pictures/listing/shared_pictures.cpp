@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -146,6 +148,20 @@ std::vector<SharedPicture> shared_pictures(const Communicator& world, const Pict
   }
   std::ranges::sort(shared, {}, [](const SharedPicture& one) { return std::pair(one.name, one.same_as); });
   return shared;
+}
+
+std::int64_t move_copies_to_training(const std::vector<SharedPicture>& shared, PictureList& list) {
+  std::set<std::string> names;
+  for (const SharedPicture& one : shared) {
+    if (one.split == SourceSplit::test && one.same_split == SourceSplit::train) names.insert(one.name);
+  }
+  const auto copies =
+      std::ranges::stable_partition(list.test, [&](const PictureFile& file) { return !names.contains(file.name); });
+  if (copies.begin() == list.test.begin()) return 0;
+  const auto count = std::ssize(copies);
+  std::ranges::move(copies, std::back_inserter(list.train));
+  list.test.erase(copies.begin(), copies.end());
+  return count;
 }
 
 std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world, const PictureList& list) {

@@ -26,7 +26,12 @@ const char* name_of(SourceSplit split);  // "training", "validation", "test"
 // middles are read as a whole. Files that are not pictures are ignored. Throws as PictureBytes does.
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list);
 
-// Likewise, training pictures with the same bytes as an earlier one: the index of each, and that of the first one.
+// Moves pictures of the test split that are `shared` with the training split to the end of the training split, unless
+// none would remain for the test. Returns how many were moved.
+std::int64_t move_copies_to_training(const std::vector<SharedPicture>& shared, PictureList& list);
+
+// As shared_pictures(): training pictures with the same bytes as an earlier one: the index of each, and that of the
+// first one.
 std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world, const PictureList& list);
 
 }  // namespace lockstep
