@@ -62,10 +62,12 @@ void RunSummary::go_on(std::int64_t step) {
   if (!earlier_) return;
   started_ = earlier_->started.value_or(started_);
   interruptions_ = earlier_->interruptions;
-  if (interruptions_.size() > max_interruptions) interruptions_.resize(max_interruptions);
-  if (!is_unfinished()) return;
   // With the ranks and device of that attempt: the summary now has this attempt's.
-  interruptions_.push_back({*earlier_->state, step, std::time(nullptr), earlier_->ranks, earlier_->device});
+  if (is_unfinished()) {
+    interruptions_.push_back({*earlier_->state, step, std::time(nullptr), earlier_->ranks, earlier_->device});
+  }
+  const std::size_t too_many = interruptions_.size() - std::min(interruptions_.size(), max_interruptions);
+  interruptions_.erase(interruptions_.begin(), interruptions_.begin() + static_cast<std::ptrdiff_t>(too_many));
 }
 
 void RunSummary::write(RunState state, nlohmann::json fields) {
