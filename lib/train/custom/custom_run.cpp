@@ -258,7 +258,7 @@ void CustomRun::claim_result(const std::string& name) {
     aside_->move(name);
     log::warning("'{}' of an earlier run is moved to '{}'.", result(name).string(), aside_->path().string());
   }
-  write_or_warn(fmt::format("'{}'", result(run_files::summary).string()), [this] { write_summary(RunState::running); });
+  write_summary(RunState::running);
 }
 
 void CustomRun::write_result(const std::string& name, std::span<const std::byte> bytes) {
@@ -329,24 +329,30 @@ Ending CustomRun::preempted() {
   return {static_cast<int>(Failure::stopped_early), sentence};
 }
 
-// apps/files.md documents the fields.
 void CustomRun::write_summary(RunState state) {
+  if (state == RunState::done) return summary_->write(state, summary_fields());
+  write_or_warn(fmt::format("'{}'", result(run_files::summary).string()),
+                [&] { summary_->write(state, summary_fields()); });
+}
+
+// apps/files.md documents the fields.
+nlohmann::json CustomRun::summary_fields() const {
   const Invocation& invocation = session_.invocation;
   const std::vector<std::string>& words = invocation.command_line;
-  summary_->write(state, {{"model", words.empty() ? "" : fs::path(words.front()).filename().string()},
-                          {"command_line", words},
-                          {"commit", invocation.commit},
-                          {"build", invocation.build},
-                          {"recipe", {{"epochs", epochs}, {"options", options_.of_program}}},
-                          {"run", {{"output", options_.output.string()}, {"resume", options_.resume}}},
-                          {"ranks", world().size()},
-                          {"step", last_step_},
-                          {"steps", max_steps()},
-                          {"epochs", epochs},
-                          {"steps_per_epoch", max_steps()},
-                          {"validation_metrics", validation_},
-                          {"results", results_},
-                          {"seconds", scope_.since_start.seconds()}});
+  return {{"model", words.empty() ? "" : fs::path(words.front()).filename().string()},
+          {"command_line", words},
+          {"commit", invocation.commit},
+          {"build", invocation.build},
+          {"recipe", {{"epochs", epochs}, {"options", options_.of_program}}},
+          {"run", {{"output", options_.output.string()}, {"resume", options_.resume}}},
+          {"ranks", world().size()},
+          {"step", last_step_},
+          {"steps", max_steps()},
+          {"epochs", epochs},
+          {"steps_per_epoch", max_steps()},
+          {"validation_metrics", validation_},
+          {"results", results_},
+          {"seconds", scope_.since_start.seconds()}};
 }
 
 }  // namespace lockstep

@@ -128,7 +128,9 @@ class CustomRun {
   void take_over();
   void require_step(std::int64_t steps, const char* what) const;
   void report(const char* kind, std::int64_t steps, const MetricValues& metrics);
+  // If writing fails, warns; for a completed run throws Error.
   void write_summary(RunState state);
+  nlohmann::json summary_fields() const;
   double seconds() const { return restored_.seconds + scope_.since_start.seconds(); }
   void read_last_validation();
   std::string what_follows() const;

@@ -383,6 +383,39 @@ TEST_F(CustomRunTest, a_full_disk_costs_a_checkpoint_but_not_the_run) {
   release();
 }
 
+// The stop became a failure, and its reason and the checkpoint's step were lost.
+TEST_F(CustomRunTest, a_summary_without_room_fails_only_what_is_done) {
+  ProcessSignals signals(Stopping::graceful);
+  session_.signals = &signals;
+  const auto conclude = [&](auto before, auto without_room) {
+    Ending ending;
+    {
+      CustomRun run(session_, options_);
+      run.begin();
+      before(run);
+      const NoRoomBeyond no_room(100);
+      without_room(run);
+      ending = run.conclude();
+    }
+    release();
+    return ending;
+  };
+  const auto save = [](CustomRun& run) {
+    run.save_checkpoint(run.steps_completed() + 2, {}, nlohmann::json::object());
+  };
+  const auto nothing = [](CustomRun& /*run*/) {};
+  const Ending failed = conclude(save, [&](CustomRun& run) { run.save_checkpoint(4, {}, nlohmann::json::object()); });
+  expect_message(failed.sentence, {"checkpoint", "resumes from step 2"});
+  const auto stop = [&](CustomRun& run) {
+    std::raise(SIGUSR1);
+    EXPECT_TRUE(run.should_preempt());
+    save(run);
+  };
+  const Ending stopped = conclude(stop, nothing);
+  EXPECT_EQ(stopped.code, static_cast<int>(Failure::stopped_early));
+  expect_message(stopped.sentence, {"step 4", "SIGUSR1"});
+}
+
 TEST_F(CustomRunTest, a_last_checkpoint_that_is_not_written_is_a_failure) {
   ProcessSignals signals(Stopping::graceful);
   session_.signals = &signals;
