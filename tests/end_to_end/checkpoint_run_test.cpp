@@ -55,6 +55,14 @@ class CheckpointRunTest : public testing::Test {
   static ProgramResult train(const fs::path& output, const std::vector<std::string>& more = {}) {
     return run_program(training(output, more));
   }
+  // Folders with these names are made once the training has begun.
+  static ProgramResult train_with_folders_in_the_way(const std::vector<std::string>& names) {
+    std::string command;
+    for (const std::string& word : training(output())) command += "'" + word + "' ";
+    command += "& p=$!; until [ -e '" + (output() / "metrics.jsonl").string() + "' ]; do sleep 0.01; done; mkdir";
+    for (const std::string& name : names) command += " '" + name + "'";
+    return run_program({"bash", "-c", command + "; wait $p"});
+  }
   static nlohmann::json json(const fs::path& file) { return nlohmann::json::parse(read_file(file, 1 << 20)); }
   static std::string weights(const fs::path& output) { return json(output / "summary.json")["weights_hash"]; }
   static fs::path checkpoint(const fs::path& output, int step) {
@@ -365,18 +373,24 @@ TEST_F(CheckpointRunTest, a_signal_to_one_of_several_ranks_stops_all_of_them_wit
 }
 
 TEST_F(CheckpointRunTest, where_no_checkpoint_can_be_written_training_goes_on_and_ends_with_1) {
-  std::string command;
-  for (const std::string& word : training(output())) command += "'" + word + "' ";
-  const std::string metrics = (output() / "metrics.jsonl").string();
   const std::string in_the_way = checkpoint(output(), 30).string();
-  const ProgramResult result = run_program(
-      {"bash", "-c",
-       command + "& p=$!; until [ -e '" + metrics + "' ]; do sleep 0.01; done; mkdir '" + in_the_way + "'; wait $p"});
+  const ProgramResult result = train_with_folders_in_the_way({in_the_way});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, AllOf(HasSubstr("step 30"), HasSubstr("'" + in_the_way + "'")));
   const std::string sentence = json(output() / "failure.json")["sentence"];
   EXPECT_THAT(sentence, HasSubstr("'" + in_the_way + "'"));
   EXPECT_THAT(result.errors, HasSubstr(sentence));
+  EXPECT_EQ(weights(output()), undisturbed());
+}
+
+// The sentence named only the model.
+TEST_F(CheckpointRunTest, where_neither_checkpoint_nor_model_can_be_written_one_sentence_names_both) {
+  const std::string model = (output() / "model.h5").string();
+  const std::string last = checkpoint(output(), 30).string();
+  EXPECT_EQ(train_with_folders_in_the_way({last, model}).exit_code, 1);
+  const std::string sentence = json(output() / "failure.json")["sentence"];
+  EXPECT_THAT(sentence, AllOf(HasSubstr("complete"), HasSubstr("'" + last + "'"), HasSubstr("'" + model + "'")));
+  EXPECT_EQ(json(output() / "summary.json")["state"], "failed");
   EXPECT_EQ(weights(output()), undisturbed());
 }
 

@@ -129,15 +129,21 @@ void diverge(const OpenedTraining& training, const TrainingView& last, TrainingO
 
 void save(const OpenedTraining& training, const TrainingView& last, TrainingOutcome& done) {
   keep_last_checkpoint(training, last, done);
-  if (done.failure) {
-    done.sentence =
-        fmt::format("the training is complete, but its last checkpoint could not be written: {}", done.sentence);
+  std::string unwritten = "its last checkpoint";
+  try {
+    on_rank_0(training.session.world, [&] {
+      if (training.output == nullptr) return;
+      training.output->require_held();
+      write_model_file(training.run.output / "model.h5", last.model_file());
+    });
+  } catch (const AgreedError& error) {
+    if (!done.failure || error.failure() == Failure::out_of_step) throw;
+    unwritten += " and its model";
+    done.sentence += fmt::format(" {}", error.what());
   }
-  on_rank_0(training.session.world, [&] {
-    if (training.output == nullptr) return;
-    training.output->require_held();
-    write_model_file(training.run.output / "model.h5", last.model_file());
-  });
+  if (done.failure) {
+    done.sentence = fmt::format("the training is complete, but {} could not be written: {}", unwritten, done.sentence);
+  }
   if (training.session.world.rank() != 0) return;
   const TrainingCounters& counters = last.counters;
   log::info("{}  ({:.0f} samples/s, {} in total, weights {})",

@@ -39,7 +39,7 @@ TrainingOutcome TrainingLoop::run() {
   tell_observers([&](TrainingObserver& observer) { observer.on_end(outcome); });
   if (training_.trace) training_.trace->write(training_.progress().step);
   step_.failure().run([&] {
-    if (outcome.end == End::done) observers_.stream->finish();
+    if (outcome.end == End::done && !outcome.failure) observers_.stream->finish();
   });
   step_.failure().agree(Phase::gathering);
   return outcome;
