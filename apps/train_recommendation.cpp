@@ -233,7 +233,13 @@ class Recommendation {
     training_.assign_weights(best_model());
     const std::vector<float> stars = training_.predict(pairs_);
     on_rank_0(run_.world(), [&] {
-      write_file_atomically(options_.predictions, ratings_table(pairs_, stars, table_format_of(options_.predictions)));
+      try {
+        write_file_atomically(options_.predictions,
+                              ratings_table(pairs_, stars, table_format_of(options_.predictions)));
+      } catch (const Error& error) {
+        throw Error(error.failure(), fmt::format("all steps are done, but the predictions could not be written: {} {}",
+                                                 error.what(), run_.what_follows()));
+      }
       log::info("wrote {} predictions to '{}'", pairs_.size(), options_.predictions.string());
     });
   }
@@ -355,10 +361,13 @@ class Recommendation {
 
 Recommendation prepare(CustomRun& run, const RecommendationOptions& options) { return {run, options}; }
 
-void train(CustomRun& run, const RecommendationOptions&, Recommendation& recommendation) {
-  if (!recommendation.train()) return;
-  on_rank_0(run.world(), [&] { recommendation.report_best(); });
-  recommendation.write_predictions();
+// The training is done before it predicts: if the predictions fail, its results are still complete.
+Ending train(CustomRun& run, const RecommendationOptions&, Recommendation& recommendation) {
+  const bool is_done = recommendation.train();
+  if (is_done) on_rank_0(run.world(), [&] { recommendation.report_best(); });
+  Ending ending = run.conclude();
+  if (is_done && ending.code == 0) recommendation.write_predictions();
+  return ending;
 }
 
 }  // namespace

@@ -16,10 +16,12 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "launch/number_option.hpp"
@@ -58,7 +60,7 @@ void declare_custom_loop(CLI::App& app, const std::function<void(CLI::App&)>& de
 
 // Collective. Runs `auto prepared = prepare(run, options)`, CustomRun::begin(), `body(run, options, prepared)` and
 // CustomRun::conclude(). What `prepare` throws leaves earlier results in the output folder as they are. Returns the
-// exit code, as run().
+// exit code, as run(). A body that returns an Ending has called CustomRun::conclude() itself.
 template <CustomLoopOptions Options, std::invocable<CustomRun&, const Options&> Prepare, class Body>
 int run_custom_loop(int argc, char** argv, Prepare prepare, Body body) {
   Options options;
@@ -76,8 +78,12 @@ int run_custom_loop(int argc, char** argv, Prepare prepare, Body body) {
     CustomRun run(session, run_options);
     auto prepared = prepare(run, std::as_const(options));
     run.begin();
-    body(run, std::as_const(options), prepared);
-    return run.conclude();
+    if constexpr (std::same_as<std::invoke_result_t<Body&, CustomRun&, const Options&, decltype(prepared)&>, Ending>) {
+      return body(run, std::as_const(options), prepared);
+    } else {
+      body(run, std::as_const(options), prepared);
+      return run.conclude();
+    }
   };
   return run_program(argc, argv, program);
 }

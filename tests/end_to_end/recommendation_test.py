@@ -66,10 +66,10 @@ def metrics(folder):
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
-def fill_disk():
-    """Limits files of the process to a size at which metrics fit, but no checkpoint and no model."""
+def fill_disk(room=8000):
+    """Limits files of the process, by default to a size at which metrics fit, but no checkpoint and no model."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
 
 def a_full_disk_does_not_end_a_training(folder):
@@ -82,6 +82,21 @@ def a_full_disk_does_not_end_a_training(folder):
     expect("metrics on a full disk", metrics(folder / "full")[:2] == metrics(folder / "roomy")[:2], metrics(folder / "full"))
     run("train_recommendation", *train, "--output", folder / "full")
     expect("models once there is room", models(folder / "full") == models(folder / "roomy"))
+
+
+def predictions_without_room_leave_the_training_done(folder):
+    """It was marked as failed, although its models and its checkpoint were written."""
+    (folder / "many_pairs").write_text("1,1\n" * 200_000)
+    output, table = folder / "predicting", folder / "many.csv"
+    train = [*SMALL, *SYNTHETIC, "--max-steps", 18, "--output", output, "--pairs", folder / "many_pairs", "--predictions", table]
+    run("train_recommendation", *train, code=2, preexec_fn=lambda: fill_disk(2_000_000), restore_signals=False)
+    sentence = json.loads((output / "failure.json").read_text())["sentence"]
+    expect("the failure names the predictions", f"predictions could not be written: cannot write '{table}'" in sentence, sentence)
+    expect("the training is done", json.loads((output / "summary.json").read_text())["state"] == "done")
+    before = contents(output)
+    run("train_recommendation", *train)
+    expect("predictions once there is room", table.exists())
+    expect_same_files(output, before)
 
 
 def interrupted_runs_have_the_same_models(folder):
@@ -243,6 +258,7 @@ with tempfile.TemporaryDirectory() as name:
     os.environ["OMPI_MCA_mpi_yield_when_idle"] = "1"
     place = pathlib.Path(name)
     a_full_disk_does_not_end_a_training(place)
+    predictions_without_room_leave_the_training_done(place)
     interrupted_runs_have_the_same_models(place)
     run("train_recommendation", *SMALL, *SYNTHETIC, "--max-steps", 18, "--output", place / "stopped_early")
     another_trainings_results_are_set_aside(place)

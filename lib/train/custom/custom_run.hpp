@@ -118,6 +118,8 @@ class CustomRun {
   // checkpoint, or the last one could not be written. Otherwise the run is done, but with code 1 if the last checkpoint
   // could not be written. Throws AgreedError if the results cannot be written.
   Ending conclude();
+  // "The same command resumes from step 5."
+  std::string what_follows() const;
 
  private:
   std::string find();
@@ -133,7 +135,6 @@ class CustomRun {
   nlohmann::json summary_fields() const;
   double seconds() const { return restored_.seconds + scope_.since_start.seconds(); }
   void read_last_validation();
-  std::string what_follows() const;
   Ending preempted();
 
   const Session& session_;
