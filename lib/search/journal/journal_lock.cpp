@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/append.hpp"
 #include "base/io/file.hpp"
 #include "base/io/partial_file.hpp"
+#include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "run/run_file.hpp"
 
@@ -72,6 +74,7 @@ void JournalLock::wait_or_break() {
   const std::optional<LockHolder> holder = parse_lock_holder(now);
   const Liveness liveness = holder ? liveness_of(*holder, own_) : Liveness::unknown;
   if (liveness != Liveness::gone && (liveness == Liveness::alive || !is_past(seen_since_, patience_))) {
+    warn_once(holder);
     return std::this_thread::sleep_for(pause());
   }
   const fs::path moved = partial_path(file_);
@@ -84,6 +87,14 @@ void JournalLock::wait_or_break() {
   if (is_newer) [[maybe_unused]]
     const int ignored = ::link(moved.c_str(), file_.c_str());
   ::unlink(moved.c_str());
+}
+
+void JournalLock::warn_once(const std::optional<LockHolder>& holder) {
+  constexpr int quiet_part = 6;  // of the patience
+  if (!is_past(seen_since_, patience_ / quiet_part) || std::exchange(has_warned_, true)) return;
+  log::warning(
+      "waiting for the lock '{}' of {}. If that process is stopped or hangs, let it continue (kill -CONT), or end it.",
+      file_.string(), holder ? describe_lock_holder(*holder) : "an unknown process");
 }
 
 // A waiter that took this lock for an earlier one puts it back at once.

@@ -21,6 +21,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -32,7 +33,8 @@ class JournalLock {
  public:
   static constexpr std::chrono::milliseconds default_patience = std::chrono::seconds(30);
 
-  // Waits until the lock in `folder` is free, and takes it. Throws as system_failure() if the folder cannot be written.
+  // Waits until the lock in `folder` is free, and takes it. Warns if that takes long. Throws as system_failure() if the
+  // folder cannot be written.
   JournalLock(const std::filesystem::path& folder, const LockHolder& own,
               std::chrono::milliseconds patience = default_patience);
   JournalLock(const JournalLock&) = delete;
@@ -45,6 +47,7 @@ class JournalLock {
  private:
   bool take();
   void wait_or_break();
+  void warn_once(const std::optional<LockHolder>& holder);
   bool is_ours() const;
 
   std::filesystem::path file_;
@@ -53,6 +56,7 @@ class JournalLock {
   std::chrono::milliseconds patience_;
   std::string seen_;  // another holder's lock
   Stopwatch seen_since_;
+  bool has_warned_ = false;
   Stopwatch held_since_;
 };
 

@@ -17,6 +17,7 @@
 #include "base/io/append.hpp"
 #include "base/io/descriptor.hpp"
 #include "base/io/file.hpp"
+#include "base/log.hpp"
 #include "support/messages.hpp"
 #include "support/stranger.hpp"
 #include "support/temporary_folder.hpp"
@@ -65,6 +66,19 @@ TEST_F(JournalLockTest, of_a_silent_stranger_is_broken_after_the_patience) {
     const JournalLock lock(folder_.path(), this_lock_holder(), 300ms);
     EXPECT_GE(watch.milliseconds(), 300) << text;
   }
+}
+
+// A stopped process made the others wait without a word.
+TEST_F(JournalLockTest, of_a_silent_stranger_is_told_once) {
+  LockHolder silent = stranger();
+  silent.job = "17";
+  silent.process = 4711;
+  leave_lock_of(silent);
+  testing::internal::CaptureStderr();
+  const JournalLock lock(folder_.path(), this_lock_holder(), 900ms);
+  const std::string warning = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(warning.starts_with(log::prefix() + "  ")) << warning;
+  expect_message(warning.substr(log::prefix().size() + 2), {"'" + file_.string() + "'", "4711", "elsewhere"});
 }
 
 TEST_F(JournalLockTest, a_stranger_that_takes_it_again_and_again_keeps_it) {
