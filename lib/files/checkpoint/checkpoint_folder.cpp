@@ -77,12 +77,31 @@ bool CheckpointFolder::has_after(std::int64_t step) const {
 }
 
 void CheckpointFolder::resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+  remove_incomplete();
+  scores_ = scores;
+  std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
+  set_later_aside(step);
+}
+
+void CheckpointFolder::resume_with_copy(std::int64_t step, std::int64_t copied, std::span<const std::byte> image,
+                                        const std::function<void()>& take_over) {
+  remove_incomplete();
+  write_file_atomically(file_of(copied), image, [&] {
+    take_over();
+    set_later_aside(step);
+  });
+  keep_written(copied);
+}
+
+void CheckpointFolder::remove_incomplete() const {
   lock_->require_held();
   for (const fs::path& removed : remove_partial_files(path())) {
     log::warning("removed '{}', which a previous run left incomplete.", removed.string());
   }
-  scores_ = scores;
-  std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
+}
+
+void CheckpointFolder::set_later_aside(std::int64_t step) {
+  lock_->require_held();
   SetAside aside(*lock_);
   for (const std::int64_t later : steps() | std::views::filter([step](std::int64_t other) { return other > step; })) {
     aside.move(file_of(later).filename());

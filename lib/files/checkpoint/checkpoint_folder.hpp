@@ -53,6 +53,11 @@ class CheckpointFolder {
   // `scores` of that step's checkpoint. Moves checkpoints of later steps into a separate folder, because the next start
   // would otherwise take one of them for this training's. Removes incomplete files of an earlier run, with a warning.
   void resume_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
+  // The same without scores, for a training that resumes from the checkpoint of step `copied` in another folder, or in
+  // this one. Writes its bytes, `image`, under that step. Calls `take_over` once they are on the disk, before any
+  // checkpoint is moved. If writing fails, nothing has changed.
+  void resume_with_copy(std::int64_t step, std::int64_t copied, std::span<const std::byte> image,
+                        const std::function<void()>& take_over);
 
   // Adds the scores of the kept checkpoints to `checkpoint`, writes it under its step, and removes the checkpoints that
   // no rule keeps. Returns its path. Throws Error(out_of_step) if the lock is lost, and Error as
@@ -60,8 +65,6 @@ class CheckpointFolder {
   std::filesystem::path write(Checkpoint checkpoint);
   // The same with the tensors of `sync`, see stream_checkpoint().
   std::filesystem::path write(Checkpoint checkpoint, const WeightSync& sync);
-  // The same with the bytes of a checkpoint, which has no score.
-  std::filesystem::path write(std::int64_t step, std::span<const std::byte> image);
   // The same with content that `content` writes, see stream_file().
   std::filesystem::path write(std::int64_t step, const WriteContent& content);
 
@@ -75,6 +78,9 @@ class CheckpointFolder {
  private:
   std::filesystem::path file_of(std::int64_t step) const;
   std::set<std::int64_t> steps() const;  // of all checkpoints in the folder
+  std::filesystem::path write(std::int64_t step, std::span<const std::byte> image);
+  void remove_incomplete() const;
+  void set_later_aside(std::int64_t step);
   void complete_scores(TrainingState& state);
   void keep_written(std::int64_t step);
   std::set<std::int64_t> kept(const std::set<std::int64_t>& steps) const;

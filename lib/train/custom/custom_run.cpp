@@ -120,18 +120,25 @@ void CustomRun::take_over() {
   const std::int64_t resumed = keeps_results_ ? saved_step_ : no_step;
   const LaterOutput past = checkpoints_->has_after(resumed) ? LaterOutput::set_aside : LaterOutput::repeated;
   const TrainingProgress progress{.step = saved_step_, .tested_step = saved_step_};
-  EarlierResults earlier = take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_,
-                                             past, {.recipe = {{"options", options_.of_program}}, .epochs = epochs});
-  checkpoints_->resume_after(resumed, {});
-  if (is_named) checkpoints_->write(saved_step_, std::as_bytes(std::span(named)));
+  const auto take_results = [&] {
+    EarlierResults earlier =
+        take_over_results(*output_, keeps_results_ ? &progress : nullptr, max_steps() - saved_step_, past,
+                          {.recipe = {{"options", options_.of_program}}, .epochs = epochs});
+    summary_.emplace(std::move(earlier.summary));
+  };
+  if (is_named) {
+    checkpoints_->resume_with_copy(resumed, saved_step_, std::as_bytes(std::span(named)), take_results);
+  } else {
+    take_results();
+    checkpoints_->resume_after(resumed, {});
+  }
   if (keeps_results_) {
-    const std::vector<std::string> listed = earlier.summary.results();
+    const std::vector<std::string> listed = summary_->results();
     results_ = {listed.begin(), listed.end()};
     read_last_validation();
   }
-  const bool was_done = !earlier.summary.fields().empty() && !earlier.summary.is_unfinished();
+  const bool was_done = !summary_->fields().empty() && !summary_->is_unfinished();
   is_left_whole_ = keeps_results_ && was_done && saved_step_ == max_steps();
-  summary_.emplace(std::move(earlier.summary));
   metrics_.emplace(*output_);
   if (!is_left_whole_) write_summary(RunState::running);
   if (is_new) return log::info("starting from the beginning, up to step {}", max_steps());

@@ -319,6 +319,29 @@ TEST_F(CustomRunTest, resumes_from_a_checkpoint_that_is_named) {
   release();
 }
 
+// Its own checkpoints and results were set aside first, and stayed there.
+TEST_F(CustomRunTest, a_named_checkpoint_without_room_leaves_all_as_it_is) {
+  run_up_to({2, 4});
+  options_.resume = checkpoint(4).string();
+  options_.output = options_.output.parent_path() / "another";
+  {
+    CustomRunOptions own = options_;
+    own.resume = "auto";
+    std::swap(own, options_);
+    run_up_to({6});
+    std::swap(own, options_);
+  }
+  {
+    CustomRun run(session_, options_);
+    const NoRoomBeyond no_room(100);
+    EXPECT_THROW(run.begin(), AgreedError);
+  }
+  release();
+  EXPECT_TRUE(fs::exists(checkpoint(6)));
+  EXPECT_TRUE(fs::exists(options_.output / "metrics.jsonl"));
+  EXPECT_FALSE(fs::exists(options_.output / "set-aside-1"));
+}
+
 TEST_F(CustomRunTest, refuses_a_checkpoint_of_another_run) {
   run_up_to({4});
   const auto start = [&] { const CustomRun run(session_, options_); };
