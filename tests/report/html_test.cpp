@@ -42,6 +42,14 @@ TEST(HtmlTest, a_page_loads_nothing_and_knows_both_schemes_of_colours) {
   EXPECT_EQ(page.find("url("), std::string::npos);
 }
 
+// A table wider than the page ended at the edge as if it had no further columns: scroll bars hide on phones.
+TEST(HtmlTest, a_table_that_is_cut_off_has_a_shadow_at_the_edge_and_long_words_in_its_cells_break) {
+  const std::string page = html_page("title", "<p>text</p>");
+  EXPECT_NE(page.find("linear-gradient(to left, var(--under) 1rem, transparent 2rem) local"), std::string::npos);
+  EXPECT_NE(page.find("td { overflow-wrap: anywhere;"), std::string::npos);
+  EXPECT_NE(page.find(".right { overflow-wrap: normal;"), std::string::npos);
+}
+
 // RFC 4648, 10.
 TEST(HtmlTest, a_picture_is_base64) {
   const auto link = [](std::string_view text) {

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::string_view style = R"(
 :root { color-scheme: light dark; --back: #fff; --panel: #f6f7f9; --text: #1b1f24; --quiet: #59636e; --line: #d5dae1;
-  --c0: #1f6fb2; --c1: #c8501e; --c2: #22803f; --c3: #7a4fa3; --c4: #b0306a; --c5: #7d6300;
+  --shadow: #0004; --c0: #1f6fb2; --c1: #c8501e; --c2: #22803f; --c3: #7a4fa3; --c4: #b0306a; --c5: #7d6300;
   --c6: #00747f; --c7: #5a5a5a; }
 @media (prefers-color-scheme: dark) { :root { --back: #14181d; --panel: #1c2228; --text: #e4e8ed; --quiet: #9aa5b1;
-  --line: #39424d; --c0: #6cb2f0; --c1: #f0915f; --c2: #6fce8d; --c3: #bb9de3; --c4: #f08ab8; --c5: #d8bb4a;
+  --line: #39424d; --shadow: #fff4; --c0: #6cb2f0; --c1: #f0915f; --c2: #6fce8d; --c3: #bb9de3; --c4: #f08ab8; --c5: #d8bb4a;
   --c6: #5fc9d4; --c7: #b5b5b5; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 76rem; background: var(--back); color: var(--text);
@@ -22,12 +22,16 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .7rem; padding-bottom: .25rem; border-bottom: 1px solid var(--line); }
 h3 { font-size: 1rem; margin: 1.4rem 0 .5rem; }
 p { margin: .5rem 0; max-width: 46rem; } .quiet { color: var(--quiet); }
-.scroll { overflow-x: auto; margin: .6rem 0; }
+/* The shadow at an edge says that the content continues there. Where it ends, the first two gradients cover it. */
+.scroll { --under: var(--back); overflow-x: auto; margin: .6rem 0; background:
+  linear-gradient(to right, var(--under) 1rem, transparent 2rem) local,
+  linear-gradient(to left, var(--under) 1rem, transparent 2rem) local,
+  linear-gradient(to right, var(--shadow), transparent 1rem), linear-gradient(to left, var(--shadow), transparent 1rem); }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: .3rem 1rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top;
   max-width: 34rem; }
-td { overflow-wrap: break-word; } th { font-weight: 600; color: var(--quiet); }
-td:first-child { font-weight: 600; white-space: nowrap; } .right { text-align: right; }
+td { overflow-wrap: anywhere; min-width: 7rem; } .right { overflow-wrap: normal; min-width: 0; } th { font-weight: 600; color: var(--quiet); }
+td:first-child { font-weight: 600; white-space: nowrap; min-width: 0; } .right { text-align: right; }
 details { margin: .8rem 0; } summary { cursor: pointer; font-weight: 600; }
 code, pre { font: .85rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); padding: .7rem .9rem; border-radius: 6px; white-space: pre-wrap; margin: .4rem 0; }
@@ -45,10 +49,11 @@ svg .empty { fill: var(--panel); stroke: var(--line); stroke-width: .5; } svg te
 svg .box { fill: var(--back); stroke: var(--line); } svg .share { fill: var(--c0); opacity: .2; }
 svg .name { fill: var(--text); font-weight: 600; } svg .edge { fill: none; stroke: var(--quiet); stroke-width: 1.3; }
 svg .value:hover .edge { stroke: var(--c1); stroke-width: 2.5; } .drawing { width: fit-content; max-width: 100%; }
-.drawing .scroll { max-height: 85vh; overflow: auto; }
+.drawing .scroll { --under: var(--panel); max-height: 85vh; overflow: auto; }
 .matrix { max-width: 46rem; }
 .pictures { display: flex; flex-wrap: wrap; gap: .8rem; } .pictures figure { width: 8.6rem; font-size: .8rem; }
 .pictures img { display: block; width: 100%; height: auto; image-rendering: pixelated; border-radius: 4px; }
+@media (max-width: 600px) { td:first-child { white-space: normal; } th, td { padding-right: .7rem; } }
 @media (min-width: 1400px) { body { max-width: 100rem; }
   .beside { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0 2.5rem; } }
 @media print { body { max-width: none; } .drawing .scroll { max-height: none; } figure { border: 1px solid var(--line); } }
