@@ -139,5 +139,9 @@ Interval speed_ratio(const StudyPoint& point, const StudyPoint& base);
 // The throughput per rank as a share of that of `base`. Computed repeat by repeat, because the repeats of both points
 // were interleaved.
 Interval efficiency_of(const StudyPoint& point, const StudyPoint& base);
+// For readers of a study, in lines for a terminal.
+inline constexpr std::array<std::string_view, 2> efficiency_note = {
+    "Efficiency: throughput per rank relative to the fewest ranks in the same repeat.",
+    "It is a median over repeats, so the ratio of two printed rates can differ."};
 
 }  // namespace lockstep

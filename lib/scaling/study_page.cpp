@@ -1,6 +1,7 @@
 #include "scaling/study_page.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -69,20 +70,16 @@ std::string bars_svg(const std::vector<const StudyPoint*>& points, double most) 
                            PlotFrame::left + room / 2, PlotFrame::height - 8);
 }
 
-std::string table_of(const Study& study, Scaling scaling) {
+std::string html_speed_table(const std::vector<const StudyPoint*>& points) {
   using Align = TableColumn::Align;
   std::vector<TableColumn> columns = {{"ranks"}};
   for (const char* const name : {"nodes", "samples per rank", "samples/s", "±", "efficiency", "±", "step, ms", "±"}) {
     columns.push_back({name, Align::right});
   }
-  for (std::size_t part = 0; part < step_part_count; ++part) {
-    columns.push_back({std::string(name_of(static_cast<StepPart>(part))), Align::right});
-  }
   const auto error = [](const Interval& interval, double unit) {
     return interval.is_bounded() ? fmt::format("{:.2f}", unit * interval.half_width()) : std::string("?");
   };
   std::vector<std::vector<std::string>> rows;
-  const std::vector<const StudyPoint*> points = points_of(study, scaling);
   for (const StudyPoint* const point : points) {
     const Interval rate = throughput_of(*point);
     const Interval kept = efficiency_of(*point, *points.front());
@@ -91,11 +88,25 @@ std::string table_of(const Study& study, Scaling scaling) {
                     fmt::format("{}", point->batch_per_rank), fmt::format("{:.1f}", rate.middle), error(rate, 1),
                     fmt::format("{:.1f} %", 100 * kept.middle), error(kept, 100),
                     fmt::format("{:.2f}", 1e3 * step.middle), error(step, 1e3)});
-    for (std::size_t part = 0; part < step_part_count; ++part) {
-      rows.back().push_back(point->has_parts() ? fmt::format("{:.2f}", ms_of(*point, part)) : "?");
-    }
   }
   return html_table(columns, rows);
+}
+
+// Empty if the device does not report the parts.
+std::string html_parts_table(const std::vector<const StudyPoint*>& points) {
+  std::vector<TableColumn> columns = {{"ranks"}};
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    columns.push_back({fmt::format("{}, ms", name_of(static_cast<StepPart>(part))), TableColumn::Align::right});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const StudyPoint* const point : points) {
+    if (!point->has_parts()) continue;
+    rows.push_back({fmt::format("{}", point->grid.ranks)});
+    for (std::size_t part = 0; part < step_part_count; ++part) {
+      rows.back().push_back(fmt::format("{:.2f}", ms_of(*point, part)));
+    }
+  }
+  return rows.empty() ? "" : html_table(columns, rows);
 }
 
 std::string value_text(Sweep sweep, const StudySetup& setup) {
@@ -272,19 +283,21 @@ std::string html_step_bars(const Study& study, Scaling scaling) {
 std::string study_page(const Study& study) {
   const std::string title = fmt::format("Scaling of {} up to {} ranks", study.model, max_ranks_of(study));
   std::string html = fmt::format("<h1>{}</h1>\n", escaped(title));
-  html += html_beside(
-      html_section("Findings", findings_html(study)),
-      html_section("Throughput and efficiency", html_plots({throughput_plot(study), efficiency_plot(study)}) +
-                                                    html_paragraph("Bands are 95 % intervals over repeats.")));
+  html += html_beside(html_section("Findings", findings_html(study)),
+                      html_section("Throughput and efficiency",
+                                   html_plots({throughput_plot(study), efficiency_plot(study)}) +
+                                       html_paragraph(fmt::format("Bands are 95 % intervals over repeats. {}",
+                                                                  fmt::join(efficiency_note, " ")))));
   std::string bars;
   std::string tables;
   for (const Scaling scaling : scalings) {
     bars += html_step_bars(study, scaling);
-    if (points_of(study, scaling).empty()) continue;
+    const std::vector<const StudyPoint*> points = points_of(study, scaling);
+    if (points.empty()) continue;
     tables +=
         html_section(scaling == Scaling::weak ? fmt::format("Weak scaling: {} samples per rank", study.weak_batch)
                                               : fmt::format("Strong scaling: {} samples per step", study.strong_batch),
-                     table_of(study, scaling));
+                     html_speed_table(points) + html_parts_table(points));
   }
   if (!bars.empty()) html += html_section("Parts of a step", fmt::format("<div class=\"plots\">{}</div>\n", bars));
   html += tables;

@@ -19,7 +19,8 @@ std::string lines_of(const std::vector<TextColumn>& columns) {
 }
 
 std::string speed_table(const std::vector<const StudyPoint*>& points) {
-  std::vector<TextColumn> columns = {{"ranks"}, {"nodes"}, {"batch"}, {"samples/s"}, {"efficiency, %"}, {"step, ms"}};
+  std::vector<TextColumn> columns = {{"ranks"},     {"nodes"},         {"batch-per-rank"},
+                                     {"samples/s"}, {"efficiency, %"}, {"step, ms"}};
   for (const StudyPoint* const point : points) {
     add_row(columns, {fmt::format("{}", point->grid.ranks), fmt::format("{}", point->grid.nodes),
                       fmt::format("{}", point->batch_per_rank), text_of(throughput_of(*point), 1),
@@ -60,8 +61,7 @@ std::string study_table(const Study& study) {
     if (points.empty()) continue;
     text += (text.empty() ? "" : "\n") + heading(study, scaling) + speed_table(points) + parts_table(points);
   }
-  if (!text.empty()) text.pop_back();
-  return text;
+  return fmt::format("{}\n{}", text, fmt::join(efficiency_note, "\n"));
 }
 
 std::string study_sentences(const Study& study) {

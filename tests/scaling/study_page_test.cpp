@@ -119,19 +119,35 @@ TEST(StudyPage, bars_stand_on_one_another) {
   EXPECT_EQ(bars, 3 * static_cast<int>(step_part_count));
 }
 
+// One table had 16 columns, more than a page of 1200 pixels shows.
+TEST(StudyPage, parts_of_a_step_have_a_table_of_their_own) {
+  const std::string page = study_page(made_up_study({}));
+  EXPECT_THAT(page, HasSubstr("<thead><tr><th>ranks</th><th class=\"right\">input, ms</th>"));
+  EXPECT_THAT(page, HasSubstr("step, ms</th><th class=\"right\">±</th></tr></thead>"));
+}
+
 TEST(StudyPage, a_device_that_tells_no_parts_has_no_bars) {
   Study study = made_up_study({});
   for (StudyPoint& point : study.points) point.parts = {};
   EXPECT_EQ(html_step_bars(study, Scaling::weak), "");
   EXPECT_THAT(study_page(study), Not(HasSubstr(std::string(describe(StepPart::exposed)))));
+  EXPECT_THAT(study_page(study), Not(HasSubstr("forward, ms")));
   EXPECT_THAT(study_table(study), AllOf(HasSubstr("efficiency"), Not(HasSubstr("parts of a step"))));
 }
 
 TEST(StudyTable, has_a_row_for_each_rank_count) {
   EXPECT_THAT(study_table(made_up_study({.noise = 0.01})), StartsWith(R"(weak scaling, 32 samples per rank
-ranks  nodes  batch      samples/s  efficiency, %  step, ms
-    1      1     32   929.1 ± 16.5    100.0 ± 0.0     34.44
+ranks  nodes  batch-per-rank      samples/s  efficiency, %  step, ms
+    1      1              32   929.1 ± 16.5    100.0 ± 0.0     34.44
 )"));
+}
+
+// Efficiency seemed to contradict the two rates beside it.
+TEST(StudyTable, table_and_page_say_what_efficiency_is) {
+  const Study study = made_up_study({.noise = 0.01});
+  for (const std::string& text : {study_table(study), study_page(study)}) {
+    EXPECT_THAT(text, AllOf(HasSubstr("relative to the fewest ranks in the same repeat"), HasSubstr("can differ.")));
+  }
 }
 
 // They were 137 columns wide.
