@@ -104,9 +104,10 @@ StepModel model_of(const Study& study) {
 
 TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request) {
   require(model.covers(request.grid), Failure::usage,
-          "cannot predict {} nodes: the study ran on one node, and did not measure all-reduces between nodes. Repeat "
-          "the study on 2 or more nodes. If all ranks share a node, set --ranks-per-node {}.",
-          request.grid.nodes, request.grid.ranks);
+          "cannot predict {0} ranks on {1} nodes: the study ran on one node, and did not measure all-reduces between "
+          "nodes. Leave {0} out of --ranks, or repeat the study on 2 or more nodes. If all ranks share a node, set "
+          "--ranks-per-node {0}.",
+          request.grid.ranks, request.grid.nodes);
   const Exchange& exchange = request.exchange;
   require_trainers(exchange, request.grid.ranks);
   require_measured(model, request.grid, exchange);

@@ -118,7 +118,7 @@ TEST(Plan, what_a_study_cannot_tell_is_said) {
   Study silent = made_up_study({});
   for (StudyPoint& point : silent.points) point.parts = {};
   expect_error(Failure::usage, {}, [&] { model_of(silent); });
-  expect_error(Failure::usage, {}, [] { planned({}, {{8, 2}, 32, imagenet, 0, 1}); });
+  expect_error(Failure::usage, {"8 ranks", "--ranks", "2 nodes"}, [] { planned({}, {{8, 2}, 32, imagenet, 0, 1}); });
   expect_error(Failure::usage, {"255"}, [] { planned({}, {{8, 1}, 32, 255, 0, 1}); });
 }
 
