@@ -31,7 +31,7 @@ struct ForeignName {
   std::string_view foreign;
   std::string_view own;
 };
-constexpr std::array<ForeignName, 32> foreign_names{{{"batch-size", "batch-per-rank"},
+constexpr std::array<ForeignName, 34> foreign_names{{{"batch-size", "batch-per-rank"},
                                                      {"batch-size", "global-batch"},
                                                      {"workers", "loader-threads"},
                                                      {"num-workers", "loader-threads"},
@@ -59,6 +59,8 @@ constexpr std::array<ForeignName, 32> foreign_names{{{"batch-size", "batch-per-r
                                                      {"accumulate-grad-batches", "accumulate"},
                                                      {"gradient-accumulation-steps", "accumulate"},
                                                      {"print-freq", "report-every"},
+                                                     {"val-every", "test-every"},
+                                                     {"eval-every", "test-every"},
                                                      {"data-path", "data"},
                                                      {"output-dir", "output"},
                                                      {"weights", "init-from"},
@@ -118,6 +120,16 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+// The shortest name that starts with the word, which has three letters or more; empty if none does.
+std::string name_with_start(std::string_view word, const std::vector<std::string>& names) {
+  std::string shortest;
+  for (const std::string& name : names) {
+    const bool is_shorter = shortest.empty() || name.size() < shortest.size();
+    if (word.size() >= 3 && name.starts_with(word) && is_shorter) shortest = name;
+  }
+  return shortest;
+}
+
 // "--batch-per-rank or --global-batch" for "--batch_size"; empty if no name is close.
 std::string meant_options(const std::vector<std::string>& names, std::string word) {
   word.erase(0, word.find_first_not_of('-'));
@@ -128,7 +140,8 @@ std::string meant_options(const std::vector<std::string>& names, std::string wor
     if (name.foreign == word && is_here) meant.push_back(fmt::format("--{}", name.own));
   }
   if (meant.empty()) {
-    const std::string nearest = nearest_name(word, names);
+    std::string nearest = nearest_name(word, names);
+    if (nearest.empty()) nearest = name_with_start(word, names);
     if (!nearest.empty()) meant.push_back("--" + nearest);
   }
   return fmt::format("{}", fmt::join(meant, " or "));
@@ -146,18 +159,29 @@ std::string unknown_option_message(const CLI::App& app, const std::string& word)
 
 // The message for a program that requires a command and got none. `words`: those that are no option of the program.
 std::string missing_command_message(const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  std::string fault = "no command is given. ";
   if (!words.empty() && words.front().starts_with('-')) {
     const std::string option = words.front().substr(0, words.front().find('='));
     const bool is_misspelt = !meant_options(option_names(app), option).empty();  // and not one of a command
     if (is_misspelt) return unknown_option_message(app, option);
+    fault += fmt::format("Put one before {}. ", option);  // the next word may be the option's value
+  } else if (!words.empty()) {
+    fault = fmt::format("unknown command '{}'. {}", words.front(), did_you_mean(words.front(), commands));
   }
-  std::vector<std::string> commands;
-  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
-  const auto word = std::ranges::find_if(words, [](const std::string& one) { return !one.starts_with('-'); });
-  const std::string unknown = word == words.end()
-                                  ? "no command is given. "
-                                  : fmt::format("unknown command '{}'. {}", *word, did_you_mean(*word, commands));
-  return fmt::format("{}Known: {}. See --help.", unknown, fmt::join(commands, ", "));
+  return fmt::format("{}Known: {}. See --help.", fault, fmt::join(commands, ", "));
+}
+
+// "Did you mean --data cifar10? " for a word without an option, if all values have options, and if the first of those
+// that name a file or folder is not given. Otherwise empty.
+std::string did_you_mean_option(const CLI::App& app, const std::string& word) {
+  const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
+  const std::vector<const CLI::Option*> options = command.get_options();
+  const auto first = std::ranges::find_if(options, [](const CLI::Option* one) { return names_path(*one); });
+  const bool has_arguments = std::ranges::any_of(options, &CLI::Option::get_positional);
+  if (has_arguments || first == options.end() || (*first)->count() > 0) return "";
+  return fmt::format("Did you mean {} {}? ", (*first)->get_name(), word);
 }
 
 constexpr std::array<std::string_view, 5> options_of_nodes = {"--data", "--stage", "--output", "--threads",
@@ -235,8 +259,9 @@ std::string usage_error_message(const CLI::App& app, const CLI::ParseError& erro
   const bool is_unknown = is_extra || (is_missing && !words.empty());
   if (!is_unknown || words.empty()) return fmt::format("{}. See --help.", describe(error));
   const std::string word = words.front().substr(0, words.front().find('='));
-  return word.starts_with('-') ? unknown_option_message(app, word)
-                               : fmt::format("unknown argument '{}'. See --help.", word);
+  return word.starts_with('-')
+             ? unknown_option_message(app, word)
+             : fmt::format("unknown argument '{}'. {}See --help.", word, did_you_mean_option(app, word));
 }
 
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare) {

@@ -72,6 +72,19 @@ TEST(ParseTest, a_misspelt_option_gets_the_nearest_name) {
   expect_message(of_training("--data d 3"), {"--help", "3"});
 }
 
+// --val-every was taken for --ema-every.
+TEST(ParseTest, the_start_of_an_option_gets_its_name) {
+  expect_meant(of_training("--data d --batch 3"), "--batch", "--batch-per-rank");
+  expect_meant(of_training("--data d --out o"), "--out", "--output");
+  expect_meant(of_training("--data d --val-every 3"), "--val-every", "--test-every");
+}
+
+// It was an unknown argument, and --help had to be read to see what it could be.
+TEST(ParseTest, a_path_without_its_option_gets_the_first_option_that_takes_one) {
+  expect_message(of_training("cifar10 --model lenet"), {"'cifar10'", "--data cifar10", "--help"});
+  expect_message(of_commands("images cifar10"), {"'cifar10'", "--help"});
+}
+
 // "--data is required", where it was there but for a letter.
 TEST(ParseTest, a_misspelt_option_is_told_before_what_is_missing) {
   expect_meant(of_training("--dta d"), "--dta", "--data");
@@ -84,7 +97,12 @@ TEST(ParseTest, a_misspelt_command_gets_the_nearest_name) {
   expect_message(of_commands("download"), {"--help", "download"});
   expect_message(of_commands(""), {"--help"});
   expect_message(of_commands("--hlep"), {"--help", "--hlep"});
-  expect_message(of_commands("--source s"), {"--help"});  // of a command
+}
+
+// The folder was named as an unknown command.
+TEST(ParseTest, an_option_without_a_command_is_told_that_the_command_is_missing) {
+  expect_message(of_commands("--source s"), {"--source", "--help"});
+  expect_message(of_commands("--source=s"), {"--source", "--help"});
 }
 
 TEST(ParseTest, an_option_before_its_command_is_told_where_it_belongs) {
