@@ -134,6 +134,13 @@ class SpaceFile {
     if (std::ranges::find(space_.arguments, parameter.option, option_of) != space_.arguments.end()) {
       reader_.refuse(entry.line, fmt::format("--{} is in 'arguments', too. Remove it there", parameter.option));
     }
+    if (entry.value.kind == YamlValue::Kind::list) {
+      reader_.refuse(entry.line,
+                     fmt::format("the value of '{0}' is a list. To try each of its values, write '{0}: "
+                                 "{{type: categorical, vals: [...]}}'. To pass the list to the option, write "
+                                 "its words, such as '30,60,80'",
+                                 shown));
+    }
     entry.value.kind == YamlValue::Kind::map ? read_range(entry.value, parameter)
                                              : parameter.words.push_back(word_of(parameter, entry.value));
     space_.hyperparameters.push_back(std::move(parameter));

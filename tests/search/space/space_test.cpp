@@ -320,6 +320,7 @@ TEST_F(SpaceTest, refuses_ranges_that_are_empty_or_have_no_logarithm) {
   expect_parameters_refused({"line 5", "'vals'"}, "  lr: {type: categorical, vals: []}\n");
   expect_parameters_refused({"line 5", "list"}, "  milestones: {type: categorical, vals: [[1, 2]]}\n");
   expect_parameters_refused({"line 5", "'val'"}, "  lr: {type: const}\n");
+  expect_parameters_refused({"line 5", "'lr'", "vals:"}, "  lr: [0.1, 0.2]\n");  // the words of one value were wanted
 }
 
 // As in Determined, the ends are exponents. Values in their place gave learning rates from 1 to 1.26.
