@@ -80,7 +80,6 @@ struct ReportOptions {
         "Examples:\n  report runs/r20 --output r20.html\n"
         "  report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html");
   }
-  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
 // Collective. Returns HTML on rank 0, where it also notes the network in `runs`.
@@ -172,6 +171,7 @@ std::vector<std::filesystem::path> tested_folders(const Session& session, const 
 
 int main(int argc, char** argv) {
   return run<ReportOptions>(argc, argv, [](Session& session, const ReportOptions& options) {
+    if (!options.data.empty()) open_device(session, device_options(options.settings.recipe, options.settings.run));
     const bool writes = session.world.rank() == 0;
     std::vector<RunRecord> runs;
     on_rank_0(session.world, [&] { runs = runs_of(options); });
