@@ -26,6 +26,8 @@
 #include "network/onnx/onnx_network.hpp"
 #include "picture/decode.hpp"
 #include "picture/png.hpp"
+#include "scaling/study_file.hpp"
+#include "scaling/study_table.hpp"
 #include "search/search_overview.hpp"
 #include "train/inspection.hpp"
 
@@ -53,12 +55,12 @@ struct InspectOptions {
 
   void declare(CLI::App& app) {
     app.description(
-        "Prints the contents of a data set, shard, model, checkpoint, training or search folder, or pretrained "
-        "weights, or the layers of a model.");
+        "Prints the contents of a data set, shard, model, checkpoint, training, search or scaling study, or of "
+        "pretrained weights, or the layers of a model.");
     auto* const file_option =
         app.add_option("FILE", file,
-                       "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training or "
-                       "search, or another program's weights (safetensors, HDF5)")
+                       "Data set folder, manifest.json, shard, model file, checkpoint, output folder of a training, "
+                       "search or scaling study, or another program's weights (safetensors, HDF5)")
             ->type_name("FILE");
     auto* const model_option = app.add_option("--model", model,
                                               "Print a model's layers with their sizes and millions of multiply-adds "
@@ -144,6 +146,11 @@ NetworkGraph named_network(const InspectOptions& options) {
   return model_graph({options.model, {pixels, pixels, 3}, options.classes});
 }
 
+std::string describe_study(const std::filesystem::path& file) {
+  const Study study = read_study(file);
+  return fmt::format("{}\n\n{}", study_table(study), study_sentences(study));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -151,6 +158,8 @@ int main(int argc, char** argv) {
     if (!options.model.empty()) return log::plain(network_table(named_network(options)));
     require(!options.file.empty(), Failure::usage, "FILE is missing. Name a file or folder, or use --model NAME.");
     if (!options.pictures.empty()) return draw(options);
+    const std::filesystem::path study = options.file / "study.json";
+    if (!is_absent(study)) return log::plain(describe_study(study));
     log::plain(holds_search(options.file) ? describe_search(options.file) : describe_file(options.file));
   });
 }
