@@ -72,7 +72,7 @@ std::string results_html(std::span<const RunRecord> runs) {
          return seconds ? format_duration(*seconds) : "";
        }},
       {"parameters", [](const RunRecord& run) { return run.text("parameters"); }},
-      {"interruptions", [](const RunRecord& run) { return std::to_string(run.summary.interruptions.size()); }},
+      {"attempts", [](const RunRecord& run) { return std::to_string(1 + run.summary.interruptions.size()); }},
       {"weights hash", [](const RunRecord& run) { return run.text("weights_hash"); }},
   }};
   std::vector<TableColumn> columns{{"", Align::left}};

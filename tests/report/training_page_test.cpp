@@ -121,6 +121,7 @@ TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_in
   EXPECT_THAT(html, HasSubstr("<h1>Training of lenet on cifar10</h1>"));
   EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-1)</td><td>62.50 %</td>"));
   EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-5)</td><td>87.50 %</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>attempts</td><td>2</td>"));  // 0 interruptions were of a training that was stopped
   EXPECT_THAT(html, Not(HasSubstr("augmentation")));
   runs[0].summary.fields["test_augment"] = "flip";
   runs[0].summary.fields["plain_test_accuracy"] = 0.5;
