@@ -59,9 +59,10 @@ std::string request_text(const HelpRequest& request) {
 }
 
 const CLI::App& command_in(const CLI::App& app, std::span<const std::string> words) {
-  const auto named =
-      std::ranges::find_if(words, [&](const std::string& word) { return command_called(app, word) != nullptr; });
-  return named == words.end() ? app : *command_called(app, *named);
+  for (const std::string& word : words) {
+    if (const CLI::App* const command = command_called(app, word)) return *command;
+  }
+  return app;
 }
 
 }  // namespace lockstep
