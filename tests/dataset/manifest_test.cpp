@@ -75,6 +75,15 @@ TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
   }
 }
 
+// A mistyped --data was answered with "'nowhere/train' holds no data set: manifest.json is missing".
+TEST_F(ManifestTest, a_data_set_that_is_no_folder_is_told_apart_from_one_without_manifest) {
+  write_file_atomically(folder_.path() / "file", "text");
+  for (const auto& [data, fault] : {std::pair("nowhere", "does not exist"), std::pair("file", "is not a folder")}) {
+    const std::filesystem::path named = folder_.path() / data;
+    expect_error(Failure::usage, {"'" + named.string() + "'", fault}, [&] { read_manifest(named / "train"); });
+  }
+}
+
 // --data DATA/train was answered with "'DATA/train/train' holds no data set".
 TEST_F(ManifestTest, a_split_that_is_named_as_the_data_set_names_the_folder_above) {
   write_small_data_set(folder_.path() / "train", {2, 2, 3}, 5, 3);

@@ -271,6 +271,15 @@ Manifest manifest_in(const std::string& text, const Refusal& refuse) {
   return manifest;
 }
 
+// `directory` is a split of a path that was mistyped.
+void require_folder(const std::filesystem::path& directory) {
+  const std::filesystem::path data = directory.parent_path();
+  std::error_code error;
+  if (data.empty() || std::filesystem::is_directory(data, error)) return;
+  throw Error(Failure::usage, fmt::format("'{}' {}. Pass the folder of a data set, which make_shards writes.",
+                                          data.string(), is_absent(data) ? "does not exist" : "is not a folder"));
+}
+
 // `directory` is DATA/train/train if the user named a split instead of DATA.
 void require_no_part(const std::filesystem::path& directory) {
   std::error_code error;
@@ -294,6 +303,7 @@ std::string manifest_text(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / manifest_file;
   if (is_absent(file)) {
     require_no_part(directory);
+    require_folder(directory);
     require_split_was_made(directory);
   }
   require(!is_absent(file), Failure::usage, "'{}' contains no data set: {} is missing. Make one with make_shards.",

@@ -152,7 +152,7 @@ TEST_F(TrialCommandTest, refuses_a_metric_that_the_data_do_not_give) {
   expect_error(Failure::usage, {"line 3", "validation-accuracy", data().string()},
                [&] { const TrialCommands commands(space_, prints(R"("global-batch": 40)")); });
   space_.arguments = {"--data", "nowhere"};
-  expect_error(Failure::usage, {"nowhere/train"},
+  expect_error(Failure::usage, {"nowhere"},
                [&] { const TrialCommands commands(space_, prints(R"("global-batch": 40)")); });
   space_.arguments.clear();
   expect_error(Failure::usage, {"line 2", "--data"},
