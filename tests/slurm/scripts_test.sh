@@ -94,6 +94,9 @@ grep -q '"ranks": 4' "$work/by mpirun/summary.json" || fail "mpirun did not star
 printf '#!/bin/sh\nprintf "<%%s>" "$@"\n' >"$work/sbatch" && chmod +x "$work/sbatch"
 words=$(PATH="$work:$PATH" "$scripts/site_sbatch" --gpus-per-node=4 --partition=all 'a script')
 [ "$words" = "<--partition=urgent><--gres=gpu:4><--partition=all><a script>" ] || fail "sbatch gets $words"
+touch "$work/a script"
+words=$(cd "$work" && PATH="$work:$PATH" "$scripts/site_sbatch" --nodes 2 --gpus-per-node 4 'a script' --gpus-per-node=1)
+[ "$words" = "<--partition=urgent><--nodes><2><--gres=gpu:4><a script><--gpus-per-node=1>" ] || fail "sbatch gets $words"
 for line in "account=\$(touch hurt)" 'acount=a' 'account' 'modules=a;b'; do
   echo "$line" >"$work/site of mine"
   "$scripts/site_sbatch" --version >"$work/site.log" 2>&1 && fail "'$line' is taken for a setting"
