@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/loading/picture_grid.hpp"
 #include "dataset/split.hpp"
@@ -148,7 +149,8 @@ NetworkGraph named_network(const InspectOptions& options) {
 
 std::string describe_study(const std::filesystem::path& file) {
   const Study study = read_study(file);
-  return fmt::format("{}\n\n{}", study_table(study), study_sentences(study));
+  return fmt::format("scaling study of {} up to {}, {}\n\n{}\n\n{}", study.model, counted(max_ranks_of(study), "rank"),
+                     study.device, study_table(study), study_sentences(study));
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ TEST_F(PlanProgramTest, doubts_stand_beside_the_command) {
 TEST_F(PlanProgramTest, inspect_shows_a_study) {
   const ProgramResult shown = run_program({built_program("inspect"), folder_.path().string()});
   EXPECT_EQ(shown.exit_code, 0) << shown.errors;
-  EXPECT_THAT(shown.output,
-              AllOf(HasSubstr("weak scaling, 32 samples per rank\n"), HasSubstr("The prediction is off")));
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("scaling study of "), HasSubstr("weak scaling, 32 samples per rank\n"),
+                                  HasSubstr("The prediction is off")));
 }
 
 TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
