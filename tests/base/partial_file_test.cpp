@@ -71,8 +71,11 @@ TEST(PartialFileTest, a_new_file_has_the_mode_that_the_user_wants) {
   const TemporaryFolder folder;
   const mode_t before = ::umask(027);
   const Descriptor file(create_new_file((folder.path() / "a").c_str()));
+  const PartialFile secret = create_partial_file(folder.path() / "b", secret_mode);
   ::umask(before);
   struct stat status {};
+  ASSERT_EQ(::fstat(secret.file, &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
   ASSERT_EQ(::fstat(file, &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0640U);
   EXPECT_NE(::fcntl(file, F_GETFD) & FD_CLOEXEC, 0);

@@ -79,9 +79,9 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
   file.publish(before_rename);
 }
 
-UnpublishedFile::UnpublishedFile(fs::path path) : path_(std::move(path)), file_(-1) {
+UnpublishedFile::UnpublishedFile(fs::path path, mode_t mode) : path_(std::move(path)), file_(-1) {
   require_replaceable(path_);
-  PartialFile created = create_partial_file(path_);
+  PartialFile created = create_partial_file(path_, mode);
   if (created.file < 0) throw_unwritable(path_, errno);
   partial_ = std::move(created.path);
   file_ = std::move(created.file);

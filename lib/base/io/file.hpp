@@ -30,7 +30,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 // is removed.
 class UnpublishedFile {
  public:
-  explicit UnpublishedFile(std::filesystem::path path);
+  explicit UnpublishedFile(std::filesystem::path path, mode_t mode = usual_mode);
   UnpublishedFile(const UnpublishedFile&) = delete;
   UnpublishedFile& operator=(const UnpublishedFile&) = delete;
   ~UnpublishedFile();

@@ -36,16 +36,16 @@ bool is_partial_name(std::string_view name) {
          digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-int create_new_file(const char* path) noexcept {
+int create_new_file(const char* path, mode_t mode) noexcept {
   // careful-open: creates a new file and follows no link
-  return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-PartialFile create_partial_file(const fs::path& path) {
+PartialFile create_partial_file(const fs::path& path, mode_t mode) {
   constexpr int attempts = 8;  // two equal names of 64 random bits practically never occur
   for (int attempt = 1;; ++attempt) {
     fs::path name = partial_path(path);
-    const int file = create_new_file(name.c_str());
+    const int file = create_new_file(name.c_str(), mode);
     if (file >= 0 || errno != EEXIST || attempt == attempts) return {std::move(name), Descriptor(file)};
   }
 }

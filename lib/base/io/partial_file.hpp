@@ -2,6 +2,8 @@
 // distinguishes files that a killed run left behind from all others.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -18,16 +20,21 @@ std::filesystem::path partial_path(const std::filesystem::path& path);
 // Whether a file name, without its folder, has the form of partial_path()'s.
 bool is_partial_name(std::string_view name);
 
+// The mode of new files, less the umask. A secret needs its own from the start: who has opened the file before a chmod
+// may read on.
+inline constexpr mode_t usual_mode = 0666;
+inline constexpr mode_t secret_mode = S_IRUSR | S_IWUSR;
+
 // Creates an empty file, open for reading and writing. Returns -1 with errno if it cannot: EEXIST if anything has the
 // name, even a dangling symbolic link. Async-signal-safe, so that a signal handler can use a name made beforehand.
-int create_new_file(const char* path) noexcept;
+int create_new_file(const char* path, mode_t mode = usual_mode) noexcept;
 
 struct PartialFile {
   std::filesystem::path path;
   Descriptor file;
 };
 // Creates an empty file under a name from partial_path(). The descriptor is -1, with errno, if it cannot be created.
-PartialFile create_partial_file(const std::filesystem::path& path);
+PartialFile create_partial_file(const std::filesystem::path& path, mode_t mode = usual_mode);
 
 // Removes the partial files in `folder` that are regular files, and returns their paths. Skips what it cannot list or
 // remove.

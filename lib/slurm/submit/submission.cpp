@@ -132,10 +132,8 @@ SecretsFile::SecretsFile(const fs::path& place, const std::string& job, std::str
   const std::string number = fmt::format("{:08x}{:08x}", random(), random());
   tag_ = "submit_job:" + number;
   path_ = fs::absolute(place) / fmt::format(".{}.{}.secrets", job.substr(0, 64), number);
-  Descriptor file(create_new_file(path_.c_str()));
-  // Restricts access before anything is written.
-  const bool is_made = file >= 0 && ::fchmod(file, S_IRUSR | S_IWUSR) == 0;
-  if (is_made && write_all(file, text) && ::fsync(file) == 0 && file.close()) return;
+  Descriptor file(create_new_file(path_.c_str(), secret_mode));
+  if (file >= 0 && write_all(file, text) && ::fsync(file) == 0 && file.close()) return;
   const int reason = errno;
   if (file >= 0) ::unlink(path_.c_str());
   throw system_failure(fmt::format("cannot write '{}'", path_.string()), reason, Access::writing, "the job's secrets");

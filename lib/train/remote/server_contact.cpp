@@ -49,8 +49,7 @@ void PublishedContact::write() {
                                        {"addresses", contact_.node.addresses},
                                        {"port", contact_.port},
                                        {"token", contact_.token}});
-  UnpublishedFile file(file_);
-  ::fchmod(file.descriptor(), S_IRUSR | S_IWUSR);
+  UnpublishedFile file(file_, secret_mode);
   file.append(std::as_bytes(std::span(text)));
   file.publish([] {});
   ::stat(file_.c_str(), &written_);
