@@ -231,4 +231,15 @@ TEST(NodeGreeting, a_node_that_is_turned_away_comes_again) {
   EXPECT_TRUE(connect_at(busy.port(), token));
 }
 
+// A node went without the link, although it has 15 seconds.
+TEST(NodeGreeting, a_listener_that_is_stopped_for_a_while_lets_a_node_in_afterwards) {
+  const std::string token = draw_secret();
+  HandshakeServer server(token);
+  std::jthread rank_0([&](const std::stop_token& stop) {
+    std::this_thread::sleep_for(5500ms);  // longer than a node waits for the challenge
+    while (!stop.stop_requested()) server.serve(5ms);
+  });
+  EXPECT_TRUE(connect_at(server.port(), token));
+}
+
 }  // namespace lockstep::handshake_test

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <random>
 #include <string_view>
 #include <thread>
@@ -38,23 +39,22 @@ std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std:
 
 enum class Answer : std::uint8_t {
   welcome,
-  turned_away,  // perhaps the listener had too many unauthenticated peers
-  nobody        // no listener accepts the connection, or it does not know the token
+  none,    // perhaps the listener has too many unauthenticated peers, or is stopped
+  foreign  // the listener does not know the token
 };
 
 Answer connect_once(LineSocket& socket, const std::string& token, const std::string& own_challenge,
                     std::optional<LinkSeal>& seal) {
   constexpr auto patience = 5s;
   const Stopwatch watch;
-  const auto failed = [&] { return socket.state() == LineSocket::State::ended ? Answer::turned_away : Answer::nobody; };
   const std::optional<std::string> challenge = hear(socket, watch, patience);
-  if (!challenge) return failed();
-  if (!is_secret_text(*challenge)) return Answer::nobody;
+  if (!challenge) return Answer::none;
+  if (!is_secret_text(*challenge)) return Answer::foreign;
   seal.emplace(token, *challenge, own_challenge, Side::caller);
   socket.send(fmt::format("{} {}", own_challenge, seal->seal(hello_word)));
   const std::optional<std::string> answer = hear(socket, watch, patience);
-  if (!answer) return failed();
-  return seal->unseal(*answer) == welcome_word ? Answer::welcome : Answer::nobody;
+  if (!answer) return Answer::none;
+  return seal->unseal(*answer) == welcome_word ? Answer::welcome : Answer::foreign;
 }
 
 }  // namespace
@@ -132,18 +132,21 @@ std::optional<AuthenticatedPeer> connect_to_node(const std::vector<std::string>&
                                                  const std::string& token, std::chrono::milliseconds patience) {
   const Stopwatch watch;
   const auto is_over = [&] { return watch.milliseconds() > static_cast<double>(patience.count()); };
-  bool was_turned_away = true;
-  while (std::exchange(was_turned_away, false)) {
+  bool may_come_in = true;
+  while (std::exchange(may_come_in, false)) {
     for (const std::string& address : addresses) {
       if (is_over()) return std::nullopt;
       std::unique_ptr<LineSocket> socket = connect_to(address, port, 1s, longest_greeting);
-      if (socket == nullptr) continue;
+      if (socket == nullptr) {
+        may_come_in = may_come_in || errno == ETIMEDOUT;
+        continue;
+      }
       const std::string challenge = draw_secret();
       std::optional<LinkSeal> seal;
       const Answer answer = connect_once(*socket, token, challenge, seal);
       if (answer == Answer::welcome)
         return AuthenticatedPeer{challenge, std::make_unique<SealedSocket>(std::move(socket), *seal)};
-      was_turned_away = was_turned_away || answer == Answer::turned_away;
+      may_come_in = may_come_in || answer == Answer::none;
     }
     std::this_thread::sleep_for(5ms);
   }

@@ -66,8 +66,9 @@ class HandshakeServer {
   std::vector<AuthenticatedPeer> proven_;
 };
 
-// Connects to the listener at one of `addresses`. Tries again when it is turned away, until `patience` is over. Nothing
-// if the listener is at none of them, or does not know the token.
+// Connects to the listener at one of `addresses`. Tries again where it is turned away or gets no answer, until
+// `patience` is over: a listener may be busy, stopped, or flooded by strangers. Nothing if all addresses refuse the
+// connection, or a listener there does not know the token.
 std::optional<AuthenticatedPeer> connect_to_node(const std::vector<std::string>& addresses, int port,
                                                  const std::string& token, std::chrono::milliseconds patience);
 

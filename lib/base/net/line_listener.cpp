@@ -35,10 +35,13 @@ int make_listening_socket() {
 
 bool finish_connecting(int socket, std::chrono::milliseconds patience) {
   pollfd wait{socket, POLLOUT, 0};
-  if (::poll(&wait, 1, static_cast<int>(patience.count())) <= 0) return false;
-  int error = 0;
+  int error = ETIMEDOUT;
   socklen_t length = sizeof error;
-  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+  if (::poll(&wait, 1, static_cast<int>(patience.count())) > 0) {
+    ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length);
+  }
+  errno = error;
+  return error == 0;
 }
 
 struct FreeAddresses {
@@ -98,8 +101,11 @@ std::unique_ptr<LineSocket> connect_to(const std::string& address, int port, std
   if (socket < 0) return nullptr;
   auto connection = std::make_unique<LineSocket>(socket, longest_line);
   const bool at_once = ::connect(socket, found->ai_addr, found->ai_addrlen) == 0;
-  if (!at_once && (errno != EINPROGRESS || !finish_connecting(socket, patience))) return nullptr;
-  return connection;
+  if (at_once || (errno == EINPROGRESS && finish_connecting(socket, patience))) return connection;
+  const int reason = errno;
+  connection.reset();
+  errno = reason;
+  return nullptr;
 }
 
 }  // namespace lockstep

@@ -39,7 +39,7 @@ class LineListener {
 int max_open_files();
 int reserved_open_files(int max_files);
 
-// Null if nobody accepts the connection within `patience`.
+// Null with errno if nobody accepts the connection: ETIMEDOUT if there is no answer within `patience`.
 std::unique_ptr<LineSocket> connect_to(const std::string& address, int port, std::chrono::milliseconds patience,
                                        std::size_t longest_line);
 
