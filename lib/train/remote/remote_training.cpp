@@ -50,17 +50,22 @@ struct Connection {
   std::string why_not;  // if there is none
 };
 
-Connection try_to_connect(const RunOptions& own) {
+// Each attempt begins with another address, because a stranger or lost packets at one may take all of its time.
+Connection try_to_connect(const RunOptions& own, std::size_t attempt) {
   const FoundContact found = find_contact(own.trainer_of);
   if (!found.contact) return {nullptr, found.why_not};
   const ServerContact& contact = *found.contact;
-  const std::vector<std::string> addresses = addresses_that_lead_to(contact.node, addresses_of_this_node());
+  std::vector<std::string> addresses = addresses_that_lead_to(contact.node, addresses_of_this_node());
+  const std::string all = fmt::format("{}", fmt::join(addresses, ", "));
+  if (addresses.size() > 1) {
+    std::ranges::rotate(addresses, addresses.begin() + static_cast<std::ptrdiff_t>(attempt % addresses.size()));
+  }
   // The watcher, which has the same limit, would otherwise be the first to complain.
   const auto longest = own.hang_timeout_seconds > 0 ? std::min(5.0, own.hang_timeout_seconds / 4) : 5.0;
   std::optional<AuthenticatedPeer> peer = connect_to_node(
       addresses, contact.port, contact.token, std::chrono::milliseconds(static_cast<std::int64_t>(1000 * longest)));
   if (peer) return {std::move(peer->socket), ""};
-  return {nullptr, fmt::format("the server at {}, port {}, does not answer", fmt::join(addresses, ", "), contact.port)};
+  return {nullptr, fmt::format("the server at {}, port {}, does not answer", all, contact.port)};
 }
 
 bool is_done(const std::filesystem::path& output) {
@@ -74,8 +79,8 @@ std::unique_ptr<SealedSocket> connect(const Session& session, const RunOptions& 
   const double limit = own.hang_timeout_seconds;
   bool has_told = false;
   const Stopwatch watch;
-  while (true) {
-    Connection connection = try_to_connect(own);
+  for (std::size_t attempt = 0;; ++attempt) {
+    Connection connection = try_to_connect(own, attempt);
     if (connection.socket) return std::move(connection.socket);
     stop_if_asked(session, "before the server was there");
     if (limit > 0 && watch.seconds() >= limit) {
