@@ -1,5 +1,5 @@
 // Writes an HTML page about one training, or a comparison of several: results, curves, throughput, networks,
-// interruptions, differences, machine and versions. With a data set, also the model's mistakes.
+// earlier attempts, differences, machine and versions. With a data set, also the model's mistakes.
 //
 //   report runs/r20 --output r20.html
 //   report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html

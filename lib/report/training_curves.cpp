@@ -84,7 +84,7 @@ std::vector<Plot> plots_of_one(const RunRecord& run) {
   for (Plot& plot : plots) {
     for (const Interruption& pause : run.summary.interruptions) {
       plot.marks.push_back({static_cast<double>(pause.step) / run.steps_per_epoch,
-                            fmt::format("{}; resumed from step {}", name_of_end(pause.end), pause.step), 4});
+                            fmt::format("{}; resumed from step {}", describe_end(pause), pause.step), 4});
     }
   }
   Plot ages = plot_of_ages();

@@ -88,6 +88,17 @@ std::string results_html(std::span<const RunRecord> runs) {
   return html_table(columns, rows);
 }
 
+// "400, 480" if the training was planned for 400 steps and later got more.
+std::string planned_steps(const RunRecord& run) {
+  std::vector<std::int64_t> steps;
+  for (const Interruption& attempt : run.summary.interruptions) {
+    if (attempt.steps) steps.push_back(*attempt.steps);
+  }
+  if (run.summary.steps) steps.push_back(*run.summary.steps);
+  steps.erase(std::ranges::unique(steps).begin(), steps.end());
+  return fmt::format("{}", fmt::join(steps, ", "));
+}
+
 // All values, keyed by name: "--lr", "version of HDF5", "device".
 std::map<std::string, std::string> values_of(const RunRecord& run) {
   std::map<std::string, std::string> values;
@@ -108,12 +119,14 @@ std::map<std::string, std::string> values_of(const RunRecord& run) {
     const std::string text = run.text(field);
     if (!text.empty()) values[field] = text;
   }
+  values["planned steps"] = planned_steps(run);
   return values;
 }
 
 std::string differences_html(std::span<const RunRecord> runs) {
   const std::vector<Difference> differences = differences_of(runs);
-  if (differences.empty()) return html_paragraph("No differences: options, machine and versions are the same.");
+  if (differences.empty())
+    return html_paragraph("No differences: options, planned steps, machine and versions are the same.");
   std::vector<TableColumn> columns{{"", Align::left}};
   for (const RunRecord& run : runs) columns.push_back({run.name, Align::left});
   std::vector<std::vector<std::string>> rows;
@@ -186,22 +199,22 @@ std::string trainers_html(std::span<const RunRecord> runs) {
   return html_section("Trainers that joined and left", html_table(columns, rows) + and_more(all, rows.size()));
 }
 
-std::string interruptions_html(std::span<const RunRecord> runs) {
+std::string earlier_attempts_html(std::span<const RunRecord> runs) {
   std::vector<std::vector<std::string>> rows;
   std::size_t all = 0;
   for (const RunRecord& run : runs) {
     for (const Interruption& pause : run.summary.interruptions) {
       ++all;
       if (rows.size() == max_shown) continue;
-      rows.push_back({run.name, std::string(name_of_end(pause.end)), pause.ranks ? std::to_string(*pause.ranks) : "",
-                      pause.device, std::to_string(pause.step), utc_text(pause.resumed)});
+      rows.push_back({run.name, describe_end(pause), pause.ranks ? std::to_string(*pause.ranks) : "", pause.device,
+                      std::to_string(pause.step), utc_text(pause.resumed)});
     }
   }
   if (rows.empty()) return "";
   const std::vector<TableColumn> columns{{"training", Align::left},           {"ended", Align::left},
                                          {"its ranks", Align::right},         {"its device", Align::left},
                                          {"resumed from step", Align::right}, {"at", Align::left}};
-  return html_section("Interruptions", html_table(columns, rows) + and_more(all, rows.size()));
+  return html_section("Earlier attempts", html_table(columns, rows) + and_more(all, rows.size()));
 }
 
 // Each network once, with the names of its trainings if there are several.
@@ -305,14 +318,14 @@ std::string training_html(std::span<const RunRecord> runs, std::string_view more
   html += html_section("Results", results_html(runs));
   if (runs.size() > 1) html += html_section("Differences", differences_html(runs));
   const bool has_marks = runs.size() == 1 && !runs[0].summary.interruptions.empty();
-  html += html_section("Curves",
-                       html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
+  html += html_section("Curves", html_plots(plots_of(runs)) +
+                                     (has_marks ? html_paragraph("Dashed lines: ends of earlier attempts.") : ""));
   html += asynchronous_html(runs);
   html += shared_work_html(runs);
   html += trainers_html(runs);
   html += more;
   html += networks_html(runs);
-  html += interruptions_html(runs);
+  html += earlier_attempts_html(runs);
   std::string made;
   for (const RunRecord& run : runs) made += made_html(run);
   return html + html_section("Details", made);

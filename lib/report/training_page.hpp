@@ -23,7 +23,7 @@ PlotSeries curve_of(std::span<const MetricsLine> lines, std::optional<double> Me
                     double steps_per_epoch, std::size_t max_points = 250);
 
 // Loss, accuracy, learning rate and throughput over epochs. For one training, its training, test and validation curves
-// share one plot, with its interruptions. For several trainings, each kind has a plot of its own. Then, for training
+// share one plot, with its earlier attempts. For several trainings, each kind has a plot of its own. Then, for training
 // loops of their own, a plot of each metric over steps.
 std::vector<Plot> plots_of(std::span<const RunRecord> runs);
 
@@ -34,7 +34,7 @@ struct Difference {
 };
 std::vector<Difference> differences_of(std::span<const RunRecord> runs);
 
-// The content for html_page(): results, curves, differences, networks, interruptions, machine, command
+// The content for html_page(): results, curves, differences, networks, earlier attempts, machine, command
 // lines. `more` is HTML that follows the curves.
 std::string training_html(std::span<const RunRecord> runs, std::string_view more);
 std::string title_of(std::span<const RunRecord> runs);

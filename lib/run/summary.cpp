@@ -1,5 +1,7 @@
 #include "run/summary.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/clock.hpp"
@@ -20,7 +22,8 @@ std::optional<Interruption> interruption_of(const Json& entry) {
   const std::optional<std::int64_t> step = count_in(entry, "step");
   const std::optional<std::int64_t> resumed = parse_utc_time(text_in(entry, "resumed"));
   if (!end || !step || !resumed) return std::nullopt;
-  return Interruption{*end, *step, *resumed, count_in(entry, "ranks"), text_in(entry, "device")};
+  return Interruption{
+      *end, *step, *resumed, count_in(entry, "ranks"), text_in(entry, "device"), count_in(entry, "steps")};
 }
 
 // Only if the training has ended before its last step.
@@ -34,6 +37,11 @@ std::optional<EarlyStopEnd> early_stop_of(const Summary& summary, const Json& fi
 }
 
 }  // namespace
+
+std::string describe_end(const Interruption& attempt) {
+  return fmt::format("{}{}", name_of_end(attempt.end),
+                     attempt.steps ? fmt::format(" (planned steps: {})", *attempt.steps) : "");
+}
 
 std::optional<Summary> parse_summary(std::string_view text) {
   Json fields = try_parse_json(text, summary_nesting);

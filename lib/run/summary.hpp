@@ -16,14 +16,18 @@
 
 namespace lockstep {
 
-// An attempt that did not end the training, and that another attempt resumed.
+// An attempt that another attempt resumed: it did not end the training, or was done and is continued.
 struct Interruption {
-  RunState end = RunState::running;   // how it ended; running: it was killed (name_of_end())
-  std::int64_t step = 0;              // steps done when the next attempt resumed
-  std::int64_t resumed = 0;           // when that was, in seconds since 1970
-  std::optional<std::int64_t> ranks;  // of the attempt that ended; unset in files of earlier versions
-  std::string device;                 // likewise
+  RunState end = RunState::running;        // how it ended; running: it was killed (name_of_end())
+  std::int64_t step = 0;                   // steps done when the next attempt resumed
+  std::int64_t resumed = 0;                // when that was, in seconds since 1970
+  std::optional<std::int64_t> ranks;       // of the attempt that ended; unset in files of earlier versions
+  std::string device;                      // likewise
+  std::optional<std::int64_t> steps = {};  // likewise; of the whole training, as that attempt planned it
 };
+
+// "done (planned steps: 400)"
+std::string describe_end(const Interruption& attempt);
 
 // The rule of --early-stop that ended a training.
 struct EarlyStopEnd {

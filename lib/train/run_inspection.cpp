@@ -61,7 +61,7 @@ std::string attempts_of(const std::vector<Interruption>& list) {
   const std::size_t first = list.size() - std::min(list.size(), max_shown);
   if (first > 0) text += fmt::format("\n    the first {} not shown", first);
   for (std::size_t i = first; i < list.size(); ++i) {
-    text += fmt::format("\n    {}  {}; the next resumed from step {}", i + 1, name_of_end(list[i].end), list[i].step);
+    text += fmt::format("\n    {}  {}; the next resumed from step {}", i + 1, describe_end(list[i]), list[i].step);
     if (list[i].ranks && !list[i].device.empty()) {
       text += fmt::format(" ({}, {})", counted(*list[i].ranks, "rank"), printable(list[i].device));
     }

@@ -20,6 +20,7 @@ nlohmann::json json_of(const Interruption& one) {
   nlohmann::json entry = {{"state", name_of_end(one.end)}, {"step", one.step}, {"resumed", utc_text(one.resumed)}};
   if (one.ranks) entry["ranks"] = *one.ranks;
   if (!one.device.empty()) entry["device"] = one.device;
+  if (one.steps) entry["steps"] = *one.steps;
   return entry;
 }
 
@@ -58,13 +59,14 @@ std::vector<std::string> RunSummary::results() const {
   return names;
 }
 
-void RunSummary::go_on(std::int64_t step) {
+void RunSummary::go_on(std::int64_t step, std::int64_t steps_left) {
   if (!earlier_) return;
   started_ = earlier_->started.value_or(started_);
   interruptions_ = earlier_->interruptions;
-  // With the ranks and device of that attempt: the summary now has this attempt's.
-  if (is_unfinished()) {
-    interruptions_.push_back({*earlier_->state, step, std::time(nullptr), earlier_->ranks, earlier_->device});
+  // With the ranks, device and steps of that attempt: the summary now has this attempt's.
+  if (is_unfinished() || steps_left > 0) {
+    interruptions_.push_back(
+        {*earlier_->state, step, std::time(nullptr), earlier_->ranks, earlier_->device, earlier_->steps});
   }
   const std::size_t too_many = interruptions_.size() - std::min(interruptions_.size(), max_interruptions);
   interruptions_.erase(interruptions_.begin(), interruptions_.begin() + static_cast<std::ptrdiff_t>(too_many));

@@ -2,7 +2,7 @@
 //
 // The file is written atomically at the start, after each test and at the end. If a training is killed, the state stays
 // `running`, but nobody holds the folder's lock. A failure changes the state in place (run/run_state.hpp).
-// Later attempts keep the start time and add an interruption.
+// Later attempts keep the start time and add the attempt that they resume.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,11 @@ class RunSummary {
   bool has_epochs(const nlohmann::json& epochs) const;
   // The valid names in the file's field `results`: what a custom run has written there.
   std::vector<std::string> results() const;
-  // The training resumes after `step` steps. Its start time is kept, and the unfinished attempt becomes an
-  // interruption.
-  void go_on(std::int64_t step);
+  // Of the whole training, as the attempt of the file planned it.
+  std::optional<std::int64_t> steps() const { return earlier_ ? earlier_->steps : std::nullopt; }
+  // The training resumes after `step` steps. Its start time is kept. The attempt of the file is recorded, unless it was
+  // done and no steps are left.
+  void go_on(std::int64_t step, std::int64_t steps_left);
 
   // Writes the file: `fields` and those of this class. Throws Error if another job has taken over the folder, or if
   // writing fails.

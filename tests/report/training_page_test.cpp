@@ -168,6 +168,16 @@ TEST(TrainingPageTest, several_trainings_have_a_plot_for_each_kind_and_a_table_o
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<td>--lr</td><td>")));
 }
 
+// A training of one epoch that got another one, beside a training of two: no difference was named.
+TEST(TrainingPageTest, steps_that_an_earlier_attempt_planned_are_a_difference) {
+  std::vector<RunRecord> runs{run_named("a"), run_named("b")};
+  runs[0].summary.interruptions = {{RunState::running, 5, 0, 1, "", 20}};
+  EXPECT_THAT(training_html(runs, ""), HasSubstr("No differences"));
+  runs[0].summary.interruptions.push_back({RunState::done, 10, 0, 1, "", 10});
+  EXPECT_THAT(training_html(runs, ""), testing::AllOf(HasSubstr("<td>planned steps</td><td>20, 10, 20</td><td>20</td>"),
+                                                      HasSubstr("<td>done (planned steps: 10)</td>")));
+}
+
 TEST(TrainingPageTest, each_network_is_drawn_once_with_the_names_of_its_trainings) {
   std::vector<RunRecord> runs{run_named("a"), run_named("b"), run_named("c"), run_named("d")};
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<h2>Network")));

@@ -24,7 +24,8 @@ using Kind = MetricsLine::Kind;
 constexpr const char* summary_text_of_a_run = R"({
  "state": "stopped" ,
  "started": "2026-11-22T07:20:00Z", "ended": null, "command_line": ["train_cifar", 7, "--lr", "0.1"],
- "interruptions": [{"state": "killed", "step": 75, "resumed": "2026-11-22T08:20:01Z", "ranks": 2, "device": "cpu: one"},
+ "interruptions": [{"state": "killed", "step": 75, "resumed": "2026-11-22T08:20:01Z", "ranks": 2, "device": "cpu: one",
+                    "steps": 300},
                    {"state": "failed", "step": 80, "resumed": "2026-11-22T09:20:01Z"}, 7,
                    {"state": "killed", "step": "80", "resumed": "2026-11-22T09:20:01Z"},
                    {"state": "killed", "step": 80, "resumed": "then"}, {"state": "odd", "step": 80,
@@ -74,10 +75,12 @@ TEST_F(RunFilesTest, a_summary_is_read_as_values) {
   EXPECT_EQ(summary.ended, std::nullopt);
   ASSERT_EQ(summary.interruptions.size(), 2U);
   const Interruption& first = summary.interruptions[0];
-  EXPECT_EQ(std::tuple(name_of_end(first.end), first.step, first.resumed, first.ranks.value(), first.device),
-            std::tuple("killed", 75, 1795335601, 2, "cpu: one"));
+  EXPECT_EQ(std::tuple(name_of_end(first.end), first.step, first.resumed, first.ranks.value(), first.device,
+                       first.steps.value()),
+            std::tuple("killed", 75, 1795335601, 2, "cpu: one", 300));
   EXPECT_EQ(summary.interruptions[1].end, RunState::failed);
   EXPECT_EQ(summary.interruptions[1].ranks, std::nullopt);
+  EXPECT_EQ(summary.interruptions[1].steps, std::nullopt);
   EXPECT_EQ(summary.command_line, (std::vector<std::string>{"train_cifar", "--lr", "0.1"}));
   EXPECT_EQ(std::tuple(summary.model, summary.data, summary.device, summary.precision, summary.weights_hash,
                        summary.best_split, summary.note),
@@ -317,7 +320,10 @@ TEST_F(RunFilesTest, no_damage_gives_a_value_out_of_its_range) {
         expect_in_range(number);
       }
       EXPECT_LE(summary->interruptions.size(), 6U);
-      for (const Interruption& one : summary->interruptions) expect_in_range(one.ranks);
+      for (const Interruption& one : summary->interruptions) {
+        expect_in_range(one.ranks);
+        expect_in_range(one.steps);
+      }
       EXPECT_FALSE(checkpoint_folder_of(*summary, folder_.path()).empty());
     }
     if (const std::optional<MetricsLine> line = parse_metrics_line(mutated(training_line, round))) {

@@ -50,11 +50,11 @@ TEST_F(RunSummaryTest, attempts_that_did_not_end_it_are_interruptions) {
   {
     RunSummary summary(*lock_);
     EXPECT_TRUE(summary.is_unfinished());
-    summary.go_on(7);
+    summary.go_on(7, 1);
     summary.write(RunState::running, {{"ranks", 1}, {"device", "cpu: one"}});
   }
   RunSummary summary(*lock_);
-  summary.go_on(9);
+  summary.go_on(9, 1);
   summary.write(RunState::done, {{"ranks", 2}, {"device", "cpu: another"}});
   EXPECT_EQ(json()["started"], "2026-01-02T03:04:05Z");
   ASSERT_EQ(json()["interruptions"].size(), 2U);
@@ -70,10 +70,22 @@ TEST_F(RunSummaryTest, attempts_that_did_not_end_it_are_interruptions) {
   // Done already: the same command writes it anew, and nothing was interrupted.
   RunSummary again(*lock_);
   EXPECT_FALSE(again.is_unfinished());
-  again.go_on(9);
+  again.go_on(9, 0);
   again.write(RunState::done, {});
   EXPECT_EQ(json()["started"], "2026-01-02T03:04:05Z");
   EXPECT_EQ(json()["interruptions"].size(), 2U);
+}
+
+// Nothing showed that the learning rate had changed its schedule in the middle.
+TEST_F(RunSummaryTest, a_done_attempt_that_gets_more_steps_is_recorded_with_the_steps_it_planned) {
+  leave(R"({"state": "done", "step": 9, "steps": 9, "interruptions": []})");
+  RunSummary summary(*lock_);
+  summary.go_on(9, 3);
+  summary.write(RunState::running, {});
+  ASSERT_EQ(json()["interruptions"].size(), 1U);
+  EXPECT_EQ(json()["interruptions"][0]["state"], "done");
+  EXPECT_EQ(json()["interruptions"][0]["step"], 9);
+  EXPECT_EQ(json()["interruptions"][0]["steps"], 9);
 }
 
 // A pipe or a folder by that name kept a good checkpoint from going on.
@@ -87,7 +99,7 @@ TEST_F(RunSummaryTest, interruptions_of_unknown_origin_are_left_out) {
         {"state": "killed", "step": "3", "resumed": "2026-01-02T03:04:05Z"}, {"state": "killed", "step": 3, "resumed": 7},
         {"state": "killed", "step": 3, "resumed": "2026-01-02T03:04:05Z"}]})");
   RunSummary summary(*lock_);
-  summary.go_on(7);
+  summary.go_on(7, 1);
   summary.write(RunState::running, {});
   ASSERT_EQ(json()["interruptions"].size(), 2U);
   EXPECT_EQ(json()["interruptions"][0]["step"], 3);
@@ -109,7 +121,7 @@ TEST_F(RunSummaryTest, of_many_interruptions_the_last_thousand_stay) {
   }
   leave(earlier.dump());
   RunSummary summary(*lock_);
-  summary.go_on(2000);
+  summary.go_on(2000, 1);
   summary.write(RunState::running, {});
   ASSERT_EQ(json()["interruptions"].size(), 1000U);
   EXPECT_EQ(json()["interruptions"][0]["step"], 201);
@@ -128,7 +140,7 @@ TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
     leave(text);
     RunSummary summary(*lock_);
     EXPECT_FALSE(summary.is_unfinished()) << text;
-    summary.go_on(3);
+    summary.go_on(3, 1);
     summary.write(RunState::running, {});
     EXPECT_EQ(json()["interruptions"].size(), 0U);
   }
@@ -136,7 +148,7 @@ TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
     leave(fmt::format(R"({{"state": "failed", "started": {}, "interruptions": "many"}})", started));
     RunSummary summary(*lock_);
     EXPECT_TRUE(summary.is_unfinished());
-    summary.go_on(3);
+    summary.go_on(3, 1);
     summary.write(RunState::running, {});
     EXPECT_EQ(json()["started"].get<std::string>().size(), utc_time().size());
     EXPECT_EQ(json()["interruptions"].size(), 1U);
@@ -190,13 +202,13 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
         "weights_hash": null, "ranks": 2, "device": "cpu: two", "precision": "bf16", "command_line": ["train_cifar"],
         "interruptions": [1, {"state": "killed", "step": 4, "resumed": "2026-01-02T03:04:05Z", "ranks": 1,
                               "device": "cpu: one"},
-                          {"state": "stopped", "step": 4, "resumed": "2026-01-02T03:04:05Z"}]})");
+                          {"state": "done", "step": 4, "resumed": "2026-01-02T03:04:05Z", "steps": 4}]})");
   const std::string failed = describe_file(folder_);
   for (const char* line :
        {"\n  state      failed (failure.json states why); the same command resumes it\n",
         "\n  best       75.00 % after step 5\n", "\n  started    -\n  ended      2026-01-02T03:04:05Z\n",
         "\n  weights    -\n", "\n  attempts   3\n    1  killed; the next resumed from step 4 (1 rank, cpu: one)\n",
-        "\n    2  stopped; the next resumed from step 4\n  ranks      2 (by mpirun or srun)\n",
+        "\n    2  done (planned steps: 4); the next resumed from step 4\n  ranks      2 (by mpirun or srun)\n",
         "\n  ranks      2 (by mpirun or srun)\n  device     cpu: two\n  precision  bf16\n",
         "\n  command    train_cifar"}) {
     EXPECT_NE(failed.find(line), std::string::npos) << line << failed;

@@ -67,7 +67,12 @@ EarlierResults take_over_results(FolderLock& output, const TrainingProgress* ear
     const bool has_own = steps_left == 0 || results.summary.has_epochs(settings.epochs);
     if (!has_own) aside.move("model.h5");
     if (!has_own && !results.summary.is_unfinished()) aside.move("summary.json");
-    results.summary.go_on(earlier->step);
+    results.summary.go_on(earlier->step, steps_left);
+    const std::int64_t steps = earlier->step + steps_left;
+    if (steps_left > 0 && results.summary.steps().value_or(steps) != steps) {
+      log::info("the training continues to step {} instead of {}{}", steps, *results.summary.steps(),
+                has_own ? "" : "; the learning rate now follows the new schedule");
+    }
     if (past == LaterOutput::set_aside || !aside.path().empty()) {
       // The training writes them again, perhaps with other bits.
       for (const std::string& name : results.summary.results()) aside.copy(name);

@@ -28,7 +28,7 @@ struct EarlierResults {
 // resumes from `earlier` (null: it is new, or the checkpoint is of another folder), and the folder's summary.json may
 // be of a training with these settings, truncates metrics.jsonl to that step, and keeps a copy of all results if `past`
 // is set aside. If it has no steps left, or the earlier training had the same epochs, the results are its own, and stay
-// until they are written again. Throws Error if the folder is not writable.
+// until they are written again. Logs a changed number of steps. Throws Error if the folder is not writable.
 EarlierResults take_over_results(FolderLock& output, const TrainingProgress* earlier, std::int64_t steps_left,
                                  LaterOutput past, const ResultSettings& settings);
 

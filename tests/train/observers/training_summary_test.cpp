@@ -147,14 +147,17 @@ TEST_F(TrainingSummaryTest, a_training_whose_folder_another_job_has_ends) {
 TEST_F(TrainingSummaryTest, a_finished_training_that_goes_on_keeps_its_history) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "summary.json")
-      << R"({"state": "done", "started": "2026-01-02T03:04:05Z", "interruptions": [)"
+      << R"({"state": "done", "steps": 5, "started": "2026-01-02T03:04:05Z", "interruptions": [)"
       << R"({"state": "killed", "step": 3, "resumed": "2026-01-02T03:04:05Z"}]})";
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+  testing::internal::CaptureStdout();
   ReportedTraining(lock(), length_, 2, &state).summarize(*lock());
+  const std::string log = testing::internal::GetCapturedStdout();
+  EXPECT_NE(log.find("step 10 instead of 5; the learning rate"), std::string::npos) << log;
   const nlohmann::json summary = this->summary();
   EXPECT_EQ(summary["started"], "2026-01-02T03:04:05Z");
-  EXPECT_EQ(summary["interruptions"].size(), 1U);
+  EXPECT_EQ(summary["interruptions"].size(), 2U);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "set-aside-1" / "summary.json"));
 }
 
