@@ -110,6 +110,10 @@ def from_pytorch(runs):
         runs.expect(f"inspect --model {name}", layer in said and operations in said, said)
     code, said = runs.start("train_cifar", *runs.options("head", files[0]), "--new-head", "--max-steps", "2")
     runs.expect("a new head", code == 0 and "except for the last layer, which is new (10 classes)" in said, said)
+    # It was trained for the size of the data, or of the program's default, without a word.
+    runs.expect("the size of the file", "was exported for" not in said, said)
+    said = runs.say("train_cifar", *runs.options("larger", files[0]), "--image-size", "40", "--max-steps", "1")
+    runs.expect("another size", "exported for images of 32 x 32 pixels, but is trained for 40 x 40" in said, said)
     fresh, again = (runs.train(f"fresh{i}", file, "--fresh-weights", "--max-steps", "2") for i, file in enumerate(files))
     runs.expect("fresh weights", fresh == again != runs.train("given", files[0], "--max-steps", "2"), (fresh, again))
 

@@ -10,6 +10,7 @@
 #include "base/io/file.hpp"
 #include "network/network_text.hpp"
 #include "network/onnx/onnx_network.hpp"
+#include "picture/picture.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,6 +19,15 @@ OnnxNetwork network_in_file(const Recipe& recipe, const ModelOptions& options) {
   OnnxNetwork network = read_onnx_network(recipe.model, ValueShape{options.sample.height, options.sample.width, 0});
   if (recipe.init.head == Head::fresh) network.graph = network.graph.with_outputs(options.classes);
   return network;
+}
+
+// Height and width of the images for which the file was exported. Nothing if it leaves them open.
+std::optional<PictureSize> exported_size(const std::filesystem::path& file) try {
+  const NetworkGraph graph = read_onnx_network(file, {}).graph;
+  const ValueShape& images = graph.node(0).shape;
+  return PictureSize{images.height, images.width};
+} catch (const Error&) {
+  return std::nullopt;
 }
 
 bool is_close(const std::vector<float>& given, const std::vector<float>& own) {
@@ -43,6 +53,14 @@ GivenNetwork given_network(const Recipe& recipe, const ModelOptions& options, co
     given.warnings.push_back(fmt::format(
         "'{}' normalizes images by another mean and deviation than those of the data, which are used instead.",
         recipe.model));
+  }
+  const PictureSize used{options.sample.height, options.sample.width};
+  const PictureSize exported = earlier == nullptr ? exported_size(recipe.model).value_or(used) : used;
+  if (exported != used) {
+    given.warnings.push_back(fmt::format(
+        "'{}' was exported for images of {} x {} pixels, but is trained for {} x {}. To choose the size, set "
+        "--image-size.",
+        recipe.model, exported.height, exported.width, used.height, used.width));
   }
   std::ranges::copy(network.warnings, std::back_inserter(given.warnings));
   require(earlier == nullptr || given.text == earlier->network, Failure::usage,
