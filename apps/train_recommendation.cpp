@@ -224,8 +224,8 @@ class Recommendation {
   // On rank 0.
   void report_best() const {
     log::info("the best error{} is {:.6g}, which means {:.4f} stars: '{}'",
-              has_lost_model_ ? " of a model that could be written" : "", best_.error, in_stars(best_.error),
-              run_.result(model_name(best_.step)).string());
+              !why_model_is_lost_.empty() ? " of a model that could be written" : "", best_.error,
+              in_stars(best_.error), run_.result(model_name(best_.step)).string());
   }
   // Collective, after train(). Does nothing without --pairs.
   void write_predictions() {
@@ -331,10 +331,9 @@ class Recommendation {
     if (best_.step > 0) return;
     throw_on_all_ranks(
         run_.world(), 0,
-        Error(Failure::other, fmt::format("no model could be written to '{}', see the warnings. "
-                                          "Once that is mended, the same command continues from the last "
+        Error(Failure::other, fmt::format("no model could be written: {} Then the same command continues from the last "
                                           "checkpoint, if there is one.",
-                                          run_.result("model").parent_path().string())));
+                                          why_model_is_lost_)));
   }
 
   void end_pass(std::int64_t step) {
@@ -342,9 +341,13 @@ class Recommendation {
     on_rank_0(run_.world(), [&] {
       run_.report_validation_metrics(step, {{"error", error}, {"error_in_stars", in_stars(error)}});
     });
-    const bool is_written = run_.stream_result(model_name(step), {step, {}, about_model(error)}, training_.weights());
-    if (is_written) best_.note(step, error);
-    has_lost_model_ = has_lost_model_ || !is_written;
+    const std::string failure =
+        run_.stream_result(model_name(step), {step, {}, about_model(error)}, training_.weights());
+    if (failure.empty()) {
+      best_.note(step, error);
+    } else {
+      why_model_is_lost_ = failure;
+    }
   }
 
   void save(std::int64_t step) { run_.stream_checkpoint(step, training_.state(), metadata()); }
@@ -356,7 +359,7 @@ class Recommendation {
   RatingTraining training_;
   std::string data_hash_;
   BestTest best_;
-  bool has_lost_model_ = false;  // in this attempt
+  std::string why_model_is_lost_;  // in this attempt; empty: none is
 };
 
 Recommendation prepare(CustomRun& run, const RecommendationOptions& options) { return {run, options}; }

@@ -4,6 +4,7 @@
 The same models on one and two ranks and after an interruption, predictions of the best one, and refusals, after which
 everything is as it was.
 """
+import errno
 import json
 import os
 import pathlib
@@ -78,6 +79,9 @@ def a_full_disk_does_not_end_a_training(folder):
     said = run("train_recommendation", *train, "--output", folder / "full", code=1, preexec_fn=fill_disk, restore_signals=False)
     for words in ("the checkpoint of step 9 was not written", "pass-00002.h5' was not written", "no model could be written"):
         expect(f"no '{words}'", words in said, said)
+    # A search stops for such an end, and otherwise counts the trial as failed for good.
+    sentence = json.loads((folder / "full" / "failure.json").read_text())["sentence"]
+    expect("the failure names the cause", os.strerror(errno.EFBIG) in sentence, sentence)
     expect("a model on a full disk", models(folder / "full") == {}, list(models(folder / "full")))
     expect("metrics on a full disk", metrics(folder / "full")[:2] == metrics(folder / "roomy")[:2], metrics(folder / "full"))
     run("train_recommendation", *train, "--output", folder / "full")

@@ -273,14 +273,14 @@ void CustomRun::write_result(const std::string& name, std::span<const std::byte>
   write_file_atomically(result(name), bytes);
 }
 
-bool CustomRun::stream_result(const std::string& name, const CustomCheckpoint& about,
-                              std::span<const StreamedArray> arrays) {
+std::string CustomRun::stream_result(const std::string& name, const CustomCheckpoint& about,
+                                     std::span<const StreamedArray> arrays) {
   on_rank_0(world(), [&] { claim_result(name); });
   const auto write = [&](const WriteContent& content) {
     stream_file(
         result(name), [this] { output_->require_held(); }, content);
   };
-  return stream(fmt::format("'{}'", result(name).string()), about, arrays, write).empty();
+  return stream(fmt::format("'{}'", result(name).string()), about, arrays, write);
 }
 
 bool CustomRun::should_preempt() {

@@ -105,9 +105,9 @@ class CustomRun {
   // as write_file_atomically(), or Error(usage) if `name` is not valid (is_result_name()).
   void write_result(const std::string& name, std::span<const std::byte> bytes);
   // Collective. Rank 0 writes the same with `about` and arrays that all ranks read block by block, in the form of a
-  // checkpoint. Returns whether the file is on the disk; if not, rank 0 warns. Throws AgreedError.
-  [[nodiscard]] bool stream_result(const std::string& name, const CustomCheckpoint& about,
-                                   std::span<const StreamedArray> arrays);
+  // checkpoint. Returns why the file is not on the disk; empty if it is. If not, rank 0 warns. Throws AgreedError.
+  [[nodiscard]] std::string stream_result(const std::string& name, const CustomCheckpoint& about,
+                                          std::span<const StreamedArray> arrays);
   std::filesystem::path result(const std::string& name) const { return options_.output / name; }
 
   // Collective. Whether to end now, with a checkpoint: a rank has received SIGTERM, SIGUSR1 or SIGINT, or the time
