@@ -179,14 +179,18 @@ void require_same_pictures(const Communicator& world, const PictureList& list) {
   require_same_files(world, files);
 }
 
+void print_summary(const PictureList& list) {
+  for (const std::string& line : summary_of(list)) log::info("{}", line);
+  for (const std::string& line : doubts_about(list)) log::warning("{}", line);
+}
+
 // Collective. All ranks get rank 0's list, or its error.
 PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
                           std::uint64_t seed, const MetaMat& meta) {
   PictureList list;
   const std::string text = from_rank_0(world, [&] {
     list = list_pictures(folder, storage, seed, meta);
-    for (const std::string& line : summary_of(list)) log::info("{}", line);
-    for (const std::string& line : doubts_about(list)) log::warning("{}", line);
+    print_summary(list);
     return to_text(list);
   });
   return world.rank() == 0 ? std::move(list) : picture_list_from(text);
@@ -235,10 +239,10 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
   require_same_pictures(world, list);
   std::vector<SharedPicture> shared = shared_pictures(world, list);
   const bool keeps_copies_together = list.test_origin == drawn_test && !storage.allows(Oddity::duplicates);
-  if (const std::int64_t moved = keeps_copies_together ? move_copies_to_training(shared, list) : 0; moved > 0) {
+  if (keeps_copies_together && !shared.empty() && keep_copies_together(world, list)) {
     if (world.rank() == 0) {
-      log::info("moved {} from the drawn test split to the training split, which has copies",
-                counted(moved, "picture"));
+      log::info("copies are kept in one split:");
+      print_summary(list);
     }
     shared = shared_pictures(world, list);
   }

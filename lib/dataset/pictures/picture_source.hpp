@@ -13,8 +13,8 @@
 namespace lockstep {
 
 // Collective. Rank 0 lists the files (listing.hpp), prints a summary and broadcasts the list. All ranks search for
-// pictures that are in two splits: Error(usage) unless storage allows duplicates. A drawn test split has no copies of
-// training pictures: they are moved to the training split.
+// pictures that are in two splits: Error(usage) unless storage allows duplicates. If the test split is drawn,
+// copies are kept together.
 //
 // A file that is damaged or not a picture is left out with a remark. With storage.is_strict it throws Error(bad_data)
 // naming the file. In both modes the conversion fails if a file cannot be read, or if its length has changed since it

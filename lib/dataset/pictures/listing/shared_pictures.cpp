@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,6 +13,7 @@
 
 #include "base/progress.hpp"
 #include "dataset/pictures/listing/folder_names.hpp"
+#include "dataset/pictures/listing/summary.hpp"
 #include "dataset/pictures/picture_bytes.hpp"
 #include "dataset/shards/hash.hpp"
 #include "picture/decode.hpp"
@@ -134,6 +134,31 @@ std::vector<Copy> find_copies(const Communicator& world, const PictureList& list
   return copies;
 }
 
+bool in_any_split(const Candidate&, const Candidate&) { return true; }
+
+// Each with all pictures that have the same bytes.
+std::vector<Candidates> groups_of_copies(const Communicator& world, const PictureList& list) {
+  std::vector<Candidates> groups;
+  std::unordered_map<const PictureFile*, std::size_t> places;
+  for (const auto& [picture, first] : find_copies(world, list, in_any_split)) {
+    const auto [place, is_new] = places.try_emplace(first.file, groups.size());
+    if (is_new) groups.push_back({first});
+    groups[place->second].push_back(picture);
+  }
+  return groups;
+}
+
+// `trained`: training pictures of each class.
+bool belong_to_test(const Candidates& copies, std::vector<std::int64_t> trained) {
+  if (std::ranges::min(copies, {}, [](const Candidate& one) { return one.file->name; }).split != SourceSplit::test) {
+    return false;
+  }
+  for (const Candidate& one : copies)
+    trained[static_cast<std::size_t>(one.file->label)] -= one.split == SourceSplit::train;
+  return std::ranges::all_of(
+      copies, [&](const Candidate& one) { return trained[static_cast<std::size_t>(one.file->label)] > 0; });
+}
+
 }  // namespace
 
 const char* name_of(SourceSplit split) {
@@ -150,18 +175,39 @@ std::vector<SharedPicture> shared_pictures(const Communicator& world, const Pict
   return shared;
 }
 
-std::int64_t move_copies_to_training(const std::vector<SharedPicture>& shared, PictureList& list) {
-  std::set<std::string> names;
-  for (const SharedPicture& one : shared) {
-    if (one.split == SourceSplit::test && one.same_split == SourceSplit::train) names.insert(one.name);
+bool keep_copies_together(const Communicator& world, PictureList& list) {
+  std::set<const PictureFile*> to_training;
+  std::set<const PictureFile*> to_test;
+  std::vector<std::int64_t> trained = counts_by_class(list, SourceSplit::train, CountedFiles::all);
+  for (const Candidates& copies : groups_of_copies(world, list)) {
+    if (belong_to_test(copies, trained)) {
+      for (const Candidate& one : copies) {
+        if (one.split != SourceSplit::train) continue;
+        to_test.insert(one.file);
+        --trained[static_cast<std::size_t>(one.file->label)];
+      }
+    } else {
+      for (const Candidate& one : copies) {
+        if (one.split == SourceSplit::test) to_training.insert(one.file);
+      }
+    }
   }
-  const auto copies =
-      std::ranges::stable_partition(list.test, [&](const PictureFile& file) { return !names.contains(file.name); });
-  if (copies.begin() == list.test.begin()) return 0;
-  const auto count = std::ssize(copies);
-  std::ranges::move(copies, std::back_inserter(list.train));
-  list.test.erase(copies.begin(), copies.end());
-  return count;
+  const auto moved = [](const std::vector<PictureFile>& from, const std::set<const PictureFile*>& out,
+                        const std::vector<PictureFile>& other, const std::set<const PictureFile*>& in) {
+    std::vector<PictureFile> files;
+    for (const PictureFile& file : from) {
+      if (!out.contains(&file)) files.push_back(file);
+    }
+    for (const PictureFile& file : other) {
+      if (in.contains(&file)) files.push_back(file);
+    }
+    return files;
+  };
+  std::vector<PictureFile> test = moved(list.test, to_training, list.train, to_test);
+  if (test.empty() || (to_training.empty() && to_test.empty())) return false;
+  list.train = moved(list.train, to_test, list.test, to_training);
+  list.test = std::move(test);
+  return true;
 }
 
 std::map<std::int64_t, std::int64_t> training_copies(const Communicator& world, const PictureList& list) {

@@ -26,9 +26,10 @@ const char* name_of(SourceSplit split);  // "training", "validation", "test"
 // middles are read as a whole. Files that are not pictures are ignored. Throws as PictureBytes does.
 std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list);
 
-// Moves pictures of the test split that are `shared` with the training split to the end of the training split, unless
-// none would remain for the test. Returns how many were moved.
-std::int64_t move_copies_to_training(const std::vector<SharedPicture>& shared, PictureList& list);
+// Collective. Moves pictures of a drawn test split and of the training split, so that copies are in one of them: in
+// that of the copy whose name is first, unless a class would lose all its training pictures. Returns whether any was
+// moved. If none would remain for the test, none is.
+bool keep_copies_together(const Communicator& world, PictureList& list);
 
 // As shared_pictures(): training pictures with the same bytes as an earlier one: the index of each, and that of the
 // first one.
