@@ -363,7 +363,7 @@ class Searches:
             ("a program in the folder", GRID, dict(grid, program="bad.yaml"), ("line 1", "'./bad.yaml'")),
             ("no such data", GRID, dict(grid, arguments="--data nowhere"), ("nowhere",)),
             ("no such data to validate with", GRID.replace("test-accuracy", "validation-loss"),
-             dict(grid, arguments="--data nowhere"), ("nowhere", "manifest.json")),
+             dict(grid, arguments="--data nowhere"), ("nowhere", "does not exist")),
             ("values in place of exponents", GRID, dict(grid, hyperparameters="{lr: {type: log, minval: 0.001, "
                                                         "maxval: 0.1, count: 3}}"), ("line 4", "minval: -3")),
             ("no such network", GRID, dict(grid, arguments="--data data --model net.onnx"), ("line 2", "net.onnx")),
