@@ -13,9 +13,11 @@ import json
 import pathlib
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
@@ -349,6 +351,40 @@ def a_server_left_alone_keeps_its_steps(options, folder, data):
     expect(learn_served(options, folder, server("60"), 2) == weights_of(whole, whole.run()), "weights differ", run)
 
 
+def pass_on(source, target):
+    while words := source.recv(1 << 16):
+        target.sendall(words)
+    target.shutdown(socket.SHUT_WR)
+
+
+def relay(listener, port):
+    """Connects who connects to the listener to a port of this machine."""
+    while True:
+        caller, server = listener.accept()[0], socket.create_connection(("127.0.0.1", port))
+        for ends in ((caller, server), (server, caller)):
+            threading.Thread(target=pass_on, args=ends, daemon=True).start()
+
+
+def a_trainer_tries_all_addresses(options, folder, data):
+    """It tried the first one for ever, if it led to a stranger who says nothing."""
+    run = synchronously_served(options, data, folder / "addresses", 1)
+    program = run.start()
+    deadline = time.monotonic() + LIMIT
+    while not (run.output / "trainers.json").exists():
+        expect(program.poll() is None and time.monotonic() < deadline, "no trainers.json", run)
+        time.sleep(0.01)
+    contact = json.loads((run.output / "trainers.json").read_text())
+    stranger = socket.create_server(("127.0.0.2", 0))
+    port = stranger.getsockname()[1]
+    threading.Thread(target=relay, args=(socket.create_server(("127.0.0.3", port)), contact["port"]), daemon=True).start()
+    (folder / "named").mkdir()
+    addresses = {"addresses": ["127.0.0.2", "127.0.0.3"], "port": port}
+    (folder / "named" / "trainers.json").write_text(json.dumps(contact | addresses))
+    trainer = Trainer(options.programs, folder, folder / "named")
+    expect(run.wait(program) == 0, "the server failed", run)
+    trainer.expect_end(0)
+
+
 def test_asynchronous(options, folder, data):
     weights = one_trainer_gets_the_same_bits(options, folder, data)
     changing = served(options, data, folder / "changing", 3, "--hang-timeout", "10", epochs=10000)
@@ -367,6 +403,7 @@ def test_asynchronous(options, folder, data):
 
 def test_synchronous(options, folder, data):
     all_ways_have_one_hash(options, folder, data)
+    a_trainer_tries_all_addresses(options, folder, data)
     stopped = synchronously_served(options, data, folder / "stopped", 2, "--checkpoint-every", "1000000", epochs=10000)
     a_stop_of_all_loses_no_step(options, folder, stopped)
     a_server_left_alone_keeps_its_steps(options, folder, data)
