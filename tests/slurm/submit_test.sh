@@ -218,7 +218,7 @@ for number in "${!hostile[@]}"; do
   python3 - "$work/evaluate-$id.0.json" "${hostile[number]}" <<'PYTHON' || fail "the verdict does not name '${hostile[number]}'"
 import json, sys
 sentence = json.load(open(sys.argv[1]))["sentence"]
-assert f"'{sys.argv[2]}/test'" in sentence, sentence
+assert f"'{sys.argv[2]}'" in sentence and "does not exist" in sentence, sentence
 PYTHON
 done
 [ -z "$(find "$work" -name PWNED)" ] || fail "a name was run"

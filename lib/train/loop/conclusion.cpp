@@ -138,6 +138,7 @@ void save(const OpenedTraining& training, const TrainingView& last, TrainingOutc
     });
   } catch (const AgreedError& error) {
     if (!done.failure || error.failure() == Failure::out_of_step) throw;
+    done.failure = error.failure();
     unwritten += " and its model";
     done.sentence += fmt::format(" {}", error.what());
   }
