@@ -176,36 +176,28 @@ std::vector<SharedPicture> shared_pictures(const Communicator& world, const Pict
 }
 
 bool keep_copies_together(const Communicator& world, PictureList& list) {
-  std::set<const PictureFile*> to_training;
-  std::set<const PictureFile*> to_test;
+  std::set<const PictureFile*> moved;
   std::vector<std::int64_t> trained = counts_by_class(list, SourceSplit::train, CountedFiles::all);
   for (const Candidates& copies : groups_of_copies(world, list)) {
-    if (belong_to_test(copies, trained)) {
-      for (const Candidate& one : copies) {
-        if (one.split != SourceSplit::train) continue;
-        to_test.insert(one.file);
-        --trained[static_cast<std::size_t>(one.file->label)];
-      }
-    } else {
-      for (const Candidate& one : copies) {
-        if (one.split == SourceSplit::test) to_training.insert(one.file);
-      }
+    const SourceSplit split = belong_to_test(copies, trained) ? SourceSplit::test : SourceSplit::train;
+    for (const Candidate& one : copies) {
+      if (one.split == split) continue;
+      moved.insert(one.file);
+      trained[static_cast<std::size_t>(one.file->label)] += split == SourceSplit::train ? 1 : -1;
     }
   }
-  const auto moved = [](const std::vector<PictureFile>& from, const std::set<const PictureFile*>& out,
-                        const std::vector<PictureFile>& other, const std::set<const PictureFile*>& in) {
-    std::vector<PictureFile> files;
-    for (const PictureFile& file : from) {
-      if (!out.contains(&file)) files.push_back(file);
+  std::vector<PictureFile> train;
+  std::vector<PictureFile> test;
+  for (const bool moves : {false, true}) {
+    for (const PictureFile& file : list.train) {
+      if (moved.contains(&file) == moves) (moves ? test : train).push_back(file);
     }
-    for (const PictureFile& file : other) {
-      if (in.contains(&file)) files.push_back(file);
+    for (const PictureFile& file : list.test) {
+      if (moved.contains(&file) == moves) (moves ? train : test).push_back(file);
     }
-    return files;
-  };
-  std::vector<PictureFile> test = moved(list.test, to_training, list.train, to_test);
-  if (test.empty() || (to_training.empty() && to_test.empty())) return false;
-  list.train = moved(list.train, to_test, list.test, to_training);
+  }
+  if (moved.empty() || test.empty()) return false;
+  list.train = std::move(train);
   list.test = std::move(test);
   return true;
 }
