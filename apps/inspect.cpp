@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
     if (!options.model.empty()) return log::plain(network_table(named_network(options)));
     require(!options.file.empty(), Failure::usage, "FILE is missing. Name a file or folder, or use --model NAME.");
     if (!options.pictures.empty()) return draw(options);
-    const std::filesystem::path study = options.file / "study.json";
+    const std::filesystem::path study = options.file / study_file;
     if (!is_absent(study)) return log::plain(describe_study(study));
     log::plain(holds_search(options.file) ? describe_search(options.file) : describe_file(options.file));
   });

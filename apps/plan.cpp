@@ -77,7 +77,7 @@ struct PlanOptions {
 
 Study open_study(const PlanOptions& options) {
   const bool is_folder = std::filesystem::is_directory(options.study);
-  return read_study(is_folder ? options.study / "study.json" : options.study);
+  return read_study(is_folder ? options.study / study_file : options.study);
 }
 
 std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, const PlanOptions& options) {

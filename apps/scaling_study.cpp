@@ -157,7 +157,7 @@ bool begins_as_page(std::string_view start) { return start.starts_with(html_page
 
 // Called on rank 0, before the measurements.
 Files place_files(const StudyOptions& options) {
-  Files files{std::make_unique<FolderLock>(options.output, "--output"), options.output / "study.json",
+  Files files{std::make_unique<FolderLock>(options.output, "--output"), options.output / study_file,
               options.output / "study.csv", options.output / "report.html"};
   require_place_for_result(files.study, {"scaling study", begins_as_study}, "--output");
   require_place_for_result(files.table, {"table of a scaling study", begins_as_study_csv}, "--output");

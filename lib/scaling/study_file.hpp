@@ -10,6 +10,9 @@
 
 namespace lockstep {
 
+// Its name in the output folder of scaling_study.
+inline constexpr const char* study_file = "study.json";
+
 // One JSON object over several lines.
 std::string study_text(const Study& study);
 
